@@ -1,0 +1,40 @@
+"""gradcli: a gradient checker whose verdict comes from an error bound and whose diagnosis names the bug."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from gradcli._version import __version__
+
+if TYPE_CHECKING:
+    from gradcli.api import check, trace
+    from gradcli.gradcheck import GradcheckError, gradcheck, gradgradcheck
+    from gradcli.results import Report
+    from gradcli.verdict import Verdict
+
+__all__ = [
+    "GradcheckError",
+    "Report",
+    "Verdict",
+    "__version__",
+    "check",
+    "gradcheck",
+    "gradgradcheck",
+    "trace",
+]
+
+_HOME = {
+    "check": "gradcli.api",
+    "trace": "gradcli.api",
+    "gradcheck": "gradcli.gradcheck",
+    "gradgradcheck": "gradcli.gradcheck",
+    "GradcheckError": "gradcli.gradcheck",
+    "Report": "gradcli.results",
+    "Verdict": "gradcli.verdict",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that importing gradcli costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'gradcli' has no attribute {name!r}", name=name)
+    return getattr(import_module(_HOME[name]), name)
