@@ -1,0 +1,147 @@
+"""What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.numerics.space import Space
+from gradcli.numerics.vector_map import VectorMap
+from gradcli.targets import TargetInfo, Trial
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawGradient:
+    """What backward itself returned in one place, before the framework looked at it."""
+
+    is_none: bool
+    is_tensor: bool
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    value: NDArray[Any] | None
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawBackward:
+    """One call of backward by hand: what it returned, what it raised, what it changed in place."""
+
+    gradients: tuple[RawGradient, ...] = ()
+    error: BaseException | None = None
+    changed_cotangents: tuple[int, ...] = ()
+    changed_inputs: tuple[int, ...] = ()
+    changed_saved: tuple[int, ...] = ()
+    available: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardCall:
+    """One call through the Function: outputs, and inputs that changed although they were not marked dirty."""
+
+    outputs: tuple[NDArray[Any], ...]
+    differentiable: tuple[bool, ...]
+    changed_inputs: tuple[int, ...] = ()
+    saved_strangers: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Counters:
+    """How often the user's code was run."""
+
+    forward: int = 0
+    backward: int = 0
+    by_stage: dict[str, int] = field(default_factory=dict)
+
+
+class Backend(ABC):
+    """A framework: recognises its targets, runs them, and binds them to inputs."""
+
+    name: str
+
+    @abstractmethod
+    def claims(self, target: object) -> bool:
+        """Whether `target` is a Function (or callable) of this framework. Must not import the framework."""
+
+    @abstractmethod
+    def describe(self, target: object) -> TargetInfo:
+        """Parameters and source functions of `target`."""
+
+    @abstractmethod
+    def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
+        """Run forward once (and backward, if asked) under a guard; exceptions are returned, not raised."""
+
+    @abstractmethod
+    def bind(self, target: object, arguments: Sequence[Argument]) -> "Subject":
+        """`target` at these arguments. Raises UserCodeError where forward raises."""
+
+    @abstractmethod
+    def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
+        """Arguments from a caller's own positional values: this framework's tensors, arrays, Python objects."""
+
+
+class Subject(ABC):
+    """A Function bound to arguments: everything the battery needs, in arrays.
+
+    Inputs are numbered by their position among forward's arguments. `active` are the positions that require a
+    gradient, in order; the domain of `derivative_map` has one block for each of them, the codomain one for each
+    differentiable output.
+    """
+
+    info: TargetInfo
+    arguments: tuple[Argument, ...]
+    active: tuple[int, ...]
+    counters: Counters
+
+    @property
+    @abstractmethod
+    def domain(self) -> Space:
+        """One block for each active input, named after it."""
+
+    @property
+    @abstractmethod
+    def codomain(self) -> Space:
+        """One block for each differentiable output."""
+
+    @property
+    @abstractmethod
+    def output_numbers(self) -> tuple[int, ...]:
+        """The position of each block of `codomain` among forward's outputs."""
+
+    @property
+    @abstractmethod
+    def point(self) -> FloatArray:
+        """The active inputs, flat, shape (domain.size,)."""
+
+    @abstractmethod
+    def derivative_map(self, order: int) -> VectorMap:
+        """The map whose derivative is checked at this order.
+
+        Order 1 is forward itself: active inputs to differentiable outputs; its vjp is backward. Order 2 maps
+        (inputs, cotangent) to the gradients that backward returns; its vjp is backward through backward. And so on.
+        """
+
+    @abstractmethod
+    def base_point(self, order: int, seed: int) -> FloatArray:
+        """A point of `derivative_map(order).domain`: the inputs, then seeded signed cotangents."""
+
+    @abstractmethod
+    def call(self) -> ForwardCall:
+        """Run forward once on the arguments as given. Raises UserCodeError."""
+
+    @abstractmethod
+    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
+        """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""
+
+    @abstractmethod
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+        """Call the user's backward by hand and return exactly what it returns."""
+
+    @abstractmethod
+    def rebind(self, arguments: Sequence[Argument]) -> "Subject":
+        """The same Function at other arguments."""

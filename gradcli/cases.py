@@ -1,0 +1,100 @@
+"""What is to be checked, as plain frozen values: inputs, specs and the cases made of them."""
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+
+class InputsFrom(Enum):
+    """Where the inputs of a case came from; the value is what the report shows."""
+
+    FLAGS = "flags"
+    SPEC = "spec"
+    SAMPLE_INPUTS = "sample_inputs"
+    GIVEN = "given"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSpec:
+    """One argument of forward: a tensor to be drawn at random, or a value given as it is.
+
+    `kind` is "tensor" or "value". For a tensor: `shape`, `dtype` (None: the run's), `domain` with its `parameters`
+    (for example high=4 for indices, or lo and hi for open-interval), and `requires_grad` (None: yes for floats).
+    For a value: `value`, any Python literal, or nested lists of numbers for `domain == "literal"` tensors.
+    """
+
+    name: str
+    kind: str = "tensor"
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    domain: str = "normal"
+    parameters: tuple[tuple[str, Any], ...] = ()
+    requires_grad: bool | None = None
+    value: Any = None
+
+    def parameter(self, key: str, default: Any = None) -> Any:
+        """The domain's parameter `key`, or `default`."""
+        return dict(self.parameters).get(key, default)
+
+    def as_flag(self) -> str:
+        """The command-line flag that gives this input, such as `-i x=3x4` or `-a dim=-1`."""
+        if self.kind == "value":
+            return f"-a {self.name}={self.value!r}"
+        shape = "scalar" if not self.shape else "x".join(str(size) for size in self.shape)
+        extras = [f"dtype={self.dtype}"] if self.dtype not in (None, "float64") else []
+        extras += [f"domain={self.domain}"] if self.domain != "normal" else []
+        extras += [f"{key}={value}" for key, value in self.parameters]
+        extras += [f"grad={str(self.requires_grad).lower()}"] if self.requires_grad is not None else []
+        return f"-i {self.name}=" + ",".join([shape, *extras])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a case must come to: "passed", "failed" (with the findings named) or "surrogate"."""
+
+    verdict: str = "passed"
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckSpec:
+    """One target with one set of inputs, as a spec or the command line gives it.
+
+    `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a NumPy callable.
+    `order`, `seed` and `samples` override the run's settings. `origin` is `file:line` of a spec, or None.
+    """
+
+    target: str
+    name: str | None = None
+    inputs: tuple[InputSpec, ...] | None = None
+    inputs_from: InputsFrom = InputsFrom.INFERRED
+    grad: str | None = None
+    order: int | None = None
+    seed: int | None = None
+    samples: int | None = None
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    expect: Expectation = field(default_factory=Expectation)
+    origin: str | None = None
+
+    @property
+    def case_id(self) -> str:
+        """The target, with the case's name in brackets where it has one."""
+        return self.target if self.name is None else f"{self.target}[{self.name}]"
+
+    def with_inputs(self, inputs: tuple[InputSpec, ...], source: InputsFrom) -> "CheckSpec":
+        """The same case with these inputs."""
+        return replace(self, inputs=inputs, inputs_from=source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of forward with its value: a NumPy array for a tensor, any Python object otherwise."""
+
+    name: str
+    value: Any
+    is_tensor: bool
+    requires_grad: bool = False
+    domain: str | None = None
+    keyword: bool = False

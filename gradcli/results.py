@@ -1,0 +1,304 @@
+"""What a run found: evidence, findings, results of cases and the report, as frozen values."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli._version import __version__
+from gradcli.cases import Argument, InputSpec
+from gradcli.findings import FindingKind
+from gradcli.verdict import Reason, Verdict
+
+SCHEMA = "gradcli.report/1"
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """A place in the user's code."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A claimed and a numerical Jacobian block that differ, for the diagnosis; never serialised.
+
+    Arrays have shape (rows, columns): `rows` are flat indices into the output, `columns` into the input.
+    Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are those of the point.
+    """
+
+    input: int
+    output: int
+    order: int
+    claimed: FloatArray
+    numeric: FloatArray
+    bound: FloatArray
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    complete: bool
+    input_value: NDArray[Any]
+    output_value: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What one check found about one input and output (either may be None: about the whole call).
+
+    `check` names the check of the battery; errors and `bound` are absolute but for `max_rel_error` and `resolution`,
+    which are relative to the largest entry of the block. `mismatch` waits for the diagnosis; `finding` is named.
+    """
+
+    check: str
+    verdict: Verdict
+    order: int = 1
+    input: str | None = None
+    output: int | None = None
+    reference: str | None = None
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    bound: float | None = None
+    resolution: float | None = None
+    reason: Reason | None = None
+    note: str | None = None
+    mismatch: Mismatch | None = None
+    finding: "Finding | None" = None
+    zero_everywhere: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """This check as in the report's `checks`."""
+        return {
+            "check": self.check,
+            "order": self.order,
+            "verdict": self.verdict.value,
+            "input": self.input,
+            "output": self.output,
+            "reference": self.reference,
+            "max_abs_error": plain_number(self.max_abs_error),
+            "max_rel_error": plain_number(self.max_rel_error),
+            "bound": plain_number(self.bound),
+            "resolution": plain_number(self.resolution),
+            "reason": None if self.reason is None else self.reason.value,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a gradient: its index in the input, what was returned and what is right, with its bound."""
+
+    index: tuple[int, ...]
+    analytic: complex | None
+    numeric: complex
+    bound: float
+    output_index: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A named mistake: the sentence, where it shows, the worst entries, and the line of backward."""
+
+    kind: FindingKind
+    message: str
+    order: int = 1
+    input: str | None = None
+    output: int | None = None
+    entries: tuple[Entry, ...] = ()
+    entries_total: int | None = None
+    wrong_total: int | None = None
+    predicate: str | None = None
+    factor: str | None = None
+    location: Location | None = None
+    hint: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """This finding as in the report's `findings`."""
+        return {
+            "code": self.kind.code,
+            "name": self.kind.value,
+            "message": self.message,
+            "order": self.order,
+            "input": self.input,
+            "output": self.output,
+            "entries": [list(entry.index) for entry in self.entries],
+            "entries_total": self.entries_total,
+            "predicate": self.predicate,
+            "factor": self.factor,
+            "analytic": [plain_number(entry.analytic) for entry in self.entries],
+            "numeric": [plain_number(entry.numeric) for entry in self.entries],
+            "location": None if self.location is None else {"file": self.location.file, "line": self.location.line},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceExcerpt:
+    """Lines of the user's file around a place, for showing; `first` is the number of the first line."""
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+    marked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What was concluded about one case."""
+
+    case_id: str
+    target: str
+    name: str | None
+    backend: str | None
+    verdict: Verdict
+    seed: int
+    samples: int
+    inputs_from: str | None
+    inputs: tuple[InputSpec, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str | None = None
+    error_traceback: str | None = None
+    excerpt: SourceExcerpt | None = None
+    smallest: tuple[str, ...] = ()
+    forwards: int = 0
+    backwards: int = 0
+    seconds: float = 0.0
+    replay: str | None = None
+    expected: str | None = None
+    orders: tuple[int, ...] = ()
+    arguments: tuple[Argument, ...] = field(default=(), repr=False)
+
+    @property
+    def resolution(self) -> float | None:
+        """The worst resolution among the checks that passed on a bound, None where there was none."""
+        known = [e.resolution for e in self.evidence if e.resolution is not None and e.verdict is Verdict.PASSED]
+        return max(known, default=None)
+
+    @property
+    def reason(self) -> Reason | None:
+        """The first reason for which the case is inconclusive."""
+        return next((e.reason for e in self.evidence if e.reason is not None), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """This case as in the report's `cases`."""
+        return {
+            "id": self.case_id,
+            "target": self.target,
+            "name": self.name,
+            "backend": self.backend,
+            "verdict": self.verdict.value,
+            "seed": self.seed,
+            "samples": self.samples,
+            "inputs_from": self.inputs_from,
+            "inputs": [input_to_dict(spec) for spec in self.inputs],
+            "checks": [evidence.to_dict() for evidence in self.evidence],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+            "error": self.error,
+            "expected": self.expected,
+            "smallest": list(self.smallest),
+            "evaluations": {"forward": self.forwards, "backward": self.backwards},
+            "seconds": self.seconds,
+            "replay": self.replay,
+        }
+
+    def with_replay(self, path: str) -> "CheckResult":
+        """The same result, replayable from `path`."""
+        return replace(self, replay=path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The results of a run."""
+
+    cases: tuple[CheckResult, ...]
+    seed: int = 0
+    seconds: float = 0.0
+    allow_inconclusive: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """The run's verdict: the one that decides the exit code."""
+        seen = {case.verdict for case in self.cases}
+        ranked = (Verdict.FAILED, Verdict.ERROR, Verdict.INCONCLUSIVE)
+        return next((v for v in ranked if v in seen), Verdict.PASSED)
+
+    @property
+    def ok(self) -> bool:
+        """True where the exit code is 0."""
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 3 error, 4 inconclusive, 5 nothing to check."""
+        if not any(case.verdict is not Verdict.SKIPPED for case in self.cases):
+            return 5
+        code = {Verdict.FAILED: 1, Verdict.ERROR: 3, Verdict.INCONCLUSIVE: 4, Verdict.PASSED: 0}[self.verdict]
+        return 0 if code == 4 and self.allow_inconclusive else code
+
+    def count(self, verdict: Verdict) -> int:
+        """How many cases came to `verdict`."""
+        return sum(case.verdict is verdict for case in self.cases)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `--format json`, schema gradcli.report/1."""
+        counts = {verdict.value: self.count(verdict) for verdict in Verdict}
+        return {
+            "schema": SCHEMA,
+            "gradcli": __version__,
+            "seed": self.seed,
+            "verdict": self.verdict.value,
+            "exit_code": self.exit_code,
+            "summary": {"cases": len(self.cases), **counts, "seconds": self.seconds},
+            "cases": [case.to_dict() for case in self.cases],
+        }
+
+
+def judge(evidence: Iterable[Evidence]) -> Verdict:
+    """The verdict of a case from its evidence: any failure fails; a pass needs one bounded comparison.
+
+    Raises nothing; no evidence at all is INCONCLUSIVE.
+    """
+    seen = [e for e in evidence if e.verdict is not Verdict.SKIPPED]
+    for verdict in (Verdict.FAILED, Verdict.ERROR, Verdict.INCONCLUSIVE):
+        if any(e.verdict is verdict for e in seen):
+            return verdict
+    compared = any(e.verdict is Verdict.PASSED and (e.bound is not None or e.zero_everywhere) for e in seen)
+    return Verdict.PASSED if compared else Verdict.INCONCLUSIVE
+
+
+def plain_number(value: complex | None) -> Any:
+    """A JSON number; non-finite ones as "nan", "inf", "-inf"; a complex one as [real, imaginary]."""
+    if value is None:
+        return None
+    if isinstance(value, complex):
+        return [plain_number(value.real), plain_number(value.imag)] if value.imag else plain_number(value.real)
+    number = float(value)
+    if math.isnan(number):
+        return "nan"
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
+    return number
+
+
+def input_to_dict(spec: InputSpec) -> dict[str, Any]:
+    """One input as in the report's `inputs`."""
+    if spec.kind == "value":
+        value = spec.value if isinstance(spec.value, bool | int | float | str | list | None) else repr(spec.value)
+        return {"name": spec.name, "kind": "value", "value": plain_number(value) if isinstance(value, float) else value}
+    return {
+        "name": spec.name,
+        "kind": "tensor",
+        "shape": list(spec.shape or ()),
+        "dtype": spec.dtype or "float64",
+        "domain": spec.domain,
+        "requires_grad": True if spec.requires_grad is None else spec.requires_grad,
+    }

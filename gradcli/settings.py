@@ -1,0 +1,27 @@
+"""What a run is asked to do: one frozen value that every stage reads."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The options of a check.
+
+    `order` is the highest derivative order; `samples` the number of random inputs a case;
+    `significance` the relative error, of the block of one input and output, below which a
+    difference is measured but does not matter; `timeout` is in seconds, per case.
+    """
+
+    order: int = 2
+    seed: int = 0
+    samples: int = 3
+    dtype: str = "float64"
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    require_resolution: float | None = None
+    significance: float = 1e-7
+    timeout: float | None = None
+    jobs: int = 1
+    fail_fast: bool = False
+    allow_inconclusive: bool = False
+    shrink: bool = True
