@@ -1,0 +1,89 @@
+"""Telling a kink, a jump and a cusp at x from noise, and a jump near x from smooth fine structure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.ladder import CLUSTER, Ladder
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
+
+SMALL_JUMP = 1e-2
+"""A jump below this part of |f| is taken for rounding or an iteration's stopping rule, not for the function."""
+
+
+def exponents(ladder: Ladder) -> Vector:
+    """How the non-smooth part of f scales with distance from x: 0 for a jump, 1 for a kink, between them for a cusp."""
+    coarse, fine = ladder.cluster_pairs[min(ladder.clusters)][0], ladder.cluster_pairs[max(ladder.clusters)][0]
+    with np.errstate(all="ignore"):
+        at_coarse = np.maximum(np.abs(coarse.even), np.abs(coarse.odd)) * coarse.step
+        at_fine = np.maximum(np.abs(fine.even), np.abs(fine.odd)) * fine.step
+        ratio: Vector = np.log(at_coarse / np.maximum(at_fine, 1e-300)) / np.log(coarse.step / fine.step)
+    return np.where(np.isfinite(ratio), ratio, np.inf)
+
+
+def broken_at_centre(ladder: Ladder) -> Mask:
+    """Outputs for which every cluster so far shows two smooth halves that do not fit together."""
+    return ladder.clusters[max(ladder.clusters)].broken
+
+
+def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepancy: float) -> float | None:
+    """Find the nearest place where values leave the line f(x) + slope t, and how far they jump there.
+
+    Between the last node that fits and the first that does not the bracket is halved 16 times. Across smooth structure or
+    a kink the gap shrinks with the bracket; across a jump it stays.
+
+    Args:
+        ladder: the evaluated nodes; new nodes are added to its line.
+        output: which output.
+        slope: the derivative that the finest windows give.
+        finest: the step those windows rest on.
+        discrepancy: how far the coarse estimate differs from `slope`.
+
+    Returns:
+        The jump relative to |f|, or None where there is none.
+    """
+    line, centre = ladder.line, float(ladder.line.centre[output])
+
+    def departure(t: float) -> float:
+        return float(line.at(t)[output]) - centre - slope * t
+
+    noise = max(float(ladder.clusters[max(ladder.clusters)].noise[output]), EPS)
+    steps = sorted(p.step for p in [*ladder.levels.values(), *sum(ladder.cluster_pairs.values(), [])])
+    previous = None
+    for step in (t for t in steps if t >= 0.99 * finest):
+        for sign in (1.0, -1.0):
+            if previous is None or not abs(departure(sign * step)) > max(20 * noise, 0.3 * discrepancy * step):
+                continue
+            a, b = sign * previous, sign * step
+            at_a, at_b = departure(a), departure(b)
+            first_gap = abs(at_b - at_a)
+            for _ in range(16):
+                middle = 0.5 * (a + b)
+                value = departure(middle)
+                if abs(value - at_a) > abs(at_b - value):
+                    b, at_b = middle, value
+                else:
+                    a, at_a = middle, value
+            gap = abs(at_b - at_a)
+            return gap / max(abs(centre), 1e-12) if gap > 0.1 * first_gap else None
+        previous = step
+    return None
+
+
+def staircases(ladder: Ladder) -> Mask:
+    """Outputs that are constant in a cluster but vary on both sides further out by more than float64 rounding.
+
+    Such values have been rounded: to float32, to a grid, by an integer step. One side only is how a rectifier or a clamp
+    near its edge looks, and that is a legitimate derivative of zero.
+    """
+    found = np.zeros(ladder.line.outputs, bool)
+    for cluster in ladder.clusters.values():
+        if cluster.constant.any():
+            varies, quantum = ladder.line.variation(cluster.step)
+            with np.errstate(all="ignore"):
+                found |= cluster.constant & varies & (quantum > 16 * EPS * np.abs(ladder.line.centre))
+    return found
+
+

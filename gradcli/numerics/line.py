@@ -1,0 +1,86 @@
+"""The values of a function along a line, scaled per output and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gradcli.numerics.space import Vector
+
+GRID = 2.0**-44
+"""Parameters t are multiples of this: with x on a 45-bit grid and 8-bit directions, x + t v is then exact."""
+
+Function = Callable[[Vector], Vector]
+
+
+def power_of_two_above(magnitudes: Vector) -> Vector:
+    """The least power of two at or above each magnitude; 2^-1022 for zeros and subnormals."""
+    mantissa, exponent = np.frexp(np.maximum(magnitudes, 2.0**-1022))
+    return np.ldexp(1.0, np.minimum(np.where(mantissa == 0.5, exponent - 1, exponent), 1023))
+
+
+def on_grid(t: float) -> float:
+    """Round a parameter to the grid that keeps x + t v exact."""
+    return round(t / GRID) * GRID
+
+
+class Line:
+    """Values f(x + t v) / S, where S is a power of two near |f(x)| for each output.
+
+    A point where f raises counts as NaN in every output: a domain is what f accepts.
+    """
+
+    def __init__(self, f: Function, x: Vector, v: Vector, f0: Vector | None) -> None:
+        self.f, self.x, self.v = f, x, v
+        self.evaluations = 0
+        if f0 is None:
+            f0 = np.asarray(f(x), dtype=np.float64)
+            self.evaluations += 1
+        self.outputs = f0.size
+        self._values: dict[float, Vector] = {}
+        self.scale = np.ones(self.outputs)
+        self.centre = f0
+        self._rescale(f0)
+
+    def _rescale(self, f0: Vector) -> None:
+        size = np.where(np.isfinite(f0), np.abs(f0), 0.0)
+        largest = float(size.max(initial=0.0))
+        if largest == 0.0:
+            nearby = self.at(on_grid(2.0**-10))
+            size = np.where(np.isfinite(nearby), np.abs(nearby), 0.0)
+            largest = float(size.max(initial=0.0)) or 1.0
+        self.scale = power_of_two_above(np.where(size > 0, size, largest))
+        self.centre = f0 / self.scale
+        self._values = {t: y / self.scale for t, y in self._values.items()}
+
+    def at(self, t: float) -> Vector:
+        """The scaled outputs at parameter t, evaluated at most once."""
+        known = self._values.get(t)
+        if known is None:
+            self.evaluations += 1
+            with np.errstate(all="ignore"):
+                try:
+                    known = np.asarray(self.f(self.x + t * self.v), dtype=np.float64) / self.scale
+                except Exception:  # noqa: BLE001 - whatever the user's function raises away from x means "not in the domain"
+                    known = np.full(self.outputs, np.nan)
+            if known.shape != (self.outputs,):
+                known = np.full(self.outputs, np.nan)
+            self._values[t] = known
+        return known
+
+    def finite(self, t: float) -> bool:
+        """Whether every output that is finite at the centre is finite at t."""
+        return bool(np.isfinite(self.at(t)[np.isfinite(self.centre)]).all())
+
+    def variation(self, above: float) -> tuple[Vector, Vector]:
+        """Over the remembered nodes |t| >= above: whether the outputs vary on both sides, and the least nonzero change."""
+        nodes = sorted(t for t in self._values if abs(t) >= above)
+        values = np.array([self.centre, *(self._values[t] for t in nodes)])
+        with np.errstate(all="ignore"):
+            gaps = np.abs(np.diff(np.sort(values, axis=0), axis=0))
+            quantum = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
+            sides = [np.array([self._values[t] for t in nodes if (t > 0) == positive]) for positive in (True, False)]
+            moves = [(side != self.centre).any(axis=0) if len(side) else np.zeros(self.outputs, bool) for side in sides]
+        both: Vector = moves[0] & moves[1]
+        return both, quantum

@@ -1,0 +1,120 @@
+"""What the entries of a flat vector mean: named blocks of real or complex numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One array of a space: its name, shape and dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def complex(self) -> bool:
+        """Whether the entries are complex numbers."""
+        return self.dtype.startswith("complex")
+
+    @property
+    def entries(self) -> int:
+        """The number of entries: the product of the shape, 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of real coordinates: two for every complex entry."""
+        return 2 * self.entries if self.complex else self.entries
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """Where a real coordinate of a flat vector lives."""
+
+    block: int
+    index: tuple[int, ...]
+    part: Literal["real", "imag"] | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """An ordered list of blocks laid end to end in one float64 vector."""
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def size(self) -> int:
+        """The number of real coordinates of the whole space."""
+        return sum(block.size for block in self.blocks)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each block lies in the flat vector."""
+        ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
+        return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+
+    def flatten(self, arrays: Sequence[npt.ArrayLike]) -> Vector:
+        """Lay arrays end to end.
+
+        Args:
+            arrays: one array a block, of that block's shape; complex entries become (real, imaginary) pairs.
+
+        Returns:
+            A new float64 vector of length `size`.
+
+        Raises:
+            ValueError: a wrong number of arrays, a wrong shape, or complex numbers for a real block.
+        """
+        if len(arrays) != len(self.blocks):
+            raise ValueError(f"expected {len(self.blocks)} arrays, one for each block, got {len(arrays)}")
+        vector = np.empty(self.size)
+        for block, place, array in zip(self.blocks, self.slices, arrays, strict=True):
+            given = np.asarray(array)
+            if given.shape != block.shape:
+                raise ValueError(f"block {block.name!r}: expected shape {block.shape}, got shape={given.shape}")
+            if block.complex:
+                vector[place] = np.ascontiguousarray(given, dtype=np.complex128).reshape(-1).view(np.float64)
+            elif np.iscomplexobj(given):
+                raise ValueError(f"block {block.name!r}: expected real numbers, got dtype={given.dtype}")
+            else:
+                vector[place] = given.reshape(-1)
+        return vector
+
+    def unflatten(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
+        """Cut a flat vector into new float64 or complex128 arrays of the blocks' shapes.
+
+        Raises:
+            ValueError: the vector has another length than `size`.
+        """
+        if np.shape(vector) != (self.size,):
+            raise ValueError(f"expected a vector of length {self.size}, got shape={np.shape(vector)}")
+        arrays: list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]] = []
+        for block, place in zip(self.blocks, self.slices, strict=True):
+            part = np.array(vector[place], dtype=np.float64)
+            arrays.append((part.view(np.complex128) if block.complex else part).reshape(block.shape))
+        return arrays
+
+    def locate(self, i: int) -> Coordinate:
+        """Say which entry of which block the flat coordinate `i` is.
+
+        Raises:
+            IndexError: `i` is not in [0, size).
+        """
+        for number, (block, place) in enumerate(zip(self.blocks, self.slices, strict=True)):
+            if place.start <= i < place.stop:
+                entry, half = divmod(i - place.start, 2 if block.complex else 1)
+                index = tuple(int(k) for k in np.unravel_index(entry, block.shape)) if block.shape else ()
+                part: Literal["real", "imag"] | None = ("imag" if half else "real") if block.complex else None
+                return Coordinate(number, index, part)
+        raise IndexError(f"expected a flat coordinate in [0, {self.size}), got i={i}")

@@ -1,0 +1,73 @@
+"""The one thing the numerics know of a user's function: a differentiable map between two spaces."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.space import Space, Vector
+
+Matrix = npt.NDArray[np.float64]
+
+
+class VectorMap(ABC):
+    """A map from R^n to R^m with a claimed derivative, on flat float64 vectors."""
+
+    domain: Space
+    codomain: Space
+    has_jvp: bool = False
+
+    @abstractmethod
+    def value(self, x: Vector) -> Vector:
+        """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
+
+    @abstractmethod
+    def vjp(self, x: Vector, cotangent: Vector) -> Vector:
+        """Return the claimed J(x)^T cotangent, a vector of length n."""
+
+    def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
+        """Return the claimed J^T u for every row u of `cotangents` (k, m), as a (k, n) array.
+
+        A backend that can run forward once and backward k times overrides this loop.
+        """
+        rows = [np.asarray(self.vjp(x, row), dtype=np.float64) for row in cotangents]
+        return np.array(rows).reshape(len(rows), self.domain.size)
+
+    def jvp(self, x: Vector, tangent: Vector) -> Vector:
+        """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
+        raise NotImplementedError(f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); compare with vjp instead")
+
+
+class CountedMap(VectorMap):
+    """A map that counts how often it is evaluated and differentiated."""
+
+    def __init__(self, inner: VectorMap) -> None:
+        self.inner = inner
+        self.domain = inner.domain
+        self.codomain = inner.codomain
+        self.has_jvp = inner.has_jvp
+        self.values = 0
+        self.vjps = 0
+        self.jvps = 0
+
+    def value(self, x: Vector) -> Vector:
+        """Evaluate the wrapped map and count it."""
+        self.values += 1
+        return self.inner.value(x)
+
+    def vjp(self, x: Vector, cotangent: Vector) -> Vector:
+        """Run the wrapped vjp and count it."""
+        self.vjps += 1
+        return self.inner.vjp(x, cotangent)
+
+    def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
+        """Run the wrapped vjp for every row and count each."""
+        self.vjps += len(cotangents)
+        return self.inner.vjp_many(x, cotangents)
+
+    def jvp(self, x: Vector, tangent: Vector) -> Vector:
+        """Run the wrapped jvp and count it."""
+        self.jvps += 1
+        return self.inner.jvp(x, tangent)
