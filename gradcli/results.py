@@ -55,6 +55,7 @@ class Evidence:
 
     `check` names the check of the battery; errors and `bound` are absolute but for `max_rel_error` and `resolution`,
     which are relative to the largest entry of the block. `mismatch` waits for the diagnosis; `finding` is named.
+    `witness` is the Subject at which it was measured, where that is not the case's own.
     """
 
     check: str
@@ -72,6 +73,11 @@ class Evidence:
     mismatch: Mismatch | None = None
     finding: "Finding | None" = None
     zero_everywhere: bool = False
+    witness: object | None = None
+
+    def settled(self) -> "Evidence":
+        """The same evidence without what only the diagnosis needs, ready to be stored or sent."""
+        return replace(self, mismatch=None, witness=None)
 
     def to_dict(self) -> dict[str, Any]:
         """This check as in the report's `checks`."""

@@ -143,5 +143,17 @@ class Subject(ABC):
         """Call the user's backward by hand and return exactly what it returns."""
 
     @abstractmethod
+    def backward_interleaved(
+        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
+    ) -> tuple[NDArray[Any] | None, ...] | None:
+        """Gradients, with a forward at `other` arguments between forward and backward; None where that one raises."""
+
+    @abstractmethod
+    def backward_twice(
+        self, cotangents: Sequence[NDArray[Any] | None]
+    ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...]]:
+        """Gradients of two backward passes through one graph, kept after the first. Raises UserCodeError."""
+
+    @abstractmethod
     def rebind(self, arguments: Sequence[Argument]) -> "Subject":
         """The same Function at other arguments."""

@@ -1,0 +1,306 @@
+"""A Function of PyTorch's shape bound to arguments: the Subject of the engine's and PyTorch's backends."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
+from gradcli.backends.call import Call, Caller
+from gradcli.backends.framework import Framework, double_precision, same_values
+from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
+from gradcli.cases import Argument
+from gradcli.errors import UserCodeError
+from gradcli.numerics.space import Space
+from gradcli.targets import TargetInfo
+
+
+@final
+class BoundFunction(Subject):
+    """A Function class (called through apply) or a callable, at arguments.
+
+    Inputs of a lower precision are raised to 64 bits for everything but `in_given_precision`.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        info: TargetInfo,
+        function: Any,
+        function_class: type | None,
+        arguments: Sequence[Argument],
+        *,
+        keep_precision: bool = False,
+    ) -> None:
+        self.framework = framework
+        self.info = info
+        self.given = tuple(arguments)
+        self.arguments = self.given if keep_precision else tuple(_raised(argument) for argument in arguments)
+        self.counters = Counters()
+        self._function = function
+        self._class = function_class
+        self._caller = Caller(framework, function, self.arguments)
+        self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
+        self._maps: dict[int, TensorMap] = {}
+        self._call = self._first_call()
+        self._numbers = tuple(
+            number for number, output in enumerate(self._call.outputs) if self._carries_gradient(output)
+        )
+        self._domain = space_of(
+            [self.arguments[i].name for i in self.active], [self.arguments[i].value for i in self.active]
+        )
+        self._codomain = space_of(
+            [f"output{n}" if n else "output" for n in self._numbers],
+            [framework.to_array(self._call.outputs[n]) for n in self._numbers],
+        )
+
+    @property
+    def domain(self) -> Space:
+        """One block for each active input."""
+        return self._domain
+
+    @property
+    def codomain(self) -> Space:
+        """One block for each differentiable output."""
+        return self._codomain
+
+    @property
+    def output_numbers(self) -> tuple[int, ...]:
+        """Positions of the differentiable outputs."""
+        return self._numbers
+
+    @property
+    def output_count(self) -> int:
+        """How many values forward returns, differentiable or not."""
+        return len(self._call.outputs)
+
+    @property
+    def point(self) -> FloatArray:
+        """The active inputs, flat."""
+        return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    def derivative_map(self, order: int) -> TensorMap:
+        """The map whose derivative is checked at `order`."""
+        if order not in self._maps:
+            domain, codomain = spaces_of_order(order, self._domain, self._codomain)
+            self._maps[order] = TensorMap(
+                self._caller, self.active, self._numbers, order, domain, codomain, self.counters
+            )
+        return self._maps[order]
+
+    def base_point(self, order: int, seed: int) -> FloatArray:
+        """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
+        domain, _ = spaces_of_order(order, self._domain, self._codomain)
+        generator = np.random.default_rng([seed, order])
+        free = domain.size - self._domain.size
+        cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
+        return np.concatenate([self.point, cotangents])
+
+    def call(self) -> ForwardCall:
+        """Run forward once through the Function on the arguments as they are."""
+        call = self._track("forward")
+        node = self._node(call)
+        to_array = self.framework.to_array
+        outputs = tuple(
+            to_array(o) if self.framework.is_tensor(o) else np.asarray(o, dtype=object) for o in call.outputs
+        )
+        return ForwardCall(
+            outputs=outputs,
+            differentiable=tuple(self._carries_gradient(o) for o in call.outputs),
+            changed_inputs=self._caller.changed(call, node),
+            saved_strangers=self._strangers(call, node),
+        )
+
+    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
+        """Gradients of the active inputs through the framework's own backward pass."""
+        return self._gradients(self._track("forward"), cotangents)
+
+    def backward_interleaved(
+        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
+    ) -> tuple[NDArray[Any] | None, ...] | None:
+        """Gradients, with another forward between forward and backward."""
+        call = self._track("forward")
+        between = Caller(self.framework, self._function, other)
+        try:
+            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
+                between.run({i: between.leaf(other[i].value, True) for i in self.active})
+        except (Exception, SystemExit):
+            return None
+        return self._gradients(call, cotangents)
+
+    def backward_twice(
+        self, cotangents: Sequence[NDArray[Any] | None]
+    ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...]]:
+        """Gradients of two backward passes through one graph."""
+        call = self._track("forward")
+        return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents)
+
+    def _gradients(
+        self, call: Call, cotangents: Sequence[NDArray[Any] | None], *, retain: bool = False
+    ) -> tuple[NDArray[Any] | None, ...]:
+        pairs = [
+            (call.outputs[n], self._cotangent(call.outputs[n], c))
+            for n, c in zip(self._numbers, cotangents, strict=True)
+            if c is not None and call.outputs[n].requires_grad
+        ]
+        if not pairs:
+            return tuple(None for _ in self.active)
+        leaves = [call.leaves[i] for i in self.active]
+        self.counters.backward += 1
+        try:
+            with users_code(self.framework, silent=True):
+                gradients = self.framework.namespace.autograd.grad(
+                    [o for o, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True, retain_graph=retain
+                )
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+        return tuple(None if g is None else self.framework.to_array(g) for g in gradients)
+
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+        """Call the user's backward by hand, and say what it returned and what it changed."""
+        call = self._track("forward")
+        node = self._node(call)
+        if node is None:
+            return RawBackward(available=False)
+        given = self._all_cotangents(call, cotangents)
+        before = [None if t is None else self.framework.to_array(t) for t in given]
+        saved = [t for t in node.saved_tensors if self.framework.is_tensor(t)]
+        saved_before = [self.framework.to_array(t) for t in saved]
+        passed_before = [self.framework.to_array(t) for t in call.passed if self.framework.is_tensor(t)]
+        self.counters.backward += 1
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.no_grad():
+                returned = node.apply(*given)
+        except Exception as error:
+            return RawBackward(error=error)
+        values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+        after = [None if t is None else self.framework.to_array(t) for t in given]
+        passed_after = [self.framework.to_array(t) for t in call.passed if self.framework.is_tensor(t)]
+        changed_inputs = _changed(passed_before, passed_after)
+        return RawBackward(
+            gradients=tuple(self._raw(value) for value in values),
+            changed_cotangents=_changed(before, after),
+            changed_inputs=changed_inputs,
+            changed_saved=_changed(saved_before, [self.framework.to_array(t) for t in saved]),
+        )
+
+    def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
+        """The same Function at other arguments."""
+        other = BoundFunction(self.framework, self.info, self._function, self._class, arguments)
+        other.counters = self.counters
+        return other
+
+    def in_given_precision(self) -> "BoundFunction | None":
+        """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
+        if not any(a is not b for a, b in zip(self.given, self.arguments, strict=True)):
+            return None
+        return BoundFunction(self.framework, self.info, self._function, self._class, self.given, keep_precision=True)
+
+    def _first_call(self) -> Call:
+        try:
+            with users_code(self.framework, silent=False), self.framework.namespace.enable_grad():
+                self.counters.forward += 1
+                call = self._caller.run(self._leaves())
+        except UserCodeError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "forward") from error
+        return call
+
+    def _track(self, phase: str) -> Call:
+        self.counters.forward += 1
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                return self._caller.run(self._leaves())
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, phase) from error
+
+    def _leaves(self) -> dict[int, Any]:
+        return {i: self._caller.leaf(self.arguments[i].value, True) for i in self.active}
+
+    def _carries_gradient(self, output: object) -> bool:
+        if not self.framework.is_tensor(output):
+            return False
+        tensor: Any = output
+        return self.framework.is_differentiable(tensor) and bool(tensor.requires_grad)
+
+    def _node(self, call: Call) -> Any | None:
+        """The node of the Function's own backward, None for a plain callable."""
+        if self._class is None:
+            return None
+        for output in call.outputs:
+            if self.framework.is_tensor(output):
+                node: Any = output.grad_fn  # type: ignore[attr-defined]
+                if node is not None and getattr(type(node), "_forward_cls", None) is self._class:
+                    return node
+        return None
+
+    def _all_cotangents(self, call: Call, cotangents: Sequence[NDArray[Any] | None]) -> list[Any]:
+        """One cotangent per output of forward, zeros for those that carry no gradient, None for non-tensors."""
+        given: dict[int, NDArray[Any] | None] = dict(zip(self._numbers, cotangents, strict=True))
+        result: list[Any] = []
+        for number, output in enumerate(call.outputs):
+            if not self.framework.is_tensor(output):
+                result.append(None)
+            elif number in given:
+                value = given[number]
+                result.append(None if value is None else self._cotangent(output, value))
+            else:
+                result.append(self.framework.namespace.zeros_like(output.detach()))
+        return result
+
+    def _cotangent(self, output: Any, value: NDArray[Any]) -> Any:
+        """A cotangent in the output's own dtype."""
+        return self.framework.from_array(np.asarray(value), self.framework.dtype_name(output))
+
+    def _raw(self, value: Any) -> RawGradient:
+        if value is None or not self.framework.is_tensor(value):
+            return RawGradient(
+                is_none=value is None,
+                is_tensor=False,
+                shape=None,
+                dtype=None,
+                value=None,
+                type_name=type(value).__name__,
+            )
+        array = self.framework.to_array(value)
+        return RawGradient(
+            is_none=False,
+            is_tensor=True,
+            shape=array.shape,
+            dtype=self.framework.dtype_name(value),
+            value=array,
+            type_name=type(value).__name__,
+        )
+
+    def _strangers(self, call: Call, node: Any | None) -> tuple[int, ...]:
+        """Numbers of saved floating tensors that are neither inputs nor outputs: they pass no gradient on."""
+        if node is None:
+            return ()
+        found = []
+        for number, tensor in enumerate(node.saved_tensors):
+            if not self.framework.is_tensor(tensor) or not self.framework.is_differentiable(tensor):
+                continue
+            passed = any(tensor is p for p in call.passed)
+            if not passed and not tensor.requires_grad:
+                found.append(number)
+        return tuple(found)
+
+
+def _raised(argument: Argument) -> Argument:
+    """The argument in 64-bit precision where it is a tensor of a lower one."""
+    if not argument.is_tensor or argument.value.dtype.kind not in "fc":
+        return argument
+    wanted = double_precision(str(argument.value.dtype))
+    return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
+
+
+def _changed(before: Sequence[NDArray[Any] | None], after: Sequence[NDArray[Any] | None]) -> tuple[int, ...]:
+    return tuple(
+        number
+        for number, (first, second) in enumerate(zip(before, after, strict=True))
+        if first is not None and second is not None and not same_values(first, second)
+    )

@@ -1,0 +1,73 @@
+"""One call of a Function of PyTorch's shape, with everything about it that the battery asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.framework import Framework, same_values
+from gradcli.cases import Argument
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The tensors of one call: leaves (by position), what was passed, and all outputs as a tuple."""
+
+    leaves: dict[int, Any]
+    passed: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+@final
+class Caller:
+    """Calls a Function class through `apply`, or any callable, on arrays.
+
+    Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it.
+    """
+
+    def __init__(self, framework: Framework, function: Any, arguments: Sequence[Argument]) -> None:
+        self.framework = framework
+        self.function = function
+        self.arguments = tuple(arguments)
+
+    def leaf(self, value: NDArray[Any], requires_grad: bool) -> Any:
+        """A new leaf with these values."""
+        tensor = self.framework.from_array(np.asarray(value))
+        return tensor.requires_grad_() if requires_grad else tensor
+
+    def run(self, leaves: dict[int, Any]) -> Call:
+        """Call with these tensors at their positions and the arguments' own values elsewhere."""
+        passed = tuple(self._passed(position, leaves) for position in range(len(self.arguments)))
+        positional = [p for p, a in zip(passed, self.arguments, strict=True) if not a.keyword]
+        keywords = {a.name: p for p, a in zip(passed, self.arguments, strict=True) if a.keyword}
+        result = self.function(*positional, **keywords)
+        outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+        return Call(leaves=leaves, passed=passed, outputs=outputs)
+
+    def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
+        argument = self.arguments[position]
+        if position in leaves:
+            return leaves[position].clone()
+        if argument.is_tensor:
+            return self.framework.from_array(argument.value)
+        return argument.value
+
+    def changed(self, call: Call, node: object | None) -> tuple[int, ...]:
+        """Positions of tensors that forward changed in place although it did not mark them dirty.
+
+        A tensor marked dirty has the Function's own node as its grad_fn afterwards, or is itself an output.
+        """
+        positions = []
+        for position, tensor in enumerate(call.passed):
+            if not self.framework.is_tensor(tensor):
+                continue
+            original = call.leaves.get(position)
+            before = self.arguments[position].value if original is None else self.framework.to_array(original)
+            marked = any(tensor is output for output in call.outputs)
+            marked = marked or (node is not None and tensor.grad_fn is node)
+            if not marked and not same_values(self.framework.to_array(tensor), np.asarray(before)):
+                positions.append(position)
+        return tuple(positions)

@@ -1,0 +1,83 @@
+"""The embedded engine as a backend."""
+
+import sys
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.framework import Framework
+from gradcli.backends.function_backend import FunctionBackend
+
+
+@final
+class EngineFramework(Framework):
+    """gradcli.engine's conversions."""
+
+    name = "engine"
+
+    @property
+    def namespace(self) -> ModuleType:
+        """gradcli.engine."""
+        import gradcli.engine
+
+        return gradcli.engine
+
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is an engine Tensor."""
+        import gradcli.engine
+
+        return isinstance(value, gradcli.engine.Tensor)
+
+    def to_array(self, tensor: Any) -> NDArray[Any]:
+        """A copy of the tensor's values."""
+        return np.array(tensor.detach().numpy())
+
+    def dtype_name(self, tensor: Any) -> str:
+        """The dtype without its namespace."""
+        return str(tensor.dtype).rsplit(".", 1)[-1]
+
+    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
+        """A leaf with a copy of the values."""
+        kind = None if dtype is None else getattr(self.namespace, dtype)
+        return self.namespace.tensor(np.array(array), dtype=kind)
+
+    def seed_generators(self, seed: int) -> None:
+        """Reset the engine's generator."""
+        self.namespace.manual_seed(seed)
+
+    def generator_states(self) -> object:
+        """The engine's generator state."""
+        return self.namespace.get_rng_state()
+
+    def restore_generators(self, states: object) -> None:
+        """Put the engine's generator back."""
+        self.namespace.set_rng_state(states)
+
+
+@final
+class EngineBackend(FunctionBackend):
+    """Functions on gradcli.engine."""
+
+    name = "engine"
+
+    def __init__(self) -> None:
+        self._framework = EngineFramework()
+
+    @property
+    def framework(self) -> Framework:
+        """The engine."""
+        return self._framework
+
+    def function_base(self) -> type:
+        """gradcli.engine.autograd.Function."""
+        from gradcli.engine.autograd import Function
+
+        return Function
+
+    def claims(self, target: object) -> bool:
+        """Whether the target is a Function of the engine, or is written in a module that uses the engine."""
+        if "gradcli.engine" not in sys.modules:
+            return False
+        return self.function_class(target) is not None

@@ -1,0 +1,87 @@
+"""The few things in which tensor frameworks of PyTorch's shape differ, behind one abstract class."""
+
+import random
+from abc import ABC, abstractmethod
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Framework(ABC):
+    """A namespace of PyTorch's shape, with the conversions to and from NumPy.
+
+    Everything else (autograd.grad, no_grad, clone, detach, requires_grad_) is called on the namespace itself.
+    """
+
+    name: str
+
+    @property
+    @abstractmethod
+    def namespace(self) -> ModuleType:
+        """The framework's top module."""
+
+    @abstractmethod
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is a tensor of this framework."""
+
+    @abstractmethod
+    def to_array(self, tensor: Any) -> NDArray[Any]:
+        """A copy of a tensor's values, detached; precisions NumPy lacks become float32."""
+
+    @abstractmethod
+    def dtype_name(self, tensor: Any) -> str:
+        """The tensor's dtype, such as "float64"."""
+
+    @abstractmethod
+    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
+        """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
+
+    @abstractmethod
+    def seed_generators(self, seed: int) -> None:
+        """Reset the framework's own random generators."""
+
+    @abstractmethod
+    def generator_states(self) -> object:
+        """A snapshot of the framework's own generators."""
+
+    @abstractmethod
+    def restore_generators(self, states: object) -> None:
+        """Put the framework's own generators back as they were."""
+
+    def seed(self, seed: int) -> None:
+        """Reset every generator that forward may use: Python's, NumPy's legacy one and the framework's."""
+        random.seed(seed)
+        np.random.seed(seed)
+        self.seed_generators(seed)
+
+    def random_state(self) -> tuple[Any, Any, object]:
+        """A snapshot of every generator, for `restore_random_state`."""
+        return random.getstate(), np.random.get_state(), self.generator_states()
+
+    def restore_random_state(self, state: tuple[Any, Any, object]) -> None:
+        """Put every generator back as it was."""
+        random.setstate(state[0])
+        np.random.set_state(state[1])
+        self.restore_generators(state[2])
+
+    def is_differentiable(self, tensor: Any) -> bool:
+        """Whether the tensor's dtype can carry a gradient."""
+        return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def double_precision(dtype: str) -> str:
+    """The 64-bit partner of a floating dtype ("float32" gives "float64"), any other unchanged."""
+    if dtype in ("float16", "bfloat16", "float32"):
+        return "float64"
+    return "complex128" if dtype in ("complex32", "complex64") else dtype
+
+
+def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Whether two arrays are bit for bit the same values (NaN equals NaN)."""
+    return (
+        first.shape == second.shape
+        and first.dtype == second.dtype
+        and bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fc"))
+    )

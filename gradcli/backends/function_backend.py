@@ -1,0 +1,163 @@
+"""What the engine's and PyTorch's backends share: recognising targets, trying and binding them."""
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Backend, Subject
+from gradcli.backends.bound import BoundFunction
+from gradcli.backends.call import Call, Caller
+from gradcli.backends.framework import Framework
+from gradcli.backends.guard import users_code
+from gradcli.cases import Argument
+from gradcli.errors import TargetError
+from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+
+
+class FunctionBackend(Backend):
+    """A backend for a framework of PyTorch's shape."""
+
+    @property
+    @abstractmethod
+    def framework(self) -> Framework:
+        """The framework; imports it."""
+
+    @abstractmethod
+    def function_base(self) -> type:
+        """The framework's autograd Function class; imports the framework."""
+
+    def describe(self, target: object) -> TargetInfo:
+        """Parameters of forward (without ctx) and the functions behind the target."""
+        function_class = self.function_class(target)
+        if function_class is None:
+            return self._describe_callable(target)
+        forward = _static(function_class, "forward")
+        setup = _static(function_class, "setup_context") if self._overrides(function_class, "setup_context") else None
+        if forward is None or not self._overrides(function_class, "forward"):
+            raise TargetError(
+                f"{function_class.__name__} defines no forward: expected `forward(ctx, ...)`, or `forward(...)` with "
+                "`setup_context(ctx, inputs, output)`"
+            )
+        overrides_vjp = self._overrides(function_class, "vjp")
+        backward = _static(function_class, "vjp" if overrides_vjp else "backward")
+        if not overrides_vjp and not self._overrides(function_class, "backward"):
+            backward = None
+        sample_inputs = getattr(function_class, "sample_inputs", None)
+        return TargetInfo(
+            name=function_class.__name__,
+            backend=self.name,
+            parameters=_parameters(forward, skip_first=setup is None),
+            forward=inspect.unwrap(forward),
+            backward=None if backward is None else inspect.unwrap(backward),
+            sample_inputs=sample_inputs if callable(sample_inputs) else None,
+            setup_context=setup,
+            once_differentiable=backward is not None and "once_differentiable" in backward.__code__.co_qualname,
+            has_jvp=self._overrides(function_class, "jvp"),
+        )
+
+    def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
+        """Run forward once, silently, with generators restored."""
+        caller = Caller(self.framework, self._callable(target), arguments)
+        tracked = [i for i, a in enumerate(arguments) if a.is_tensor and a.requires_grad]
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                call = caller.run({i: caller.leaf(arguments[i].value, True) for i in tracked})
+                outputs = [o for o in call.outputs if self.framework.is_tensor(o)]
+                arrays = tuple(self.framework.to_array(o) for o in outputs)
+                differentiable = tuple(bool(o.requires_grad) for o in outputs)
+        except (Exception, SystemExit) as error:
+            return Trial(error=error)
+        if not gradients or not any(differentiable):
+            return Trial(outputs=arrays, differentiable=differentiable)
+        try:
+            with users_code(self.framework, silent=True):
+                found = self._gradients(call, outputs)
+        except (Exception, SystemExit) as error:
+            return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
+        return Trial(outputs=arrays, differentiable=differentiable, gradients=found)
+
+    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+        """The target at these arguments."""
+        return BoundFunction(
+            self.framework, self.describe(target), self._callable(target), self.function_class(target), arguments
+        )
+
+    def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
+        """Arguments from tensors (their own requires_grad is respected), arrays and Python values."""
+        return tuple(self._adopt(f"arg{number}", value) for number, value in enumerate(values))
+
+    def function_class(self, target: object) -> type | None:
+        """The Function class behind a target: itself, or the owner of a bound `apply`."""
+        if inspect.isclass(target) and issubclass(target, self.function_base()):
+            return target
+        owner = getattr(target, "__self__", None)
+        if (
+            getattr(target, "__name__", "") == "apply"
+            and inspect.isclass(owner)
+            and issubclass(owner, self.function_base())
+        ):
+            return owner
+        return None
+
+    def _adopt(self, name: str, value: object) -> Argument:
+        if self.framework.is_tensor(value):
+            tensor: Any = value
+            return Argument(
+                name=name,
+                value=self.framework.to_array(tensor),
+                is_tensor=True,
+                requires_grad=bool(tensor.requires_grad),
+            )
+        if isinstance(value, np.ndarray):
+            floating = value.dtype.kind in "fc"
+            return Argument(name=name, value=value.copy(), is_tensor=True, requires_grad=floating)
+        return Argument(name=name, value=value, is_tensor=False)
+
+    def _gradients(self, call: Call, outputs: Sequence[Any]) -> tuple[NDArray[Any] | None, ...]:
+        tracked = [o for o in outputs if o.requires_grad]
+        seeds = [self.framework.namespace.ones_like(o) for o in tracked]
+        leaves = list(call.leaves.values())
+        found = self.framework.namespace.autograd.grad(tracked, leaves, seeds, allow_unused=True)
+        return tuple(None if g is None else self.framework.to_array(g) for g in found)
+
+    def _callable(self, target: object) -> Callable[..., Any]:
+        function_class = self.function_class(target)
+        if function_class is not None:
+            apply: Callable[..., Any] = function_class.apply  # type: ignore[attr-defined]
+            return apply
+        if not callable(target):
+            raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}")
+        return target
+
+    def _describe_callable(self, target: object) -> TargetInfo:
+        function = self._callable(target)
+        try:
+            parameters = _parameters(function, skip_first=False)
+        except (TypeError, ValueError):
+            parameters = (Parameter(name="inputs", variadic=True),)
+        name = getattr(target, "__qualname__", type(target).__name__)
+        return TargetInfo(name=name, backend=self.name, parameters=parameters, forward=function, backward=None)
+
+    def _overrides(self, function_class: type, name: str) -> bool:
+        own = inspect.getattr_static(function_class, name, None)
+        return own is not None and own is not inspect.getattr_static(self.function_base(), name, None)
+
+
+def _static(owner: type, name: str) -> Callable[..., Any] | None:
+    """The plain function behind a static method or a method."""
+    found = inspect.getattr_static(owner, name, None)
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    return function if callable(function) else None
+
+
+def _parameters(function: Callable[..., Any], *, skip_first: bool) -> tuple[Parameter, ...]:
+    """Parameters, with a clear error where even ctx is missing."""
+    listed = parameters_of(function, skip_first=skip_first)
+    total = inspect.signature(function).parameters
+    if skip_first and not total:
+        raise TargetError("forward takes no parameters: expected `forward(ctx, ...)`")
+    return listed

@@ -1,0 +1,87 @@
+"""Running the user's code: generators reset, repeats silenced, exceptions told apart by whose they are."""
+
+import contextlib
+import io
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from gradcli.backends.framework import Framework
+from gradcli.errors import UserCodeError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_EXAMPLES = _PACKAGE / "examples"
+_LIBRARIES = ("torch", "jax", "jaxlib", "numpy")
+_STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
+
+
+def is_users_file(filename: str) -> bool:
+    """Whether a frame of this file is the user's: not gradcli's own, not a framework's, not the interpreter's."""
+    if filename.startswith("<frozen"):
+        return False
+    path = Path(filename)
+    if _PACKAGE in path.parents:
+        return _EXAMPLES in path.parents
+    parts = path.parts
+    for folder in ("site-packages", "dist-packages"):
+        if folder in parts[:-1]:
+            return parts[parts.index(folder) + 1] not in _LIBRARIES
+    return _STANDARD_LIBRARY not in path.parents
+
+
+def users_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of a traceback that are in the user's files, outermost first."""
+    return [frame for frame in traceback.extract_tb(trace) if is_users_file(frame.filename)]
+
+
+def users_traceback(error: BaseException) -> str:
+    """The user's part of a traceback, formatted as Python does it."""
+    frames = users_frames(error.__traceback__)
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    return "".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
+
+
+def user_code_error(error: BaseException, phase: str) -> UserCodeError:
+    """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
+    frames = users_frames(error.__traceback__)
+    last = frames[-1] if frames else None
+    text = str(error).strip() or "no message"
+    return UserCodeError(
+        f"{phase} raised {type(error).__name__}: {text}",
+        phase=phase,
+        user_traceback=users_traceback(error),
+        file=last.filename if last else None,
+        line=last.lineno if last else None,
+        error_type=type(error).__name__,
+    )
+
+
+@contextlib.contextmanager
+def quiet(silent: bool) -> Iterator[None]:
+    """Drop what the code inside prints, if `silent`: the numerics call forward many times."""
+    if not silent:
+        yield
+        return
+    sink = io.StringIO()
+    kept = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = sink, sink
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = kept
+
+
+@contextlib.contextmanager
+def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> Iterator[None]:
+    """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off."""
+    state = framework.random_state()
+    framework.seed(seed)
+    try:
+        with quiet(silent), np.errstate(all="ignore"):
+            yield
+    finally:
+        framework.restore_random_state(state)

@@ -1,0 +1,161 @@
+"""The maps whose derivatives are checked: forward, backward as a function of input and cotangent, and so on."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Counters
+from gradcli.backends.call import Caller
+from gradcli.backends.framework import Framework
+from gradcli.backends.guard import users_code
+from gradcli.numerics.space import Block, Space
+from gradcli.numerics.vector_map import VectorMap
+
+FloatArray = NDArray[np.float64]
+
+
+@final
+class TensorMap(VectorMap):
+    """A derivative of some order of a Function, as a map on flat vectors.
+
+    Order 1 is x -> f(x). Order k+1 is (point of order k, cotangent of order k) -> the gradient of order k, which is
+    what backward returns for k = 1. The vjp of each is the framework's gradient through it: the claim.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        active: Sequence[int],
+        outputs: Sequence[int],
+        order: int,
+        domain: Space,
+        codomain: Space,
+        counters: Counters,
+    ) -> None:
+        self.domain = domain
+        self.codomain = codomain
+        self.has_jvp = False
+        self._caller = caller
+        self._active = tuple(active)
+        self._outputs = tuple(outputs)
+        self._order = order
+        self._counters = counters
+        self._retainable = True
+
+    @property
+    def framework(self) -> Framework:
+        """The framework whose tensors are used."""
+        return self._caller.framework
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """The map at `x`, shape (codomain.size,)."""
+        ns = self.framework.namespace
+        with users_code(self.framework, silent=True):
+            if self._order == 1:
+                with ns.no_grad():
+                    outputs = self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
+            else:
+                outputs = self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
+            return self.codomain.flatten([self.framework.to_array(t) for t in outputs])
+
+    def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
+        return self.vjp_many(x, np.asarray(cotangent)[None])[0]
+
+    def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+        """The claimed gradients for several cotangents (k, m), shape (k, n), from one forward where it can be kept."""
+        if self._retainable:
+            try:
+                return self._gradients(x, cotangents)
+            except RuntimeError:
+                if len(cotangents) == 1:
+                    raise
+                self._retainable = False
+        return np.concatenate([self._gradients(x, row[None]) for row in cotangents])
+
+    def _gradients(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+        ns = self.framework.namespace
+        rows = []
+        with users_code(self.framework, silent=True), ns.enable_grad():
+            tensors = self._tensors(x, requires_grad=True)
+            outputs = self._evaluate(self._order, tensors, create_graph=True)
+            for number, cotangent in enumerate(cotangents):
+                last = number == len(cotangents) - 1
+                rows.append(self._pull_back(outputs, tensors, cotangent, retain=not last))
+        return np.array(rows)
+
+    def _pull_back(self, outputs: list[Any], tensors: list[Any], cotangent: FloatArray, *, retain: bool) -> FloatArray:
+        seeds = [self.framework.from_array(block) for block in self.codomain.unflatten(cotangent)]
+        gradients = self._gradient(outputs, tensors, seeds, create_graph=False, retain=retain)
+        return self.domain.flatten([self.framework.to_array(g) for g in gradients])
+
+    def _tensors(self, x: FloatArray, *, requires_grad: bool) -> list[Any]:
+        leaves = [self.framework.from_array(block) for block in self.domain.unflatten(x)]
+        return [leaf.requires_grad_() for leaf in leaves] if requires_grad else leaves
+
+    def _evaluate(self, order: int, tensors: list[Any], *, create_graph: bool) -> list[Any]:
+        """The map of `order` on tensors, one tensor per block of its codomain."""
+        if order == 1:
+            return self._forward(tensors)
+        split = len(tensors) - self._blocks(order - 1)[1]
+        inputs, cotangents = tensors[:split], tensors[split:]
+        with self.framework.namespace.enable_grad():
+            outputs = self._evaluate(order - 1, inputs, create_graph=True)
+            return self._gradient(outputs, inputs, cotangents, create_graph=create_graph, retain=create_graph)
+
+    def _blocks(self, order: int) -> tuple[int, int]:
+        """The numbers of blocks in the domain and the codomain of the map of `order`."""
+        domain, codomain = len(self._active), len(self._outputs)
+        for _ in range(order - 1):
+            domain, codomain = domain + codomain, domain
+        return domain, codomain
+
+    def _forward(self, tensors: list[Any]) -> list[Any]:
+        self._counters.forward += 1
+        call = self._caller.run(dict(zip(self._active, tensors, strict=True)))
+        return [call.outputs[number] for number in self._outputs]
+
+    def _gradient(
+        self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], *, create_graph: bool, retain: bool
+    ) -> list[Any]:
+        """Gradients of the inputs; zeros where none arrives."""
+        tracked = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+        ns = self.framework.namespace
+        if not tracked:
+            return [ns.zeros_like(tensor) for tensor in inputs]
+        self._counters.backward += 1
+        gradients = ns.autograd.grad(
+            [o for o, _ in tracked],
+            inputs,
+            [c for _, c in tracked],
+            retain_graph=retain,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+        return [ns.zeros_like(t) if g is None else g for t, g in zip(inputs, gradients, strict=True)]
+
+
+def space_of(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> Space:
+    """A space with one block for each array, in 64-bit precision."""
+    blocks = tuple(
+        Block(name=name, shape=array.shape, dtype="complex128" if array.dtype.kind == "c" else "float64")
+        for name, array in zip(names, arrays, strict=True)
+    )
+    return Space(blocks=blocks)
+
+
+def spaces_of_order(order: int, domain: Space, codomain: Space) -> tuple[Space, Space]:
+    """The domain and codomain of the derivative map of `order`, from those of forward."""
+    for level in range(1, order):
+        cotangents = tuple(
+            Block(
+                name=f"grad_{block.name}" if level == 1 else f"grad{level}_{block.name}",
+                shape=block.shape,
+                dtype=block.dtype,
+            )
+            for block in codomain.blocks
+        )
+        domain, codomain = Space(blocks=domain.blocks + cotangents), domain
+    return domain, codomain

@@ -1,0 +1,89 @@
+"""PyTorch as a backend: the one file that names it."""
+
+import sys
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.framework import Framework
+from gradcli.backends.function_backend import FunctionBackend
+
+
+@final
+class TorchFramework(Framework):
+    """PyTorch's conversions."""
+
+    name = "torch"
+
+    @property
+    def namespace(self) -> ModuleType:
+        """torch."""
+        import torch
+
+        return torch  # type: ignore[no-any-return]
+
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is a torch.Tensor."""
+        import torch
+
+        return isinstance(value, torch.Tensor)
+
+    def to_array(self, tensor: Any) -> NDArray[Any]:
+        """A copy on the CPU; bfloat16 becomes float32, sparse becomes dense."""
+        import torch
+
+        plain = tensor.detach().resolve_conj().resolve_neg()
+        if plain.layout != torch.strided:
+            plain = plain.to_dense()
+        if plain.dtype is torch.bfloat16:
+            plain = plain.float()
+        return np.array(plain.cpu().numpy())
+
+    def dtype_name(self, tensor: Any) -> str:
+        """The dtype without `torch.`."""
+        return str(tensor.dtype).removeprefix("torch.")
+
+    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
+        """A leaf with a copy of the values."""
+        import torch
+
+        return torch.tensor(np.array(array), dtype=None if dtype is None else getattr(torch, dtype))
+
+    def seed_generators(self, seed: int) -> None:
+        """Reset torch's CPU generator."""
+        self.namespace.manual_seed(seed)
+
+    def generator_states(self) -> object:
+        """torch's CPU generator state."""
+        return self.namespace.get_rng_state()
+
+    def restore_generators(self, states: object) -> None:
+        """Put torch's CPU generator back."""
+        self.namespace.set_rng_state(states)
+
+
+@final
+class TorchBackend(FunctionBackend):
+    """torch.autograd.Function and callables on torch tensors."""
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        self._framework = TorchFramework()
+
+    @property
+    def framework(self) -> Framework:
+        """PyTorch."""
+        return self._framework
+
+    def function_base(self) -> type:
+        """torch.autograd.Function."""
+        import torch
+
+        return torch.autograd.Function  # type: ignore[no-any-return]
+
+    def claims(self, target: object) -> bool:
+        """Whether the target is a torch Function; false without importing torch where nothing has imported it."""
+        return "torch" in sys.modules and self.function_class(target) is not None

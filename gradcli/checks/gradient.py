@@ -1,0 +1,169 @@
+"""The claim itself: backward against error-bounded differences of forward, and of backward at higher orders."""
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+import numpy as np
+
+from gradcli.backends.guard import user_code_error, users_frames
+from gradcli.checks.base import Check, Situation
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.numerics.space import Space
+from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.verify import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification, verify
+from gradcli.results import Evidence, Mismatch
+from gradcli.verdict import Reason, Verdict
+
+_REASONS = {
+    Doubt.KINK: Reason.KINK,
+    Doubt.NOISE: Reason.NOISE,
+    Doubt.DOMAIN: Reason.DOMAIN,
+    Doubt.NO_SIGNAL: Reason.NO_SIGNAL,
+    Doubt.BUDGET: Reason.BUDGET,
+}
+_VERDICTS = {
+    Outcome.AGREES: Verdict.PASSED,
+    Outcome.DIFFERS: Verdict.FAILED,
+    Outcome.UNDECIDED: Verdict.INCONCLUSIVE,
+}
+
+
+@final
+class GradientCheck(Check):
+    """backward is the transpose of forward's derivative."""
+
+    name = "gradient"
+    sentence = "backward agrees with the numerical derivative of forward within its error bound"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Verify order 1."""
+        subject = situation.subject
+        if not comparable(situation):
+            return
+        map_ = subject.derivative_map(1)
+        try:
+            found = verify(map_, subject.point, seed=situation.seed, significance=situation.settings.significance)
+        except UserCodeError:
+            raise
+        except Exception as error:
+            raise user_code_error(error, "backward") from error
+        yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
+
+
+@final
+class HigherOrderCheck(Check):
+    """backward is itself differentiated rightly, up to the order asked for."""
+
+    name = "higher-order"
+    sentence = "the derivatives of backward agree with differences of backward, order by order"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Verify orders 2 to the highest asked for, stopping at the first that is not right."""
+        if not comparable(situation):
+            return
+        for order in range(2, situation.settings.order + 1):
+            evidence = list(self._order(situation, order))
+            yield from evidence
+            if any(e.verdict is not Verdict.PASSED for e in evidence):
+                return
+
+    def _order(self, situation: Situation, order: int) -> Iterator[Evidence]:
+        subject = situation.subject
+        if subject.info.once_differentiable:
+            yield Evidence(
+                check=self.name,
+                order=order,
+                verdict=Verdict.SKIPPED,
+                note="once-differentiable: backward is marked so, higher orders are not offered",
+            )
+            return
+        map_ = subject.derivative_map(order)
+        point = subject.base_point(order, situation.seed)
+        try:
+            found = verify(map_, point, seed=situation.seed + order, significance=situation.settings.significance)
+        except Exception as error:
+            yield self._refused(error, order)
+            return
+        yield from evidence_of(self.name, order, map_, found, range(len(map_.codomain.blocks)))
+
+    def _refused(self, error: Exception, order: int) -> Evidence:
+        """Differentiating backward raised: loud, and a finding."""
+        text = str(error).strip().splitlines() or ["no message"]
+        where = users_frames(error.__traceback__)
+        place = f" at {where[-1].filename}:{where[-1].lineno}" if where else ""
+        return self.failed(
+            FindingKind.NOT_TWICE_DIFFERENTIABLE,
+            f"backward raises when it is differentiated{place}: {type(error).__name__}: {text[0]}",
+            order=order,
+            hint="mark backward with once_differentiable if higher orders are not meant to work",
+        )
+
+
+def comparable(situation: Situation) -> bool:
+    """Whether there is anything to compare; the forward check says why not."""
+    subject = situation.subject
+    return bool(subject.active and subject.output_numbers and subject.domain.size and subject.codomain.size)
+
+
+def evidence_of(
+    check: str, order: int, map_: VectorMap, found: Verification, outputs: Sequence[int]
+) -> Iterator[Evidence]:
+    """The evidence for each pair of input and output block, kinks as notes."""
+    kinks = tuple(describe_kink(map_.domain, note) for note in found.kinks) if order == 1 else ()
+    for block in found.blocks:
+        name = map_.domain.blocks[block.input].name
+        notes = [*kinks, block.note] if block.note else list(kinks)
+        yield Evidence(
+            check=check,
+            order=order,
+            verdict=_VERDICTS[block.outcome],
+            input=name,
+            output=outputs[block.output],
+            reference="finite-difference",
+            max_abs_error=block.max_abs_error,
+            max_rel_error=block.max_rel_error,
+            bound=block.bound,
+            resolution=block.resolution,
+            reason=None if block.doubt is None else _REASONS[block.doubt],
+            note="; ".join(notes) or None,
+            mismatch=_mismatch(order, map_, block) if block.outcome is Outcome.DIFFERS else None,
+            zero_everywhere=block.zero_everywhere,
+        )
+
+
+def describe_kink(space: Space, note: KinkNote) -> str:
+    """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
+    place = space.locate(note.coordinate)
+    name = space.blocks[place.block].name
+    index = f"[{', '.join(map(str, place.index))}]" if place.index else ""
+    side = ""
+    if np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
+        side = ", the right-hand slope"
+    elif np.isclose(note.claimed, note.left, rtol=1e-6, atol=1e-9):
+        side = ", the left-hand slope"
+    return (
+        f"{name}{index} lies on a kink: slopes {note.left:.6g} from the left and {note.right:.6g} from the right; "
+        f"backward gives {note.claimed:.6g}{side}"
+    )
+
+
+def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | None:
+    table: Table | None = block.table
+    if table is None:
+        return None
+    inputs = map_.domain.unflatten(table.point)
+    outputs = map_.codomain.unflatten(np.asarray(map_.value(table.point)))
+    return Mismatch(
+        input=block.input,
+        output=block.output,
+        order=order,
+        claimed=table.claimed,
+        numeric=table.numeric,
+        bound=table.bound,
+        rows=table.rows,
+        columns=table.columns,
+        complete=table.complete,
+        input_value=inputs[block.input],
+        output_value=outputs[block.output],
+    )

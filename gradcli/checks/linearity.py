@@ -1,0 +1,88 @@
+"""backward is a linear map of grad_output: a vector-Jacobian product and nothing else."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+LINEARITY_TOLERANCE = 1e-9
+"""Relative to |a| |backward(u)| + |b| |backward(v)|; rounding alone stays below 1e-12."""
+_COMBINATIONS = ((1.0, 2.0), (-3.0, 1e-3), (1e4, 1.0))
+
+Gradients = tuple[NDArray[Any] | None, ...]
+
+
+@final
+class LinearityCheck(Check):
+    """backward(a·u + b·v) = a·backward(u) + b·backward(v)."""
+
+    name = "linearity"
+    sentence = "backward is linear in grad_output, and uses it"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare backward on combinations of two cotangents."""
+        u, v = situation.cotangents(1), situation.cotangents(2)
+        subject = situation.subject
+        of_u, of_v = subject.backward(u), subject.backward(v)
+        of_zero = subject.backward([np.zeros_like(part) for part in u])
+        broken = False
+        for place, position in enumerate(subject.active):
+            name = situation.input_name(position)
+            if ignores_cotangent(of_u[place], of_v[place], of_zero[place]):
+                broken = True
+                yield self.failed(
+                    FindingKind.IGNORES_GRAD_OUTPUT,
+                    f"{name}: backward does not use grad_output: different cotangents, zero among them, give the same "
+                    "gradient",
+                    input=name,
+                )
+            elif (pair := self._nonlinear(situation, place, (u, v), (of_u[place], of_v[place]))) is not None:
+                broken = True
+                yield self.failed(
+                    FindingKind.NONLINEAR_BACKWARD,
+                    f"{name}: backward({pair[0]:g}·u + {pair[1]:g}·v) differs from {pair[0]:g}·backward(u) + "
+                    f"{pair[1]:g}·backward(v)",
+                    input=name,
+                )
+        if not broken:
+            yield self.passed()
+
+    def _nonlinear(
+        self,
+        situation: Situation,
+        place: int,
+        cotangents: tuple[Sequence[NDArray[Any]], Sequence[NDArray[Any]]],
+        parts: tuple[NDArray[Any] | None, NDArray[Any] | None],
+    ) -> tuple[float, float] | None:
+        """The first combination that backward does not respect."""
+        if parts[0] is None or parts[1] is None:
+            return None
+        for a, b in _COMBINATIONS:
+            mixed = [a * p + b * q for p, q in zip(*cotangents, strict=True)]
+            got = situation.subject.backward(mixed)[place]
+            if got is None or not departs(got, a * parts[0], b * parts[1]):
+                continue
+            return a, b
+        return None
+
+
+def ignores_cotangent(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None, of_zero: NDArray[Any] | None) -> bool:
+    """Whether a gradient, not zero, is the same for two cotangents and for the zero cotangent."""
+    if of_u is None or of_v is None or of_zero is None or not np.any(of_u):
+        return False
+    return relative_gap(of_u, of_v) == 0.0 and relative_gap(of_u, of_zero) == 0.0
+
+
+def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Whether `got` is further from first + second than rounding allows."""
+    wanted = first + second
+    if not np.isfinite(wanted).all():
+        return False
+    scale = float(np.max(np.abs(first) + np.abs(second), initial=0.0))
+    error = float(np.max(np.abs(got - wanted), initial=0.0)) if np.isfinite(got).all() else float("inf")
+    return error > LINEARITY_TOLERANCE * scale + np.finfo(float).tiny

@@ -1,0 +1,45 @@
+"""backward must not write into what is not its own: grad_output, saved tensors, inputs."""
+
+from collections.abc import Iterator
+from typing import final
+
+from gradcli.checks.base import Check, Situation
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+
+@final
+class MutationCheck(Check):
+    """backward leaves grad_output, inputs and saved tensors as they are."""
+
+    name = "mutation"
+    sentence = "backward changes neither grad_output nor the inputs nor what was saved"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare the bytes before and after a backward by hand."""
+        raw = situation.subject.raw_backward(situation.cotangents())
+        if not raw.available or raw.error is not None:
+            return
+        problems = []
+        for number in raw.changed_cotangents:
+            problems.append(
+                self.failed(
+                    FindingKind.MUTATES_GRAD_OUTPUT,
+                    "backward edits grad_output in place: the caller's gradient changes with it"
+                    + (f" (that of output {number})" if len(situation.subject.output_numbers) > 1 else ""),
+                    output=number,
+                )
+            )
+        for position in raw.changed_inputs:
+            name = situation.input_name(position)
+            problems.append(
+                self.failed(FindingKind.MUTATES_INPUT, f"backward changes the input {name} in place", input=name)
+            )
+        if not raw.changed_inputs:
+            for number in raw.changed_saved:
+                problems.append(
+                    self.failed(FindingKind.MUTATES_SAVED, f"backward changes saved tensor {number} in place")
+                )
+        yield from problems
+        if not problems:
+            yield self.passed()

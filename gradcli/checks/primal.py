@@ -1,0 +1,77 @@
+"""Forward itself: finite, the same on every call, and leaving its inputs alone."""
+
+from collections.abc import Iterator
+from typing import final
+
+import numpy as np
+
+from gradcli.backends.base import ForwardCall
+from gradcli.backends.framework import same_values
+from gradcli.checks.base import Check, Situation
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+from gradcli.verdict import Reason, Verdict
+
+
+@final
+class ForwardCheck(Check):
+    """Forward returns finite values, the same for the same input, and changes no input unmarked."""
+
+    name = "forward"
+    sentence = "forward is finite, gives the same result twice, and changes no input that it does not mark dirty"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Call forward twice and compare."""
+        subject = situation.subject
+        first, second = subject.call(), subject.call()
+        problems = [*self._mutation(situation, first), *self._repeat(first, second), *self._values(situation, first)]
+        yield from problems
+        if not problems:
+            yield self.passed()
+
+    def _mutation(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
+        for position in call.changed_inputs:
+            name = situation.input_name(position)
+            yield self.failed(
+                FindingKind.MUTATES_INPUT,
+                f"{name} is changed in place by forward, which does not mark it with ctx.mark_dirty",
+                input=name,
+            )
+
+    def _repeat(self, first: ForwardCall, second: ForwardCall) -> Iterator[Evidence]:
+        for number, (one, other) in enumerate(zip(first.outputs, second.outputs, strict=False)):
+            if one.dtype != object and not same_values(one, other):
+                yield self.failed(
+                    FindingKind.NONDETERMINISTIC_FORWARD,
+                    f"two calls on the same input, generators reset, give different results in output {number}",
+                    output=number,
+                )
+
+    def _values(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
+        numbers = situation.subject.output_numbers
+        if not numbers:
+            yield self._no_signal(
+                "no output of forward carries a gradient: it is an integer, marked "
+                "non-differentiable, or cut off from the inputs"
+            )
+        elif not situation.subject.active:
+            yield self._no_signal("no input requires a gradient, so there is nothing to check")
+        elif situation.subject.domain.size == 0 or situation.subject.codomain.size == 0:
+            yield self._no_signal("an input or the output is empty")
+        for number in numbers:
+            finite = np.isfinite(call.outputs[number])
+            if finite.size and not finite.any():
+                yield Evidence(
+                    check=self.name,
+                    verdict=Verdict.INCONCLUSIVE,
+                    output=number,
+                    reason=Reason.DOMAIN,
+                    note=f"output {number} is {_example(call.outputs[number])} at these inputs: forward is not finite",
+                )
+
+    def _no_signal(self, note: str) -> Evidence:
+        return Evidence(check=self.name, verdict=Verdict.INCONCLUSIVE, reason=Reason.NO_SIGNAL, note=note)
+
+
+def _example(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
+    return str(values.reshape(-1)[0])

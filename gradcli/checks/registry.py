@@ -1,0 +1,26 @@
+"""The battery, in the order in which it runs."""
+
+from gradcli.checks.base import Check
+from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
+from gradcli.checks.linearity import LinearityCheck
+from gradcli.checks.mutation import MutationCheck
+from gradcli.checks.precision import PrecisionCheck
+from gradcli.checks.primal import ForwardCheck
+from gradcli.checks.repeat import RepeatCheck
+from gradcli.checks.returns import ReturnsCheck
+from gradcli.checks.subsets import SubsetsCheck
+from gradcli.checks.variants import ConstantsCheck, UntrackedCheck
+
+CHECKS: tuple[Check, ...] = (
+    ForwardCheck(),
+    ReturnsCheck(),
+    MutationCheck(),
+    RepeatCheck(),
+    LinearityCheck(),
+    GradientCheck(),
+    SubsetsCheck(),
+    UntrackedCheck(),
+    ConstantsCheck(),
+    PrecisionCheck(),
+    HigherOrderCheck(),
+)

@@ -1,0 +1,91 @@
+"""What backward returns, before the framework looks at it: how many values, None or not, and their shapes."""
+
+from collections.abc import Iterator
+from typing import final
+
+import numpy as np
+
+from gradcli.backends.base import RawBackward, RawGradient
+from gradcli.backends.guard import user_code_error
+from gradcli.checks.base import Check, Situation
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+
+@final
+class ReturnsCheck(Check):
+    """backward returns one gradient for each argument, of the argument's shape."""
+
+    name = "returns"
+    sentence = "backward returns one value for each argument of forward: None, or a gradient of its shape"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Call backward by hand and look at what it returns."""
+        raw = situation.subject.raw_backward(situation.cotangents())
+        if not raw.available:
+            return
+        if raw.error is not None:
+            raise user_code_error(raw.error, "backward") from raw.error
+        problems = [*self._arity(situation, raw), *self._places(situation, raw)]
+        yield from problems
+        if not problems:
+            yield self.passed("; ".join(self._summed(situation, raw)) or None)
+
+    def _arity(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
+        expected, got = len(situation.subject.arguments), len(raw.gradients)
+        extra = raw.gradients[expected:]
+        if got < expected or any(not gradient.is_none for gradient in extra):
+            names = ", ".join(a.name for a in situation.subject.arguments)
+            yield self.failed(
+                FindingKind.WRONG_ARITY,
+                f"backward returns {got} value{'s' * (got != 1)}, but forward has {expected} "
+                f"argument{'s' * (expected != 1)}: {names}",
+            )
+
+    def _places(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
+        arguments = situation.subject.arguments
+        for position, (argument, gradient) in enumerate(zip(arguments, raw.gradients, strict=False)):
+            if gradient.is_none:
+                continue
+            if not argument.is_tensor:
+                yield self.failed(
+                    FindingKind.UNNEEDED_GRADIENT,
+                    f"{argument.name} is a {type(argument.value).__name__}, not a tensor, but backward returns a "
+                    f"{gradient.type_name} in its place instead of None",
+                    input=argument.name,
+                )
+            elif not gradient.is_tensor:
+                yield self.failed(
+                    FindingKind.WRONG_SHAPE,
+                    f"{argument.name}: backward returns a {gradient.type_name} where a tensor or None is expected",
+                    input=argument.name,
+                )
+            elif position in situation.subject.active:
+                yield from self._shape(argument.name, np.shape(argument.value), gradient)
+
+    def _shape(self, name: str, shape: tuple[int, ...], gradient: RawGradient) -> Iterator[Evidence]:
+        got = gradient.shape or ()
+        if not expands_to(shape, got):
+            yield self.failed(
+                FindingKind.WRONG_SHAPE,
+                f"{name} has shape {list(shape)}, but the gradient returned for it has shape {list(got)}",
+                input=name,
+            )
+
+    def _summed(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
+        for position in situation.subject.active:
+            gradient = raw.gradients[position] if position < len(raw.gradients) else None
+            shape = np.shape(situation.subject.arguments[position].value)
+            if gradient is not None and gradient.is_tensor and gradient.shape != shape:
+                yield (
+                    f"backward returns shape {list(gradient.shape or ())} for {situation.input_name(position)} of "
+                    f"shape {list(shape)}: the framework sums it down without a word"
+                )
+
+
+def expands_to(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """Whether broadcasting `small` gives `large`: frameworks sum such a gradient down to `small`."""
+    if len(small) > len(large):
+        return False
+    padded = (1,) * (len(large) - len(small)) + small
+    return all(a in (1, b) for a, b in zip(padded, large, strict=True))

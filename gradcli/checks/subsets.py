@@ -1,0 +1,74 @@
+"""The gradient of an input must not depend on which other inputs require one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Subject
+from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+_TOLERANCE = 1e-9
+"""Relative; the same code on the same numbers differs by a reordering of sums at most."""
+
+
+@final
+class SubsetsCheck(Check):
+    """Each input's gradient is the same alone and with all others."""
+
+    name = "subsets"
+    sentence = "each input's gradient is the same whichever other inputs require one"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare the gradients over the subsets of one input, and of all but one."""
+        subject = situation.subject
+        if len(subject.active) < 2:
+            return
+        reference = dict(zip(subject.active, subject.backward(situation.cotangents()), strict=True))
+        for kept in subsets(subject.active):
+            problem = self._compare(situation, reference, kept)
+            if problem is not None:
+                yield problem
+                return
+        yield self.passed()
+
+    def _compare(
+        self, situation: Situation, reference: dict[int, NDArray[Any] | None], kept: Sequence[int]
+    ) -> Evidence | None:
+        subject = situation.subject
+        names = " and ".join(situation.input_name(i) for i in kept)
+        verb = "requires" if len(kept) == 1 else "require"
+        try:
+            other = subject.rebind(tracking(subject, kept))
+            if other.output_numbers != subject.output_numbers:
+                return None
+            gradients = dict(zip(other.active, other.backward(situation.cotangents()), strict=True))
+        except UserCodeError as error:
+            return self.failed(
+                FindingKind.NEEDS_INPUT_GRAD, f"backward fails when only {names} {verb} a gradient: {error}"
+            )
+        for position in kept:
+            if relative_gap(reference[position], gradients[position]) > _TOLERANCE:
+                name = situation.input_name(position)
+                return self.failed(
+                    FindingKind.NEEDS_INPUT_GRAD,
+                    f"{name}: its gradient is another one when only {names} {verb} a gradient",
+                    input=name,
+                )
+        return None
+
+
+def subsets(active: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Each input alone, then all but one where there are more than two."""
+    yield from ((position,) for position in active)
+    if len(active) > 2:
+        yield from (tuple(p for p in active if p != left_out) for left_out in active)
+
+
+def tracking(subject: Subject, positions: Sequence[int]) -> list[Any]:
+    """The subject's arguments, with exactly those at `positions` requiring a gradient."""
+    return [replace(a, requires_grad=i in positions) if a.is_tensor else a for i, a in enumerate(subject.arguments)]
