@@ -1,0 +1,1 @@
+"""Specs and targets at the edge: YAML read into cases, and target names resolved to objects."""

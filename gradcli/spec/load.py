@@ -1,0 +1,196 @@
+"""Specs read into cases: every error at once, each with its file, line and column."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+import yaml
+
+from gradcli.cases import CheckSpec, Expectation, InputsFrom
+from gradcli.errors import SpecError
+from gradcli.spec.document import Problems, compose, described, entries
+from gradcli.spec.fields import Fields, read_fields
+from gradcli.spec.model import CASE_KEYS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
+from gradcli.spec.read_inputs import InputsReader
+from gradcli.spec.sizes import read_sizes, size_combinations
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def load_specs(path: Path) -> tuple[CheckSpec, ...]:
+    """The cases of a spec file, or of every spec directly in a directory.
+
+    Args:
+        path: a `.yaml` file, or a directory, whose subdirectories are left alone.
+
+    Returns:
+        The cases in the order of the files' names and of their documents; none for a directory without specs.
+
+    Raises:
+        SpecError: with every problem of every file.
+    """
+    problems: list[str] = []
+    cases: list[CheckSpec] = []
+    for file in _files(path):
+        try:
+            cases += _load_file(file)
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(tuple(problems))
+    return tuple(cases)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    try:
+        return sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+    except OSError as error:
+        raise SpecError((f"{path}:1:1: cannot be read: {error.strerror}",)) from error
+
+
+def _load_file(path: Path) -> list[CheckSpec]:
+    shown = str(path)
+    problems = Problems(shown)
+    documents = compose(path, shown)
+    if not documents:
+        raise SpecError((f"{shown}:1:1: the file is empty; expected at least 'target: module:Name'",))
+    read = [_Document(node=node, problems=problems, folder=path.parent, shown=shown) for node in documents]
+    cases = [case for document in read for case in document.cases()]
+    if problems.found:
+        raise SpecError(problems.texts())
+    _refuse_equal_ids(cases)
+    return cases
+
+
+def _refuse_equal_ids(cases: list[CheckSpec]) -> None:
+    first: dict[str, str | None] = {}
+    repeated = []
+    for case in cases:
+        if case.case_id in first:
+            where = (first[case.case_id] or "").rpartition(":")[2]
+            repeated.append(
+                f"{case.origin}:1: the case {case.case_id} is already in line {where}; give it a name of its own"
+            )
+        first.setdefault(case.case_id, case.origin)
+    if repeated:
+        raise SpecError(tuple(repeated))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    """One document of a spec: one target and its cases."""
+
+    node: yaml.Node
+    problems: Problems
+    folder: Path
+    shown: str
+
+    def cases(self) -> list[CheckSpec]:
+        """The document's cases; an empty list where it has problems, which are noted."""
+        if not isinstance(self.node, yaml.MappingNode):
+            self.problems.add(self.node, f"expected a mapping with 'target', got {described(self.node)}")
+            return []
+        document = read_fields(self.node, DOCUMENT_KEYS, self.problems)
+        if "defaults" in document:
+            defaults = read_fields(document.nodes["defaults"], DEFAULTS_KEYS, self.problems)
+        else:
+            defaults = Fields.empty()
+        sizes = read_sizes(document.nodes.get("sizes"), self.problems)
+        listed = document.nodes["cases"].value if "cases" in document else []
+        if "cases" in document and not listed:
+            self.problems.add(document.nodes["cases"], "the list of cases is empty; leave 'cases' out to infer inputs")
+        base = CheckSpec(
+            target=_target(document.text("target"), self.folder),
+            grad=document.get("grad"),
+            expect=self._expectation(document, Expectation()),
+            origin=self._origin(self.node),
+        )
+        if "cases" not in document:
+            return [self._overridden(base, defaults)]
+        return [case for node in listed for case in self._case(node, base, defaults, sizes)]
+
+    def _case(
+        self, node: yaml.Node, base: CheckSpec, defaults: Fields, sizes: Mapping[str, tuple[int, ...]]
+    ) -> list[CheckSpec]:
+        if not isinstance(node, yaml.MappingNode):
+            self.problems.add(node, f"a case must be a mapping with 'inputs', got {described(node)}")
+            return []
+        fields = read_fields(node, CASE_KEYS, self.problems)
+        own = read_sizes(fields.nodes.get("sizes"), self.problems)
+        spec = self._overridden(self._overridden(base, defaults), fields)
+        spec = replace(
+            spec,
+            name=fields.get("name"),
+            grad=fields.get("grad", base.grad),
+            expect=self._expectation(fields, base.expect),
+            origin=self._origin(node),
+        )
+        if "inputs" not in fields:
+            return [spec]
+        reader = InputsReader(
+            problems=self.problems,
+            sizes={**sizes, **own},
+            dtype=fields.get("dtype", defaults.get("dtype")),
+            folder=self.folder,
+        )
+        read = reader.read(fields.nodes["inputs"])
+        for name in own.keys() - reader.used:
+            key = entries(fields.nodes["sizes"], Problems(self.shown))[name][0]
+            self.problems.add(key, f"size {name!r} is used by no shape of this case")
+        used = {name: values for name, values in {**sizes, **own}.items() if name in reader.used}
+        return [
+            replace(spec.with_inputs(reader.bound(read, chosen), InputsFrom.SPEC), name=_joined(spec.name, label))
+            for label, chosen in size_combinations(used)
+        ]
+
+    def _overridden(self, spec: CheckSpec, fields: Fields) -> CheckSpec:
+        return replace(
+            spec,
+            seed=fields.get("seed", spec.seed),
+            order=fields.get("order", spec.order),
+            samples=fields.get("samples", spec.samples),
+            only=fields.names("only", spec.only),
+            skip=fields.names("skip", spec.skip),
+        )
+
+    def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:
+        if "expect" not in fields and "findings" not in fields:
+            return inherited
+        verdict = fields.get("expect", inherited.verdict)
+        findings = fields.names("findings", ())
+        if "expect" in fields:
+            self._one_of(fields.nodes["expect"], str(verdict), EXPECTATIONS, "expectation")
+        for finding in findings:
+            self._one_of(fields.nodes["findings"], finding, FINDINGS, "finding")
+        if findings and verdict != "failed":
+            self.problems.add(fields.nodes["findings"], f"findings need expect: failed, but expect is {verdict}")
+        return Expectation(verdict=str(verdict), findings=findings)
+
+    def _one_of(self, node: yaml.Node, given: str, known: tuple[str, ...], noun: str) -> None:
+        if given not in known:
+            place = next((child for child in _items(node) if child.value == given), node)
+            self.problems.add(place, f"unknown {noun} {given!r}{Fields.close(given, known)}")
+
+    def _origin(self, node: yaml.Node) -> str:
+        return f"{self.shown}:{node.start_mark.line + 1}"
+
+
+def _items(node: yaml.Node) -> list[Any]:
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else [node]
+
+
+def _joined(name: str | None, label: str) -> str | None:
+    return " ".join(part for part in (name, label) if part) or None
+
+
+def _target(target: str, folder: Path) -> str:
+    """`target` with a relative file looked for in the spec's folder first, then left to the working directory."""
+    file, colon, name = target.rpartition(":") if ":" in target else (target, "", "")
+    if not file.endswith(".py") or os.path.isabs(file) or not (folder / file).is_file():
+        return target
+    return f"{os.path.relpath(folder / file)}{colon}{name}"

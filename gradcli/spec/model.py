@@ -1,0 +1,104 @@
+"""What a spec may hold: every key, with the type of its value and what it is for, in one place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from gradcli.findings import FindingKind
+
+
+class Kind(Enum):
+    """The type a key's value must have; the value of a member is how an error names it."""
+
+    TEXT = "a string"
+    COUNT = "a whole number of at least 1"
+    SEED = "a whole number of at least 0"
+    FLAG = "true or false"
+    NUMBER = "a number"
+    MAPPING = "a mapping"
+    SEQUENCE = "a list"
+    NAMES = "a string or a list of strings"
+    SHAPE = "a list of sizes, such as [3, 4], or scalar"
+    ANYTHING = "a value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of a mapping in a spec."""
+
+    kind: Kind
+    sentence: str
+    required: bool = False
+
+
+RUN_KEYS: Mapping[str, Key] = {
+    "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
+    "order": Key(kind=Kind.COUNT, sentence="The highest derivative order to check."),
+    "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
+    "only": Key(kind=Kind.NAMES, sentence="The checks to run, others are left out."),
+    "skip": Key(kind=Kind.NAMES, sentence="The checks to leave out."),
+}
+VERDICT_KEYS: Mapping[str, Key] = {
+    "expect": Key(kind=Kind.TEXT, sentence="What the case must come to: passed, failed or surrogate."),
+    "findings": Key(kind=Kind.NAMES, sentence="The findings that must be among those reported, with expect: failed."),
+}
+DOCUMENT_KEYS: Mapping[str, Key] = {
+    "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),
+    "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a NumPy callable, as module:attr."),
+    "defaults": Key(kind=Kind.MAPPING, sentence="What holds for every case that does not say otherwise."),
+    "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
+    "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; without any, one case with inferred inputs."),
+    **VERDICT_KEYS,
+}
+DEFAULTS_KEYS: Mapping[str, Key] = {
+    **RUN_KEYS,
+    "dtype": Key(kind=Kind.TEXT, sentence="The dtype of floating inputs."),
+}
+CASE_KEYS: Mapping[str, Key] = {
+    "name": Key(kind=Kind.TEXT, sentence="The name shown in brackets after the target."),
+    "inputs": Key(kind=Kind.MAPPING, sentence="One entry for each argument of forward; without any, inferred."),
+    "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions; every combination becomes a case."),
+    "grad": DOCUMENT_KEYS["grad"],
+    "dtype": DEFAULTS_KEYS["dtype"],
+    **RUN_KEYS,
+    **VERDICT_KEYS,
+}
+INPUT_KEYS: Mapping[str, Key] = {
+    "shape": Key(kind=Kind.SHAPE, sentence="The sizes; a name stands for a size given under sizes."),
+    "dtype": Key(kind=Kind.TEXT, sentence="The dtype, by default the run's."),
+    "domain": Key(kind=Kind.TEXT, sentence="The set that values are drawn from, by default normal."),
+    "grad": Key(kind=Kind.FLAG, sentence="Whether it requires a gradient, by default yes for floats."),
+    "lo": Key(kind=Kind.NUMBER, sentence="The lower end, for uniform and open-interval."),
+    "hi": Key(kind=Kind.NUMBER, sentence="The upper end, for uniform and open-interval."),
+    "low": Key(kind=Kind.ANYTHING, sentence="The smallest index, for indices."),
+    "high": Key(kind=Kind.ANYTHING, sentence="One more than the largest index, for indices; may be a named size."),
+    "value": Key(kind=Kind.ANYTHING, sentence="Numbers, or nested lists of them: a tensor with these values."),
+    "path": Key(kind=Kind.TEXT, sentence="The file of domain npz."),
+    "key": Key(kind=Kind.TEXT, sentence="The array's name in the file of domain npz."),
+    "python": Key(kind=Kind.TEXT, sentence="A Python literal that YAML cannot write, such as '(2, 2)'."),
+}
+# What may follow a domain's name in the same string, as a regular expression, and the keys it takes.
+_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_INTERVAL = rf"\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\)"
+DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "normal": ("", ()),
+    "uniform": (f"({_INTERVAL})?", ("lo", "hi")),
+    "positive": ("", ()),
+    "unit": ("", ()),
+    "open-interval": (f"({_INTERVAL})?", ("lo", "hi")),
+    "distinct": ("", ()),
+    "spd": ("", ()),
+    "triangular": ("", ()),
+    "orthogonal": ("", ()),
+    "indices": (r"(\(\s*-?\d+\s*,\s*-?\d+\s*\))?", ("low", "high")),
+    "one-hot": ("", ()),
+    "boolean": ("", ()),
+    "literal": ("", ("value",)),
+    "npz": (r"(:.+)?", ("path", "key")),
+}
+DTYPES = (
+    "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
+    "int64", "int32", "int16", "int8", "uint8", "bool",
+)  # fmt: skip
+EXPECTATIONS = ("passed", "failed", "surrogate")
+FINDINGS = tuple(kind.value for kind in FindingKind)

@@ -1,0 +1,164 @@
+"""The inputs of a case, read from YAML into input specs whose named sizes are bound later."""
+
+import ast
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, final
+
+import yaml
+
+from gradcli.cases import InputSpec
+from gradcli.spec.document import Problems, described, entries, plain, scalar
+from gradcli.spec.fields import Fields, read_fields
+from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS
+from gradcli.spec.sizes import is_size
+
+_NAME = re.compile(r"^[^\W\d]\w*(\[\d+\])?$")
+_DOMAIN_KEYS = ("lo", "hi", "low", "high", "value", "path", "key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInput:
+    """An input whose sizes, and whose index bounds, may still be names."""
+
+    spec: InputSpec
+    shape: tuple[int | str, ...] | None = None
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class InputsReader:
+    """Reads the inputs of one case; `used` collects the named sizes that occur."""
+
+    problems: Problems
+    sizes: Mapping[str, tuple[int, ...]]
+    dtype: str | None
+    folder: Path
+    used: set[str] = field(default_factory=set)
+
+    def read(self, node: yaml.Node) -> tuple[ReadInput, ...]:
+        """The inputs of the mapping `node`, in its order; problems are noted."""
+        found = []
+        for name, (key_node, value_node) in entries(node, self.problems).items():
+            if not _NAME.match(name):
+                self.problems.add(key_node, f"an input must be called as forward's parameter, got {name!r}")
+            found.append(self._input(name, value_node))
+        return tuple(found)
+
+    def bound(self, inputs: tuple[ReadInput, ...], chosen: Mapping[str, int]) -> tuple[InputSpec, ...]:
+        """The inputs with every named size replaced by its value in `chosen`."""
+        return tuple(_bound(each, chosen) for each in inputs)
+
+    def _input(self, name: str, node: yaml.Node) -> ReadInput:
+        if not isinstance(node, yaml.MappingNode):
+            return ReadInput(spec=InputSpec(name=name, kind="value", value=plain(node, self.problems)))
+        fields = read_fields(node, INPUT_KEYS, self.problems)
+        if "python" in fields.nodes:
+            return self._python(name, node, fields)
+        domain = self._domain(node, fields)
+        if fields.get("dtype") is not None and fields.get("dtype") not in DTYPES:
+            given = fields.text("dtype")
+            self.problems.add(fields.nodes["dtype"], f"unknown dtype {given!r}{Fields.close(given, DTYPES)}")
+        shape = self._shape(fields.nodes.get("shape"))
+        if shape is None and not {"value", "path"} & fields.nodes.keys() and not domain.startswith("npz"):
+            self.problems.add(node, f"input {name!r} needs a shape, such as shape: [3, 4], or a value")
+        natural = domain.partition("(")[0] in ("indices", "boolean", "literal") or domain.startswith("npz")
+        spec = InputSpec(
+            name=name,
+            dtype=fields.get("dtype") or (None if natural else self.dtype),
+            domain=domain,
+            parameters=self._parameters(fields),
+            requires_grad=fields.get("grad"),
+            value=fields.get("value"),
+        )
+        return ReadInput(spec=spec, shape=shape)
+
+    def _python(self, name: str, node: yaml.Node, fields: Fields) -> ReadInput:
+        if len(fields.nodes) > 1:
+            self.problems.add(node, "python stands alone: it gives the whole argument")
+        try:
+            value = ast.literal_eval(fields.text("python"))
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            self.problems.add(fields.nodes["python"], "python must be a literal, such as '(2, 2)' or '-1'")
+            value = None
+        return ReadInput(spec=InputSpec(name=name, kind="value", value=value))
+
+    def _domain(self, node: yaml.Node, fields: Fields) -> str:
+        stored = "literal" if "value" in fields.nodes else "npz" if "path" in fields.nodes else "normal"
+        domain = str(fields.get("domain", stored))
+        head = re.split(r"[(:]", domain, maxsplit=1)[0].strip()
+        if head not in DOMAIN_FORMS:
+            place = fields.nodes.get("domain", node)
+            self.problems.add(place, f"unknown domain {domain!r}{Fields.close(head, list(DOMAIN_FORMS))}")
+            return domain
+        form, takes = DOMAIN_FORMS[head]
+        rest = domain[len(head) :].strip()
+        if not re.fullmatch(form, rest):
+            takes_bounds = ", as in open-interval(-1, 1)" if "lo" in takes else ""
+            self.problems.add(fields.nodes["domain"], f"domain {head} cannot be followed by {rest!r}{takes_bounds}")
+        for key in _DOMAIN_KEYS:
+            if key in fields.nodes and key not in takes:
+                self.problems.add(fields.nodes[key], f"domain {head} does not take {key}")
+        if head == "literal" and "value" not in fields.nodes:
+            self.problems.add(node, "domain literal needs value: a number or nested lists of numbers")
+        return f"npz:{self._located(rest[1:])}" if head == "npz" and rest else domain
+
+    def _located(self, path: str) -> str:
+        """`path` beside the spec where there is such a file, else left to the working directory."""
+        return os.path.relpath(self.folder / path) if (self.folder / path).is_file() else path
+
+    def _parameters(self, fields: Fields) -> tuple[tuple[str, Any], ...]:
+        found = [(key, fields.get(key)) for key in _DOMAIN_KEYS if key in fields]
+        for index, (key, value) in enumerate(found):
+            if key in ("low", "high") and not (isinstance(value, int) and not isinstance(value, bool)):
+                self._named(fields.nodes[key], f"{key} must be a whole number or a named size")
+            if key == "path":
+                found[index] = (key, self._located(str(value)))
+            if key == "value" and not _is_numeric(value):
+                self.problems.add(
+                    fields.nodes[key], f"value must hold numbers only, got {described(fields.nodes[key])}"
+                )
+        return tuple(found)
+
+    def _shape(self, node: yaml.Node | None) -> tuple[int | str, ...] | None:
+        if isinstance(node, yaml.ScalarNode) and scalar(node) == "scalar":
+            return ()
+        if not isinstance(node, yaml.SequenceNode):
+            return None
+        return tuple(self._size(child) for child in node.value)
+
+    def _size(self, node: yaml.Node) -> int | str:
+        if is_size(node):
+            return int(plain(node, self.problems))
+        return self._named(node, "a size must be a whole number of at least 0, or a name given under sizes")
+
+    def _named(self, node: yaml.Node, otherwise: str) -> str:
+        name = scalar(node) if isinstance(node, yaml.ScalarNode) else None
+        if not isinstance(name, str) or not name.isidentifier():
+            self.problems.add(node, f"{otherwise}; got {described(node)}")
+            return ""
+        if name not in self.sizes:
+            known = Fields.close(name, list(self.sizes)) if self.sizes else ""
+            self.problems.add(node, f"size {name!r} is not given under sizes{known}")
+        self.used.add(name)
+        return name
+
+
+def _is_numeric(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_numeric(each) for each in value)
+    return isinstance(value, int | float)
+
+
+def _bound(read: ReadInput, chosen: Mapping[str, int]) -> InputSpec:
+    if read.spec.kind == "value":
+        return read.spec
+    shape = None if read.shape is None else tuple(chosen.get(s, 1) if isinstance(s, str) else s for s in read.shape)
+    parameters = tuple(
+        (key, chosen.get(value, 1) if key in ("low", "high") and isinstance(value, str) else value)
+        for key, value in read.spec.parameters
+    )
+    return replace(read.spec, shape=shape, parameters=parameters)
