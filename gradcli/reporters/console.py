@@ -1,0 +1,130 @@
+"""The screens of `gradcli check` on a terminal: is it right, what is wrong, where, how is it known, what to do."""
+
+import textwrap
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from gradcli.cases import InputSpec
+from gradcli.reporters.narrative import Line, Role, inputs_line, story
+from gradcli.reporters.wording import magnitude, orders, ordinal, seconds, size_of, summary
+from gradcli.results import CheckResult, Evidence, Report
+from gradcli.verdict import Verdict
+
+WIDTH = 100
+GLYPHS = {
+    Verdict.PASSED: "✓",
+    Verdict.FAILED: "✗",
+    Verdict.INCONCLUSIVE: "?",
+    Verdict.ERROR: "!",
+    Verdict.SKIPPED: "-",
+}
+_COLOURS = {
+    Verdict.PASSED: "green",
+    Verdict.FAILED: "red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.ERROR: "magenta",
+    Verdict.SKIPPED: "dim",
+}
+_STYLES = {
+    Role.SENTENCE: "bold",
+    Role.PLACE: "cyan",
+    Role.CODE: "dim",
+    Role.SUSPECT: "red",
+    Role.ENTRY: "",
+    Role.TRACE: "dim",
+    Role.NOTE: "",
+    Role.ADVICE: "cyan",
+}
+
+
+def console_case(result: CheckResult, *, verbose: bool = False, width: int | None = WIDTH) -> Text:
+    """One case; folded to `width` columns, or never folded where it is None."""
+    lines = [_headline(result, width)]
+    if result.verdict is Verdict.PASSED:
+        lines += [_styled(line, width) for line in _pass_lines(result)]
+    lines += [_styled(line, width) for line in story(result, verbose=verbose)]
+    return Text("\n").join(lines)
+
+
+def console_summary(report: Report) -> Text:
+    """The counts of the run on one line."""
+    return Text(summary(report), style=f"bold {_COLOURS[report.verdict]}")
+
+
+def _headline(result: CheckResult, width: int | None) -> Text:
+    colour = _COLOURS[result.verdict]
+    facts = [result.backend or "", _samples(result), orders(result), result.expected and f"expected: {result.expected}"]
+    left = f"{GLYPHS[result.verdict]} {result.case_id}   {' · '.join(fact for fact in facts if fact)}".rstrip()
+    right = seconds(result.seconds)
+    gap = 3 if width is None else max(3, min(width, WIDTH) - len(left) - len(right))
+    text = Text(left + " " * gap + right)
+    text.stylize(colour, 0, 1)
+    text.stylize(f"bold {colour}", 2, 2 + len(result.case_id))
+    text.stylize("dim", len(left), len(text))
+    return text
+
+
+def _samples(result: CheckResult) -> str:
+    if result.samples == 0 or result.verdict is not Verdict.PASSED:
+        return ""
+    return f"{result.samples} sample{'s' * (result.samples != 1)}"
+
+
+def _pass_lines(result: CheckResult) -> Iterator[Line]:
+    tensors = [spec for spec in result.inputs if spec.kind == "tensor"]
+    rows = [(spec.name, size_of(spec), *_measured(result, spec)) for spec in tensors]
+    rows = [row for row in rows if len(row) > 2]
+    columns = max((len(row) for row in rows), default=0)
+    widths = [max((len(row[c]) for row in rows if c < len(row)), default=0) for c in range(columns)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        yield Line("  " + "   ".join(cells).rstrip(), Role.ENTRY)
+    facts = []
+    if result.resolution is not None:
+        facts.append(f"would have caught a relative error of {magnitude(result.resolution)}")
+    if result.inputs:
+        facts.append(inputs_line(result))
+    if facts:
+        yield Line("  " + " · ".join(facts), Role.NOTE, fold=True)
+
+
+def _measured(result: CheckResult, spec: InputSpec) -> tuple[str, ...]:
+    """For each order, how exact the gradient of this input was found to be."""
+    cells = []
+    for order in result.orders:
+        about = [e for e in result.evidence if e.input == spec.name and e.order == order and e.bound is not None]
+        zero = [e for e in result.evidence if e.input == spec.name and e.order == order and e.zero_everywhere]
+        if about or zero:
+            cells.append(_exactness(order, about, bool(zero) and not about))
+    return tuple(cells)
+
+
+def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
+    glyph = GLYPHS[Verdict.PASSED] if all(e.verdict is Verdict.PASSED for e in about) else GLYPHS[Verdict.INCONCLUSIVE]
+    if zero or all(e.zero_everywhere for e in about):
+        words = "zero everywhere it was tried"
+    else:
+        errors = [e.max_rel_error for e in about if e.max_rel_error is not None]
+        words = f"exact to {magnitude(max(errors))}" if errors else "inside its bound"
+    return f"{glyph} {words}" if order == 1 else f"{ordinal(order)} order {glyph} {words.removeprefix('exact to ')}"
+
+
+def _styled(line: Line, width: int | None) -> Text:
+    text = line.text if width is None or not line.fold else _folded(line.text, min(width, WIDTH))
+    return Text(text, style=_STYLES[line.role])
+
+
+def _folded(text: str, width: int) -> str:
+    """`text` wrapped under its own indentation; a flag stays on one line with its value."""
+    indent = text[: len(text) - len(text.lstrip())]
+    tied = text.replace(" -i ", " -i\xa0").replace(" -a ", " -a\xa0")
+    wrapped = textwrap.wrap(
+        tied.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrapped).replace("\xa0", " ")

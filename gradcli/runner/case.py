@@ -1,0 +1,175 @@
+"""One case from its target to its result."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+
+from gradcli.backends.base import Backend, Subject
+from gradcli.backends.registry import backend_for
+from gradcli.cases import Argument, InputsFrom, InputSpec
+from gradcli.checks.battery import run_battery
+from gradcli.diagnosis.excerpt import excerpt_for
+from gradcli.diagnosis.naming import name_findings
+from gradcli.errors import InputsNotFoundError, UserCodeError
+from gradcli.inputs.shrinking import as_code
+from gradcli.results import CheckResult, Evidence, Finding, judge
+from gradcli.runner.expect import against_expectation
+from gradcli.runner.failures import failure_of, save
+from gradcli.runner.merge import merge
+from gradcli.runner.plan import CheckCase
+from gradcli.runner.reduce import smallest_failing
+from gradcli.runner.supply import Supply, supply_inputs, supply_of
+from gradcli.spec.hints import explain_exception
+from gradcli.spec.resolve import resolve
+from gradcli.verdict import Verdict
+
+_LOG = logging.getLogger("gradcli")
+
+
+@dataclass(slots=True)
+class _Trail:
+    """What has been seen of a case so far; kept when the user's code raises half-way."""
+
+    backend: str | None = None
+    supply: Supply | None = None
+    samples: int = 0
+    evidence: list[tuple[Evidence, ...]] = field(default_factory=list)
+    forwards: int = 0
+    backwards: int = 0
+
+
+def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
+    """Check the target that the case names; a failure is saved in the folder `failures`, if one is given.
+
+    Raises:
+        UsageError: the target or an input of it is not as the case says.
+    """
+    return check_object(resolve(case.spec.target).object, case, failures=failures)
+
+
+def check_object(
+    target: object, case: CheckCase, *, supply: Supply | None = None, failures: Path | None = None
+) -> CheckResult:
+    """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give."""
+    started = perf_counter()
+    trail = _Trail()
+    try:
+        result = _checked(target, case, supply, trail, failures)
+    except (UserCodeError, InputsNotFoundError) as error:
+        result = _error(case, trail, error)
+    result = against_expectation(result, case.spec.expect)
+    return replace(result, seconds=perf_counter() - started)
+
+
+def replayed(target: object, case: CheckCase, arguments: Sequence[Argument]) -> CheckResult:
+    """Check `target` at exactly these arguments."""
+    return check_object(target, case, supply=supply_of([tuple(arguments)], InputsFrom.GIVEN))
+
+
+def _checked(
+    target: object, case: CheckCase, supply: Supply | None, trail: _Trail, failures: Path | None
+) -> CheckResult:
+    backend = backend_for(target)
+    trail.backend = backend.name
+    info = backend.describe(target)
+    trail.supply = supply = supply or supply_inputs(backend, target, info, case)
+    for number in range(len(supply.samples)):
+        subject = _examined(backend, target, case, supply, number, trail)
+        if judge(trail.evidence[-1]) is Verdict.FAILED:
+            return _failed(case, subject, trail, failures)
+    return _with_resolution(_result(case, trail), case)
+
+
+def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply, number: int, trail: _Trail) -> Subject:
+    """Sample `number` put through the battery; its evidence goes into the trail."""
+    trail.samples = number + 1
+    subject = backend.bind(target, supply.samples[number]())
+    try:
+        evidence = run_battery(subject, case.settings, seed=case.seed + number, given=supply.given)
+    finally:
+        trail.forwards += subject.counters.forward
+        trail.backwards += subject.counters.backward
+    trail.evidence.append(evidence)
+    return subject
+
+
+def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None) -> CheckResult:
+    evidence = trail.evidence[-1]
+    findings = name_findings(evidence, subject)
+    result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
+    if not findings:
+        return result
+    result = replace(result, excerpt=excerpt_for(findings[0], subject))
+    if case.spec.expect.verdict != "passed" or not case.settings.shrink:
+        return result
+    arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
+    result = replace(result, smallest=tuple(as_code(arguments)))
+    return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _saved(
+    result: CheckResult, case: CheckCase, arguments: Sequence[Argument], finding: Finding, folder: Path
+) -> CheckResult:
+    settings = case.settings
+    failure = failure_of(
+        case.spec.target, case.spec.name, case.seed, settings.order, settings.dtype, arguments, finding
+    )
+    try:
+        return result.with_replay(str(save(failure, folder)))
+    except (OSError, ValueError) as error:
+        _LOG.warning("gradcli: %s: the failure could not be saved for replay: %s", case.spec.case_id, error)
+        return result
+
+
+def _result(case: CheckCase, trail: _Trail) -> CheckResult:
+    evidence = merge(trail.evidence)
+    supply = trail.supply
+    return replace(
+        case.result(judge(evidence)),
+        backend=trail.backend,
+        samples=trail.samples,
+        inputs_from=None if supply is None else supply.source.value,
+        inputs=_inputs(case, supply),
+        evidence=evidence,
+        notes=() if supply is None else supply.notes,
+        forwards=trail.forwards,
+        backwards=trail.backwards,
+        orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
+    )
+
+
+def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
+    if supply is None:
+        return case.spec.inputs or ()
+    floating = case.settings.dtype
+    return tuple(
+        replace(spec, dtype=floating) if _takes_dtype(spec) and floating != "float64" else spec for spec in supply.specs
+    )
+
+
+def _takes_dtype(spec: InputSpec) -> bool:
+    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
+
+
+def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:
+    """A pass becomes a failure where it would not have caught the error asked for."""
+    required = case.settings.require_resolution
+    if required is None or result.verdict is not Verdict.PASSED:
+        return result
+    if result.resolution is not None and result.resolution <= required:
+        return result
+    had = "unknown" if result.resolution is None else f"{result.resolution:.1e}"
+    note = f"resolution {had}, and {required:.1e} is required: a relative error below it would not have been caught"
+    evidence = Evidence(check="resolution", verdict=Verdict.FAILED, resolution=result.resolution, note=note)
+    return replace(result, verdict=Verdict.FAILED, evidence=(*result.evidence, evidence), notes=(note, *result.notes))
+
+
+def _error(case: CheckCase, trail: _Trail, error: UserCodeError | InputsNotFoundError) -> CheckResult:
+    cause = error.__cause__
+    hint = None if cause is None else explain_exception(cause)
+    result = replace(_result(case, trail), verdict=Verdict.ERROR, error=str(error))
+    if isinstance(error, UserCodeError):
+        result = replace(result, error_traceback=error.user_traceback or None)
+    return result if hint is None else replace(result, notes=(hint, *result.notes))

@@ -1,0 +1,40 @@
+"""The cases of a run, one after the other or in worker processes, to results in the order of the plan."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from gradcli.results import CheckResult
+from gradcli.runner.case import run_case
+from gradcli.runner.isolate import run_isolated
+from gradcli.runner.plan import CheckCase
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+_STOPPING = (Verdict.FAILED, Verdict.ERROR)
+
+
+def execute(cases: Sequence[CheckCase], settings: Settings, *, failures: Path | None = None) -> Iterator[CheckResult]:
+    """Results in the order of `cases`, each as soon as it and those before it are known.
+
+    With `settings.jobs` above 1 or a `settings.timeout` the cases run in worker processes, which may crash or be
+    killed without harm to the others. With `settings.fail_fast` the cases after the first failure are not run, and
+    come as SKIPPED.
+    """
+    isolated = settings.jobs > 1 or settings.timeout is not None
+    results = run_isolated(cases, settings, failures) if isolated else _in_process(cases, failures)
+    done = 0
+    with closing(results):
+        for result in results:
+            done += 1
+            yield result
+            if settings.fail_fast and result.verdict in _STOPPING:
+                break
+    for case in cases[done:]:
+        yield replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))
+
+
+def _in_process(cases: Sequence[CheckCase], failures: Path | None) -> Iterator[CheckResult]:
+    for case in cases:
+        yield run_case(case, failures=failures)

@@ -1,0 +1,40 @@
+"""What several samples of one case say together."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+_WORSE = (Verdict.SKIPPED, Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.FAILED)
+
+
+def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
+    """One piece of evidence for each check, order, input and output: the worst verdict, bound and resolution.
+
+    Mismatches are dropped: they have served the diagnosis, and hold arrays.
+    """
+    merged: dict[tuple[str, int, str | None, int | None], Evidence] = {}
+    for evidence in (piece for sample in samples for piece in sample):
+        key = (evidence.check, evidence.order, evidence.input, evidence.output)
+        merged[key] = replace(_both(merged[key], evidence) if key in merged else evidence, mismatch=None)
+    return tuple(merged.values())
+
+
+def _both(one: Evidence, other: Evidence) -> Evidence:
+    worse = max(one, other, key=lambda evidence: _WORSE.index(evidence.verdict))
+    return replace(
+        worse,
+        max_abs_error=_larger(one.max_abs_error, other.max_abs_error),
+        max_rel_error=_larger(one.max_rel_error, other.max_rel_error),
+        bound=_larger(one.bound, other.bound),
+        resolution=_larger(one.resolution, other.resolution),
+        note="; ".join(dict.fromkeys(note for note in (one.note, other.note) if note)) or None,
+        zero_everywhere=one.zero_everywhere and other.zero_everywhere,
+    )
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    known = [value for value in (one, other) if value is not None]
+    return next((value for value in known if math.isnan(value)), max(known, default=None))

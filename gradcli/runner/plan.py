@@ -1,0 +1,120 @@
+"""From specs to the cases of a run; nothing of the user's runs here but the import of targets."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from gradcli.backends.registry import backend_for
+from gradcli.cases import CheckSpec
+from gradcli.checks.registry import CHECKS
+from gradcli.errors import NothingToCheckError, TargetError, TargetImportError, UsageError
+from gradcli.results import CheckResult
+from gradcli.settings import Settings
+from gradcli.spec.resolve import resolve
+from gradcli.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Share number `index` (from 1) of `count`."""
+
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCase:
+    """One case of a run: its spec, its settings with the spec's own taken over, and its own seed."""
+
+    spec: CheckSpec
+    settings: Settings
+    seed: int
+
+    def result(self, verdict: Verdict) -> CheckResult:
+        """A result with nothing in it yet but the case's identity and `verdict`."""
+        return CheckResult(
+            case_id=self.spec.case_id,
+            target=self.spec.target,
+            name=self.spec.name,
+            backend=None,
+            verdict=verdict,
+            seed=self.seed,
+            samples=0,
+            inputs_from=None,
+            inputs=self.spec.inputs or (),
+        )
+
+
+def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = None) -> tuple[CheckCase, ...]:
+    """One case for each spec, or this shard's part of them, every target imported and recognised.
+
+    Raises:
+        UsageError: a check that is to be run or left out does not exist.
+        TargetError: targets cannot be found, imported or checked; says so of each.
+        NothingToCheckError: no case is left.
+    """
+    for spec in specs:
+        if spec.grad is not None:
+            raise UsageError(
+                f"{spec.origin or spec.case_id}: a hand-written gradient (grad={spec.grad!r}) is for plain NumPy "
+                "callables, which this version does not check; wrap the pair in a gradcli.engine.autograd.Function"
+            )
+        _require_checks((*settings.only, *settings.skip), "--only/--skip")
+        _require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
+    cases = tuple(case_of(spec, settings) for spec in specs)
+    if shard is not None:
+        cases = cases[shard.index - 1 :: shard.count]
+    if not cases:
+        share = "" if shard is None else f" in share {shard.index}/{shard.count} of {len(specs)}"
+        raise NothingToCheckError(f"nothing to check: no case{share}")
+    _require_targets(cases)
+    return cases
+
+
+def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
+    """The case of `spec`: what the spec says goes before the run's settings, a check named by the run before both."""
+    own = replace(
+        settings,
+        order=settings.order if spec.order is None else spec.order,
+        samples=settings.samples if spec.samples is None else spec.samples,
+        only=settings.only or spec.only,
+        skip=(*settings.skip, *spec.skip),
+    )
+    run_seed = settings.seed if spec.seed is None else spec.seed
+    return CheckCase(spec=spec, settings=own, seed=case_seed(run_seed, spec.target, spec.name))
+
+
+def case_seed(run_seed: int, target: str, name: str | None) -> int:
+    """A case's own seed in [0, 2^32), the same in every process, order and share of a run."""
+    text = "\0".join([str(run_seed), target, name or ""])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def _require_checks(names: Iterable[str], where: str) -> None:
+    known = [check.name for check in CHECKS]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            raise UsageError(f"{where}: there is no check {name!r}; {hint}")
+
+
+def _require_targets(cases: Sequence[CheckCase]) -> None:
+    """Import every target once, and report all that fail together."""
+    problems: list[tuple[str, UsageError]] = []
+    for target, origin in dict.fromkeys((case.spec.target, case.spec.origin) for case in cases):
+        try:
+            backend_for(resolve(target).object)
+        except UsageError as error:
+            problems.append(("" if origin is None else f"{origin}: ", error))
+    if len(problems) == 1 and not problems[0][0]:
+        raise problems[0][1]
+    if problems:
+        raise _combined(problems)
+
+
+def _combined(problems: Sequence[tuple[str, UsageError]]) -> TargetError:
+    message = "\n".join(f"{where}{error}" for where, error in problems)
+    tracebacks = [error.user_traceback for _, error in problems if isinstance(error, TargetImportError)]
+    return TargetImportError(message, "\n".join(tracebacks)) if tracebacks else TargetError(message)

@@ -1,0 +1,184 @@
+"""Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+
+from gradcli.backends.base import Backend
+from gradcli.cases import Argument, InputsFrom, InputSpec
+from gradcli.errors import UsageError, UserCodeError
+from gradcli.inputs.builders import build
+from gradcli.inputs.domains import parse_domain
+from gradcli.inputs.inference import infer
+from gradcli.runner.plan import CheckCase
+from gradcli.targets import Parameter, TargetInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """The inputs of a case: what they are, and how to make each sample of them.
+
+    `given` is True where the values were written by a person and are to be checked as they stand.
+    """
+
+    specs: tuple[InputSpec, ...]
+    source: InputsFrom
+    samples: tuple[Callable[[], tuple[Argument, ...]], ...]
+    given: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: CheckCase) -> Supply:
+    """The inputs of `case`, from the first of flags, spec, sample_inputs and inference that has them.
+
+    Raises:
+        UsageError: an input is named that forward does not have.
+        UserCodeError: sample_inputs raised, or returned something else than arguments.
+        InputsNotFoundError: none were given and none could be inferred.
+    """
+    named = case.spec.inputs
+    if named is not None:
+        _require_parameters(named, info, case.spec.origin)
+        missing = _missing(named, info)
+        if not missing:
+            return _drawn(_in_order(named, info), (), info, case, case.spec.inputs_from)
+        supply = _inferred(backend, target, info, case, named)
+        note = f"inferred beside the inputs given: {', '.join(p.name for p in missing)}"
+        return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
+    if info.sample_inputs is not None:
+        return given_supply(backend, info, _samples_of(info), InputsFrom.SAMPLE_INPUTS)
+    return _inferred(backend, target, info, case, ())
+
+
+def given_supply(
+    backend: Backend, info: TargetInfo, samples: Sequence[tuple[object, ...]], source: InputsFrom
+) -> Supply:
+    """Inputs from tuples of values for forward, in the order of its parameters."""
+    adopted = [placed(_named(backend.adopt(values), info), info) for values in samples]
+    return supply_of(adopted, source)
+
+
+def supply_of(samples: Sequence[tuple[Argument, ...]], source: InputsFrom) -> Supply:
+    """Inputs from arguments that exist already, one tuple a sample."""
+    return Supply(
+        specs=tuple(described(argument) for argument in samples[0]),
+        source=source,
+        samples=tuple(partial(tuple, arguments) for arguments in samples),
+        given=True,
+    )
+
+
+def described(argument: Argument) -> InputSpec:
+    """An existing argument in the words of a spec."""
+    if not argument.is_tensor:
+        return InputSpec(name=argument.name, kind="value", value=argument.value)
+    return InputSpec(
+        name=argument.name,
+        shape=tuple(argument.value.shape),
+        dtype=str(argument.value.dtype),
+        domain=argument.domain or "literal",
+        requires_grad=argument.requires_grad,
+    )
+
+
+def placed(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, ...]:
+    """The arguments, those of keyword-only parameters marked as such."""
+    by_keyword = {p.name for p in info.parameters if p.keyword_only}
+    return tuple(replace(a, keyword=True) if a.name in by_keyword else a for a in arguments)
+
+
+def _drawn(
+    specs: tuple[InputSpec, ...],
+    alternatives: Sequence[tuple[InputSpec, ...]],
+    info: TargetInfo,
+    case: CheckCase,
+    source: InputsFrom,
+) -> Supply:
+    def draw(chosen: tuple[InputSpec, ...], sample: int) -> tuple[Argument, ...]:
+        return placed(build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample), info)
+
+    count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
+    samples = [partial(draw, specs, sample) for sample in range(count)]
+    samples += [partial(draw, alternative, 0) for alternative in alternatives]
+    return Supply(specs=specs, source=source, samples=tuple(samples))
+
+
+def _inferred(
+    backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
+) -> Supply:
+    found = infer(info, lambda arguments: backend.attempt(target, placed(arguments, info)), seed=case.seed, fixed=fixed)
+    supply = _drawn(found.specs, found.alternatives, info, case, InputsFrom.INFERRED)
+    return replace(supply, notes=tuple(found.notes))
+
+
+def _samples_of(info: TargetInfo) -> list[tuple[object, ...]]:
+    assert info.sample_inputs is not None  # noqa: S101 - the caller has looked; for the type checker
+    try:
+        returned = info.sample_inputs()
+    except (Exception, SystemExit) as error:
+        text = "".join(traceback.format_exception(error)[1:])
+        raise UserCodeError(
+            f"sample_inputs raised {type(error).__name__}: {error}",
+            phase="sample_inputs",
+            user_traceback=text.rstrip(),
+            error_type=type(error).__name__,
+        ) from error
+    if isinstance(returned, tuple) and returned and not all(isinstance(part, tuple) for part in returned):
+        return [returned]
+    if isinstance(returned, tuple | list) and returned and all(isinstance(part, tuple) for part in returned):
+        return list(returned)
+    raise UserCodeError(
+        f"sample_inputs returned {type(returned).__name__}; expected a tuple of forward's arguments, or several in a "
+        "list",
+        phase="sample_inputs",
+    )
+
+
+def _named(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, ...]:
+    """Arguments under the names of forward's parameters, in their order."""
+    single = [p.name for p in info.parameters if not p.variadic]
+    variadic = next((p.name for p in info.parameters if p.variadic), None)
+    if len(arguments) > len(single) and variadic is None:
+        raise UsageError(
+            f"{info.name}: expected at most {len(single)} inputs ({', '.join(single)}), got {len(arguments)}"
+        )
+    names = single + [f"{variadic}[{n}]" for n in range(len(arguments) - len(single))]
+    return tuple(replace(argument, name=name) for argument, name in zip(arguments, names, strict=False))
+
+
+def _require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str | None) -> None:
+    if any(p.variadic for p in info.parameters):
+        return
+    known = [p.name for p in info.parameters]
+    for spec in specs:
+        if spec.name not in known:
+            close = get_close_matches(spec.name, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(known) or 'none'}"
+            where = "" if origin is None else f"{origin}: "
+            raise UsageError(f"{where}{info.name}.forward has no input {spec.name!r}; {hint}")
+
+
+def _missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:
+    named = {spec.name for spec in specs}
+    return [p for p in info.parameters if not (p.has_default or p.variadic or p.name in named)]
+
+
+def _in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, ...]:
+    """The specs in the order of forward's parameters, gaps before the last one filled with defaults."""
+    by_name = {spec.name: spec for spec in specs}
+    listed = [p for p in info.parameters if not p.variadic]
+    last = max((n for n, p in enumerate(listed) if p.name in by_name), default=-1)
+    ordered: list[InputSpec] = []
+    for number, parameter in enumerate(listed):
+        if parameter.name in by_name:
+            ordered.append(by_name.pop(parameter.name))
+        elif number < last and not parameter.keyword_only and parameter.default is not inspect.Parameter.empty:
+            ordered.append(InputSpec(name=parameter.name, kind="value", value=parameter.default))
+    return (*ordered, *by_name.values())
+
+
+def _is_random(spec: InputSpec) -> bool:
+    return spec.kind == "tensor" and parse_domain(spec.domain)[0].random
