@@ -146,7 +146,7 @@ def scalar(node: yaml.ScalarNode) -> Any:
 
 def plain(node: yaml.Node, problems: Problems) -> Any:
     """The Python value of a node: numbers, strings, None, booleans, lists, and mappings as dicts."""
-    _refuse_tag(node, problems)
+    refuse_tag(node, problems)
     if isinstance(node, yaml.ScalarNode):
         return scalar(node)
     if isinstance(node, yaml.SequenceNode):
@@ -173,12 +173,13 @@ def entries(node: yaml.Node, problems: Problems) -> dict[str, tuple[yaml.Node, y
 
 
 def _pairs(node: yaml.Node, problems: Problems) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    _refuse_tag(node, problems)
+    refuse_tag(node, problems)
     if isinstance(node, yaml.MappingNode):
         yield from node.value
 
 
-def _refuse_tag(node: yaml.Node, problems: Problems) -> None:
+def refuse_tag(node: yaml.Node, problems: Problems) -> None:
+    """Note a tag such as `!!python/object`, `!mine` or `!!binary`: a spec holds plain values only."""
     if node.tag not in (_SCALAR_TAGS if isinstance(node, yaml.ScalarNode) else _COLLECTION_TAGS):
         problems.add(node, f"tags are not allowed, got {node.tag!r}")
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.spec.document import Problems, described, entries, plain
+from gradcli.spec.document import Problems, described, entries, plain, refuse_tag
 from gradcli.spec.model import Key, Kind
 
 
@@ -61,6 +61,7 @@ def read_fields(node: yaml.Node, keys: Mapping[str, Key], problems: Problems) ->
             problems.add(key_node, f"unknown key {name!r}{Fields.close(name, list(keys))}")
             continue
         nodes[name] = value_node
+        refuse_tag(value_node, problems)
         if fits(value_node, keys[name].kind):
             values[name] = plain(value_node, problems) if _is_read_here(keys[name].kind) else None
         else:

@@ -63,7 +63,9 @@ class InputsReader:
             given = fields.text("dtype")
             self.problems.add(fields.nodes["dtype"], f"unknown dtype {given!r}{Fields.close(given, DTYPES)}")
         shape = self._shape(fields.nodes.get("shape"))
-        if shape is None and not {"value", "path"} & fields.nodes.keys() and not domain.startswith("npz"):
+        understood = len(fields.nodes) == len(entries(node, Problems("")))
+        shapeless = "shape" not in fields.nodes and not {"value", "path"} & fields.nodes.keys()
+        if understood and shapeless and not domain.startswith("npz"):
             self.problems.add(node, f"input {name!r} needs a shape, such as shape: [3, 4], or a value")
         natural = domain.partition("(")[0] in ("indices", "boolean", "literal") or domain.startswith("npz")
         spec = InputSpec(

@@ -1,0 +1,159 @@
+"""What an exception of the user's code most likely means: did-you-mean, the import line to add, the right call."""
+
+import builtins
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from types import FrameType, ModuleType
+
+IMPORT_LINES: Mapping[str, str] = {
+    "Function": "from torch.autograd import Function (without PyTorch: from gradcli.engine.autograd import Function)",
+    "torch": "import torch (or, without PyTorch, from gradcli import engine as torch)",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "Tensor": "from torch import Tensor",
+    "Variable": "from torch.autograd import Variable",
+    "autograd": "from torch import autograd",
+    "gradcheck": "from torch.autograd import gradcheck",
+    "once_differentiable": "from torch.autograd.function import once_differentiable",
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "jax": "import jax",
+    "jnp": "import jax.numpy as jnp",
+    "math": "import math",
+}
+_CONTEXT_NAMES = (
+    "save_for_backward", "saved_tensors", "save_for_forward", "mark_dirty", "mark_non_differentiable",
+    "set_materialize_grads", "needs_input_grad",
+)  # fmt: skip
+_KNOWN_SLIPS: Mapping[tuple[str, str], str] = {
+    ("nn", "Function"): "nn.functional",
+    ("nn", "Functional"): "nn.functional",
+    ("autograd", "function"): "autograd.Function",
+}
+_LONG_LINE = 120
+
+
+def explain_exception(error: BaseException) -> str | None:
+    """A hint to an exception that the user's code raised, or None where there is nothing to add.
+
+    Python's own "Did you mean" is printed by the interpreter's top level only (until 3.12), so it is computed here.
+
+    Args:
+        error: the exception, with its traceback.
+
+    Returns:
+        One line without a full stop, such as `did you mean 'super'?`.
+    """
+    if isinstance(error, SyntaxError):
+        return _syntax(error)
+    if isinstance(error, UnboundLocalError):
+        return None
+    if isinstance(error, NameError):
+        return _name(error)
+    if isinstance(error, AttributeError):
+        return _attribute(error)
+    if isinstance(error, ImportError):
+        return _import(error)
+    return _saved_number(error)
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The name of `known` most like `word`, upper and lower case taken as equal, or None."""
+    by_lower = {name.lower(): name for name in sorted(known, reverse=True) if name != word}
+    matches = get_close_matches(word.lower(), list(by_lower), 1, 0.7)
+    return by_lower[matches[0]] if matches else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x'?)` for the name of `known` most like `word`, or nothing."""
+    close = closest(word, known)
+    return f" (did you mean {close!r}?)" if close else ""
+
+
+def _name(error: NameError) -> str | None:
+    name = error.name or _quoted(str(error))
+    if name is None:
+        return None
+    if name in IMPORT_LINES:
+        return f"add the line: {IMPORT_LINES[name]}"
+    close = closest(name, _names_in_scope(error))
+    if close is not None:
+        return f"did you mean {close!r}?"
+    return f"{name!r} is defined nowhere in the file: is a part of the listing missing?"
+
+
+def _names_in_scope(error: BaseException) -> set[str]:
+    frame = _innermost(error)
+    if frame is None:
+        return set(dir(builtins))
+    return {*frame.f_locals, *frame.f_globals, *dir(builtins)}
+
+
+def _innermost(error: BaseException) -> FrameType | None:
+    frame, traceback = None, error.__traceback__
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+    return frame
+
+
+def _attribute(error: AttributeError) -> str | None:
+    match = re.search(r"(?:module|type object)? ?'([\w.]+)'(?: object)? has no attribute '(\w+)'", str(error))
+    name = error.name or (match[2] if match else None)
+    if name is None:
+        return None
+    owner = _owner(error.obj, match[1] if match else "")
+    if (owner, name) in _KNOWN_SLIPS:
+        return f"did you mean {_KNOWN_SLIPS[owner, name]!r}?"
+    close = closest(name, [*_attributes(error.obj), *_CONTEXT_NAMES])
+    return f"did you mean {close!r}?" if close else None
+
+
+def _owner(target: object, said: str) -> str:
+    return (target.__name__ if isinstance(target, ModuleType) else said).rpartition(".")[2]
+
+
+def _attributes(target: object) -> list[str]:
+    # dir() runs the object's own __dir__, which is the user's code and may raise anything.
+    try:
+        return [name for name in dir(target) if isinstance(name, str)]
+    except Exception:
+        return []
+
+
+def _import(error: ImportError) -> str | None:
+    match = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", str(error))
+    if match:
+        import sys
+
+        close = closest(match[1], _attributes(sys.modules.get(match[2])))
+        return f"did you mean {close!r}?" if close else None
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        top = error.name.partition(".")[0]
+        extra = {"torch": "gradcli[torch]", "jax": "gradcli[jax]"}.get(top)
+        return f"install it: pip install '{extra}'" if extra else f"the module {error.name!r} is not installed here"
+    return None
+
+
+def _saved_number(error: BaseException) -> str | None:
+    text = str(error)
+    if "save_for_backward" not in text and "save_for_forward" not in text:
+        return None
+    match = re.search(r"argument (\d+) is of type (\w+)", text)
+    what = f"argument {match[1]} is of type {match[2]}" if match else "that is no tensor"
+    return f"{what}: set it as an attribute, ctx.name = value, and read ctx.name in backward"
+
+
+def _syntax(error: SyntaxError) -> str | None:
+    line = (error.text or "").strip()
+    packed = len(line) > _LONG_LINE and len(re.findall(r"\b(def|return|class|import)\b|@", line)) > 1
+    if packed:
+        return f"line {error.lineno} holds several statements: the listing's line breaks were lost"
+    if isinstance(error, IndentationError):
+        return f"the indentation before line {error.lineno} was lost or mixed: check tabs and spaces"
+    return None
+
+
+def _quoted(text: str) -> str | None:
+    match = re.search(r"'([^']+)'", text)
+    return match[1] if match else None

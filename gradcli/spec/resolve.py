@@ -1,0 +1,260 @@
+"""Targets resolved to objects: `package.module:Name` and `path/to/file.py:Name`."""
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import pkgutil
+import site
+import sys
+import sysconfig
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gradcli.errors import TargetError, TargetImportError
+from gradcli.spec.hints import closest, did_you_mean, explain_exception
+from gradcli.spec.listing import commented_definition
+
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parent.parent)
+_EXAMPLES_FOLDER = os.path.join(_PACKAGE_FOLDER, "examples")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A target that was found: the object, the module it was looked up in, and that module's file."""
+
+    object: Any
+    module: ModuleType
+    name: str
+    module_name: str
+    file: str | None
+
+
+def resolve(target: str) -> Resolved:
+    """The object that `target` names.
+
+    Args:
+        target: `package.module:Name` or `path/to/file.py:Name`; `Name` may be dotted.
+
+    Returns:
+        The object with where it was found.
+
+    Raises:
+        TargetError: there is no such file, module or attribute; says what was looked for, where, and close names.
+        TargetImportError: the user's module raised while it was imported.
+    """
+    place, name = _split(target)
+    if not name:
+        raise TargetError(f"{target}: expected a name after a colon, as in {place or 'module'}:Name")
+    module = import_place(place)
+    found: Any = module
+    walked = place
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise TargetError(_missing_attribute(module, found, part, walked)) from None
+        except Exception as error:
+            raise TargetError(f"{walked}: reading {part!r} raised {type(error).__name__}: {error}") from error
+        walked = f"{walked}:{part}" if walked == place else f"{walked}.{part}"
+    return Resolved(object=found, module=module, name=name, module_name=module.__name__, file=_file(module))
+
+
+def names_in(module_or_path: str) -> list[str]:
+    """The public names that a module or file defines itself, imported ones left out, in its order.
+
+    Raises:
+        TargetError: as `resolve`, and where the file defines nothing because its definitions stand in a comment.
+        TargetImportError: the module raised while it was imported.
+    """
+    module = import_place(module_or_path)
+    names = [name for name, value in vars(module).items() if _is_own(name, value, module)]
+    file = _file(module)
+    if not names and file is not None and (why := commented_definition(Path(file))):
+        raise TargetError(f"{_shown(file)} defines nothing: {why}")
+    return names
+
+
+def import_place(place: str) -> ModuleType:
+    """The module called `place`, or that of the file `place`; raises as `resolve`."""
+    place = place.removesuffix(":")
+    if place.endswith(".py") or os.sep in place:
+        return _import_file(place)
+    return _import_module(place)
+
+
+def _split(target: str) -> tuple[str, str]:
+    if target.endswith(".py") or ":" not in target:
+        return target, ""
+    place, _, name = target.rpartition(":")
+    return place, name.strip()
+
+
+def _import_module(name: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise TargetError(f"{name!r} is no target; expected package.module:Name or path/to/file.py:Name")
+    _see_working_directory()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise TargetError(_missing_module(name, error.name)) from None
+        raise _import_error(name, error) from error
+    except (Exception, SystemExit) as error:
+        raise _import_error(name, error) from error
+
+
+def _see_working_directory() -> None:
+    # As `python -m`, but behind the standard library: a random.py in the working directory must not replace random.
+    here = os.getcwd()
+    if here in sys.path or "" in sys.path:
+        return
+    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
+    first = next((index for index, path in enumerate(sys.path) if path in installed), len(sys.path))
+    sys.path.insert(first, here)
+    importlib.invalidate_caches()
+
+
+def _import_file(place: str) -> ModuleType:
+    path = Path(place)
+    if path.is_dir():
+        raise TargetError(f"{place} is a directory; expected a Python file, as in {place.rstrip(os.sep)}/file.py:Name")
+    if not path.is_file():
+        raise TargetError(_missing_file(path))
+    if path.suffix != ".py":
+        raise TargetError(f"{place}: expected a file that ends in .py")
+    path = path.resolve()
+    packaged = _packaged_name(path)
+    if packaged is not None:
+        return _import_module(packaged)
+    return _load(path, place)
+
+
+def _packaged_name(path: Path) -> str | None:
+    """The dotted name of a file inside a package, if importing that name gives this very file."""
+    parts, folder = [] if path.name == "__init__.py" else [path.stem], path.parent
+    while (folder / "__init__.py").is_file():
+        parts, folder = [folder.name, *parts], folder.parent
+    name = ".".join(parts)
+    if folder == path.parent or not all(part.isidentifier() for part in parts):
+        return None
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    top = importlib.util.find_spec(parts[0])
+    inside = folder / parts[0] / "__init__.py"
+    return name if top is not None and top.origin is not None and Path(top.origin).resolve() == inside else None
+
+
+def _load(path: Path, place: str) -> ModuleType:
+    # A name of its own: the file may be called random.py, and two files may share a name.
+    name = f"{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TargetError(f"{place}: cannot be loaded as a Python file")
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise _import_error(place, error) from error
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
+
+
+def _import_error(place: str, error: BaseException) -> TargetImportError:
+    said = str(error).strip() or "without a message"
+    message = f"{place} raised {type(error).__name__} while it was imported: {said}"
+    hint = explain_exception(error)
+    return TargetImportError(f"{message}\n  hint: {hint}" if hint else message, user_traceback(error))
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback of `error` without the frames of gradcli and of the import machinery."""
+    shown = traceback.TracebackException.from_exception(error)
+    link: traceback.TracebackException | None = shown
+    while link is not None:
+        link.stack = traceback.StackSummary.from_list([frame for frame in link.stack if _is_users(frame.filename)])
+        link = link.__cause__ or link.__context__
+    return "".join(shown.format())
+
+
+def _is_users(filename: str) -> bool:
+    if filename.startswith("<frozen importlib") or os.sep + "importlib" + os.sep in filename:
+        return False
+    return not filename.startswith(_PACKAGE_FOLDER + os.sep) or filename.startswith(_EXAMPLES_FOLDER)
+
+
+def _missing_module(name: str, missing: str) -> str:
+    parent, _, last = missing.rpartition(".")
+    if parent:
+        package = importlib.import_module(parent)
+        folders = list(getattr(package, "__path__", []))
+        where = f"in the package {parent}" if folders else f"in {parent}, which is a module and no package"
+    else:
+        folders = [os.getcwd()]
+        where = f"in {os.getcwd()} and among the installed packages"
+    beside = [found.name for found in pkgutil.iter_modules(folders)]
+    known = beside if parent else [*beside, *_installed_names()]
+    close = closest(last, known)
+    hint = f" (did you mean {f'{parent}.{close}' if parent else close}?)" if close else ""
+    file = Path(name.replace(".", os.sep))
+    told = f"; for the file write {file}.py:Name" if not parent and file.with_suffix(".py").is_file() else ""
+    return f"no module named {missing!r}: looked {where}{hint}{told}"
+
+
+def _installed_names() -> list[str]:
+    return [name for name in (*sys.modules, *sys.stdlib_module_names) if "." not in name and name[0] != "_"]
+
+
+def _missing_file(path: Path) -> str:
+    folder = path.parent
+    while not folder.is_dir():
+        folder = folder.parent
+    if folder != path.parent:
+        return f"no file {path}: there is no folder {path.parent} (looked from {Path.cwd()})"
+    beside = [entry.name for entry in folder.iterdir() if entry.suffix == ".py"]
+    return f"no file {path}: looked in {folder.resolve()}{did_you_mean(path.name, beside)}"
+
+
+def _missing_attribute(module: ModuleType, owner: object, name: str, walked: str) -> str:
+    file = _file(module)
+    if owner is module and file is not None and (why := commented_definition(Path(file), name)):
+        nothing = not any(_is_own(each, value, module) for each, value in vars(module).items())
+        return f"{_shown(file)} defines {'nothing' if nothing else f'no {name!r}'}: {why}"
+    known = [each for each in dir(owner) if not each.startswith("_")]
+    hint = did_you_mean(name, known)
+    own = [each for each, value in vars(module).items() if _is_own(each, value, module)] if owner is module else []
+    listed = f"; it defines {', '.join(own[:12])}" if own and not hint else ""
+    nothing_there = "; it defines nothing" if owner is module and not own and not hint else ""
+    where = f" ({_shown(file)})" if file else ""
+    return f"{walked}{where} has no attribute {name!r}{hint}{listed}{nothing_there}"
+
+
+def _is_own(name: str, value: object, module: ModuleType) -> bool:
+    if name.startswith("_"):
+        return False
+    # A descriptor or lazy proxy may raise anything when it is asked for an attribute; it is then no definition.
+    try:
+        home = getattr(value, "__module__", None)
+    except Exception:
+        return False
+    return bool(home == module.__name__)
+
+
+def _file(module: ModuleType) -> str | None:
+    return getattr(module, "__file__", None)
+
+
+def _shown(file: str) -> str:
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative
