@@ -1,0 +1,98 @@
+"""The numerical Jacobian, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.certify import predict
+from gradcli.numerics.difference import directional_derivative
+from gradcli.numerics.estimate import StatusArray
+from gradcli.numerics.probe import entry_scales, snap
+from gradcli.numerics.space import Vector
+from gradcli.numerics.vector_map import VectorMap
+
+Matrix = npt.NDArray[np.float64]
+
+LARGEST_TABLE = 100_000
+"""No table has more entries than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericTable:
+    """Numerical derivatives of chosen outputs (rows) in chosen inputs (columns), each with its bound and status."""
+
+    numeric: Matrix
+    bound: Matrix
+    status: StatusArray
+    rows: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.intp]
+    evaluations: int
+
+
+def jacobian_table(
+    map_: VectorMap,
+    x: Vector,
+    *,
+    rng: np.random.Generator,
+    columns: Sequence[int] | None = None,
+    rows: Sequence[int] | None = None,
+    claimed: Matrix | None = None,
+) -> NumericTable:
+    """Differentiate every chosen output in every chosen coordinate.
+
+    Args:
+        map_: the map; only `value` is used.
+        x: the point (length n); it is rounded to the grid first, which moves an entry by 3e-14 of its size at most.
+        rng: draws the steps.
+        columns: flat input coordinates, all of them by default.
+        rows: flat output coordinates, all of them by default.
+        claimed: (rows, columns) claimed entries; columns that meet it to nine digits then cost 6 evaluations, not 16.
+
+    Returns:
+        Derivatives per unit of x, with bounds.
+
+    Raises:
+        ValueError: more than 100,000 entries were asked for.
+    """
+    columns_ = np.arange(map_.domain.size) if columns is None else np.asarray(columns, dtype=np.intp)
+    rows_ = np.arange(map_.codomain.size) if rows is None else np.asarray(rows, dtype=np.intp)
+    if columns_.size * rows_.size > LARGEST_TABLE:
+        raise ValueError(
+            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; choose some of them"
+        )
+    scales = entry_scales(map_.domain, x)
+    x = snap(x, scales)
+
+    def chosen(point: Vector) -> Vector:
+        picked: Vector = np.asarray(map_.value(point), dtype=np.float64)[rows_]
+        return picked
+
+    with np.errstate(all="ignore"):
+        f0 = chosen(x)
+    numeric, bound = np.zeros((rows_.size, columns_.size)), np.full((rows_.size, columns_.size), np.inf)
+    status = np.zeros((rows_.size, columns_.size), dtype=np.int8)
+    largest = 0.0 if claimed is None else float((np.abs(claimed) * scales[columns_]).max(initial=0.0))
+    evaluations, noise = 1, None
+    for k, column in enumerate(columns_.tolist()):
+        size = float(scales[column])
+        v = np.zeros(x.size)
+        v[column] = size
+        if claimed is not None and largest > 0 and np.isfinite(f0).all():
+            short = predict(chosen, x, v, f0=f0, rng=rng)
+            evaluations += short.evaluations
+            along = claimed[:, k] * size
+            if short.certifies(along, np.full(rows_.size, 1e-9 * largest)).all():
+                numeric[:, k] = short.value / size
+                bound[:, k] = (4 * np.abs(short.value - along) + short.rounding) / size
+                continue
+        estimate = directional_derivative(chosen, x, v, rng=rng, f0=f0, noise=noise)
+        noise = estimate.noise
+        evaluations += estimate.evaluations
+        numeric[:, k], bound[:, k], status[:, k] = estimate.value / size, estimate.bound / size, estimate.status
+    return NumericTable(
+        numeric=numeric, bound=bound, status=status, rows=rows_, columns=columns_, evaluations=evaluations
+    )

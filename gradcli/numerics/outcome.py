@@ -1,0 +1,122 @@
+"""What a verification says: values only, no arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.space import Vector
+
+Matrix = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+class Outcome(Enum):
+    """What became of the claim for one input and one output."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    UNDECIDED = "undecided"
+
+    @property
+    def sentence(self) -> str:
+        """What the outcome means, in one sentence."""
+        return _OUTCOMES[self]
+
+
+_OUTCOMES = {
+    Outcome.AGREES: "The claimed derivative lies within the error bound of the numerical one.",
+    Outcome.DIFFERS: "The claimed derivative lies outside three error bounds, along several directions, steps and points.",
+    Outcome.UNDECIDED: "The numerical derivative is not known well enough to judge the claim.",
+}
+
+
+class Doubt(Enum):
+    """Why an outcome is undecided."""
+
+    KINK = "kink"
+    NOISE = "noisy-forward"
+    DOMAIN = "domain"
+    NO_SIGNAL = "no-signal"
+    BUDGET = "budget"
+
+    @property
+    def sentence(self) -> str:
+        """What the doubt means, in one sentence."""
+        return _DOUBTS[self]
+
+
+_DOUBTS = {
+    Doubt.KINK: "The function has no derivative here or at the points close by, and the claim is not between its one-sided slopes.",
+    Doubt.NOISE: "The function's values are rounded, iterated or noisy far above float64 rounding.",
+    Doubt.DOMAIN: "The function is not finite, or raises, in every neighbourhood of the point that was tried.",
+    Doubt.NO_SIGNAL: "Nothing could be measured: the block is empty, or its derivative lies below rounding.",
+    Doubt.BUDGET: "The evaluations allowed were used up first.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Entries of the Jacobian of one output with respect to one input, claimed and measured.
+
+    `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block and
+    the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
+    """
+
+    claimed: Matrix
+    numeric: Matrix
+    bound: Matrix
+    rows: Indices
+    columns: Indices
+    complete: bool
+    point: Vector
+    cotangent: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KinkNote:
+    """An input entry that lies on a kink: slopes of the most affected output to both sides, and the claim."""
+
+    coordinate: int
+    left: float
+    right: float
+    claimed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockOutcome:
+    """The outcome for one input block and one output block.
+
+    `max_abs_error` is in units of the derivative; `max_rel_error` and `resolution` are relative to the largest entry of the
+    block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error that would
+    have been noticed, None where nothing was bounded.
+    """
+
+    input: int
+    output: int
+    outcome: Outcome
+    doubt: Doubt | None = None
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    bound: float = 0.0
+    resolution: float | None = None
+    zero_everywhere: bool = False
+    note: str | None = None
+    table: Table | None = None
+    wrong_columns: Indices | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The outcomes of all blocks, the kinks met, and what it cost."""
+
+    blocks: tuple[BlockOutcome, ...]
+    kinks: tuple[KinkNote, ...]
+    point: Vector
+    moved: bool
+    evaluations: int
+    vjps: int
+    notes: tuple[str, ...]

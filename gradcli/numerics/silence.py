@@ -1,0 +1,71 @@
+"""When claim and derivative are both zero at a point: look elsewhere before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcli.numerics.compare import Impression, Judgement, Reading
+from gradcli.numerics.probe import random_direction
+from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
+
+SHRINKINGS = (2.0**-3, 2.0**-6, 2.0**-9, 2.0**-12)
+CONFIRMING = 3
+"""Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """What other points say: the first one with a signal, or how many were truly zero."""
+
+    site: Site | None
+    where: str
+    judgement: Judgement | None
+    reading: Reading | None
+    zeros: int
+
+
+def _other_points(site: Site) -> Iterator[tuple[str, Vector]]:
+    yield "-x", -site.x
+    for factor in SHRINKINGS:
+        yield f"x times {factor:g}", site.x * factor
+    yield "x times 4", site.x * 4.0
+    for _ in range(3):
+        drawn = random_direction(site.rng, np.ones(site.x.size))
+        yield "random numbers of the size of x", drawn * site.scales
+        yield "random numbers of size 1", drawn
+
+
+def look_elsewhere(site: Site, input_: int, output: int, significance: float) -> Elsewhere:
+    """Try other points until one shows a derivative or a claim that is not zero.
+
+    Args:
+        site: the point where neither showed.
+        input_: the input block.
+        output: the output block.
+        significance: as for the comparison.
+    """
+    zeros = 0
+    places = site.map.domain.slices[input_]
+    for where, x in _other_points(site):
+        try:
+            there = Site.at(site.map, x, site.rng, site.budget)
+        except Exception:  # noqa: BLE001 - outside the domain: the next point
+            continue
+        rows = there.rows(output)
+        if not rows.any() or not there.claim.finite:
+            continue
+        reading = there.measure(random_direction(there.rng, there.scales, places), places)
+        judgement = there.judge(reading, input_, output, significance)
+        if judgement.impression in (Impression.AGREES, Impression.DIFFERS):
+            return Elsewhere(site=there, where=where, judgement=judgement, reading=reading, zeros=zeros)
+        ours = rows & ~reading.claimless
+        exact = bool((np.abs(reading.numeric[ours]) <= reading.bound[ours]).all() and (reading.claimed[ours] == 0).all())
+        if judgement.impression is Impression.SILENT and exact:
+            zeros += 1
+            if zeros >= 2 * CONFIRMING:
+                break
+    return Elsewhere(site=None, where="", judgement=None, reading=None, zeros=zeros)
