@@ -48,6 +48,7 @@ class ForwardCall:
     differentiable: tuple[bool, ...]
     changed_inputs: tuple[int, ...] = ()
     saved_strangers: tuple[int, ...] = ()
+    context_tensors: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

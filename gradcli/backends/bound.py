@@ -112,6 +112,7 @@ class BoundFunction(Subject):
             differentiable=tuple(self._carries_gradient(o) for o in call.outputs),
             changed_inputs=self._caller.changed(call, node),
             saved_strangers=self._strangers(call, node),
+            context_tensors=self._context_tensors(call, node),
         )
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
@@ -288,6 +289,19 @@ class BoundFunction(Subject):
             if not passed and not tensor.requires_grad:
                 found.append(number)
         return tuple(found)
+
+    def _context_tensors(self, call: Call, node: Any | None) -> tuple[str, ...]:
+        """Attributes of ctx that hold a floating tensor computed inside forward."""
+        if node is None:
+            return ()
+        return tuple(
+            name
+            for name, value in vars(node).items()
+            if self.framework.is_tensor(value)
+            and self.framework.is_differentiable(value)
+            and not value.requires_grad
+            and not any(value is p for p in call.passed)
+        )
 
 
 def _raised(argument: Argument) -> Argument:

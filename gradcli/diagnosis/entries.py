@@ -1,0 +1,79 @@
+"""The worst entries of a wrong gradient, for showing: what was returned, and what is right, with its bound."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.facts import Facts
+from gradcli.results import Entry, Mismatch
+
+SHOWN = 6
+
+
+def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Claimed and numerical gradients of <cotangent, f>, and the bound, over the table's columns."""
+    weights = cotangent[mismatch.rows]
+    return weights @ mismatch.claimed, weights @ mismatch.numeric, np.abs(weights) @ mismatch.bound
+
+
+def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape: tuple[int, ...]) -> tuple[Entry, ...]:
+    """Up to SHOWN entries where the returned gradient is furthest from right, for grad_output of ones.
+
+    Where the mismatch has no complete table, a few coordinates are measured.
+    """
+    position = facts.subject.active[place]
+    returned = facts.of(position)[0]
+    same_shape = returned is not None and returned.shape == shape
+    block = facts.subject.domain.blocks[place]
+    parts = 2 if block.complex else 1
+    columns = _columns(facts, place, mismatch, parts)
+    entries = []
+    for column in columns:
+        measured = [facts.entry_slope(place, parts * column + part, facts.cotangents[0]) for part in range(parts)]
+        numeric = complex(measured[0][0], measured[1][0]) if parts == 2 else measured[0][0]
+        index = tuple(int(i) for i in np.unravel_index(column, shape)) if shape else ()
+        analytic = None if not same_shape or returned is None else returned[index].item()
+        bound = max(b for _, b in measured)
+        entries.append(Entry(index=index, analytic=analytic, numeric=numeric, bound=bound))
+    return tuple(entries)
+
+
+def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int) -> list[int]:
+    """Which entries to show: the worst of the table for this cotangent, else the first few."""
+    count = facts.subject.domain.blocks[place].entries
+    if mismatch is None or not len(mismatch.columns):
+        return list(range(min(count, SHOWN)))
+    rows = facts.subject.codomain.slices[mismatch.output]
+    claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[0][rows])
+    error = _excess(claimed, numeric, bound)
+    order = [int(mismatch.columns[i]) // parts for i in np.argsort(-error, kind="stable") if error[i] > 0]
+    chosen = list(dict.fromkeys(order))[:SHOWN] or [int(c) // parts for c in mismatch.columns[:SHOWN]]
+    return sorted(chosen)
+
+
+def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> FloatArray:
+    with np.errstate(all="ignore"):
+        error = np.abs(claimed - numeric)
+    excess: FloatArray = np.where(np.isfinite(claimed), np.maximum(error - 3 * bound, 0.0), np.inf)
+    return np.where(np.isnan(excess), np.inf, excess)
+
+
+def wrong_mask(mismatch: Mismatch, shape: tuple[int, ...], parts: int, significance: float) -> NDArray[np.bool_] | None:
+    """Which entries of the input have a wrong column in the table; None where the table is not complete."""
+    if not mismatch.complete:
+        return None
+    scale = float(np.max(np.abs(mismatch.numeric), initial=0.0))
+    with np.errstate(all="ignore"):
+        error = np.abs(mismatch.claimed - mismatch.numeric)
+    wrong = ~(error <= 3 * mismatch.bound + significance * scale)
+    columns = wrong.any(axis=0)
+    mask = np.zeros(int(np.prod(shape)) if shape else 1, dtype=bool)
+    np.logical_or.at(mask, np.asarray(mismatch.columns) // parts, columns)
+    return mask.reshape(shape)
+
+
+def indices_of(mask: NDArray[np.bool_], limit: int = 1000) -> Sequence[tuple[int, ...]]:
+    """The indices that are set, at most `limit`."""
+    return [tuple(int(i) for i in index) for index in np.argwhere(mask)[:limit]]

@@ -1,0 +1,97 @@
+"""Constants that a gradient may be wrong by, and how to say them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.diagnosis.facts import Facts, Gradient, Slope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from."""
+
+    value: float
+    text: str
+    because: str
+
+
+def constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> float | None:
+    """The one c with returned = c × numerical along every direction and cotangent, None where there is none."""
+    projected = facts.projections(place, gradients)
+    if projected is None:
+        return None
+    slopes = facts.slopes(place)
+    claimed = np.concatenate(projected)
+    numeric = np.concatenate([s.values for s in slopes])
+    bounds = np.concatenate([s.bounds for s in slopes])
+    return fit_factor(claimed, numeric, bounds)
+
+
+def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> float | None:
+    """c with claimed = c × numeric within the bounds, from the best-determined pair; None where no c fits.
+
+    A pair whose numerical value is not well above its bound says nothing and is held against c only.
+    """
+    with np.errstate(all="ignore"):
+        quality = np.where(bounds > 0, np.abs(numeric) / bounds, np.where(numeric != 0, np.inf, 0.0))
+    known = np.isfinite(bounds)
+    if not known.any() or np.max(quality[known], initial=0.0) < 1e4:
+        return None
+    best = int(np.argmax(np.where(known, np.minimum(quality, 1e18) * np.abs(numeric), -1.0)))
+    c = float(claimed[best] / numeric[best])
+    if not np.isfinite(c) or c == 0:
+        return None
+    spread = abs(c) * (3 * bounds + 3 * bounds[best] * np.abs(numeric / numeric[best])) + 1e-9 * np.abs(c * numeric)
+    scale = np.max(np.abs(numeric[known]))
+    inside = np.abs(claimed - c * numeric) <= spread + 1e-10 * abs(c) * scale
+    usable = known & (bounds <= 1e-2 * scale)
+    return c if usable.sum() > 1 and bool(inside[usable].all()) else None
+
+
+def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Factor:
+    """Write a factor as a fraction, and say which argument or size it may be."""
+    arguments = [
+        (a.name, float(a.value))
+        for a in subject.arguments
+        if not a.is_tensor and isinstance(a.value, int | float) and not isinstance(a.value, bool)
+    ]
+    for name, value in arguments:
+        for power, clause in (
+            (-1, f"the factor {name} was left out"),
+            (1, f"{name} is one factor too many"),
+            (-2, f"{name} enters squared, and was left out"),
+            (2, f"{name} is squared too many"),
+        ):
+            if value not in (0.0, 1.0, -1.0) and _near(c, value**power, precision):
+                text = f"1/{value:.10g}" if power == -1 else f"{value**power:.10g}"
+                return Factor(value=c, text=text, because=f"{value:.10g} is the argument {name}: {clause}")
+    for size, what in _sizes(subject):
+        for power in (-1, 1):
+            if size > 3 and _near(c, float(size) ** power, precision):
+                text = f"1/{size}" if power == -1 else str(size)
+                slip = "a mean where a sum is meant" if power == -1 else "a sum where a mean is meant"
+                return Factor(value=c, text=text, because=f"{size} is the size of {what}: {slip}?")
+    fraction = Fraction(c).limit_denominator(64)
+    if fraction != 0 and _near(c, float(fraction), precision):
+        return Factor(value=c, text=str(fraction), because="")
+    return Factor(value=c, text=f"{c:.9g}", because="")
+
+
+def _near(c: float, value: float, precision: float) -> bool:
+    return abs(c - value) <= precision * abs(value)
+
+
+def _sizes(subject: Subject) -> list[tuple[int, str]]:
+    sizes = []
+    for space in (subject.codomain, subject.domain):
+        for block in space.blocks:
+            sizes.append((block.entries, block.name))
+            sizes += [(size, f"axis {axis} of {block.name}") for axis, size in enumerate(block.shape)]
+    return sizes
+
+
+__all__ = ["Factor", "Slope", "constant_factor", "describe_factor", "fit_factor"]

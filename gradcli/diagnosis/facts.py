@@ -1,0 +1,154 @@
+"""What is known of a wrong gradient: what backward returned, and slopes of forward to hold explanations against.
+
+An explanation such as "this is the gradient of weight" predicts every directional derivative of weight. It is tested
+on a few random directions with error bounds, at any size, instead of on a whole Jacobian: a false explanation survives
+a random direction with probability zero.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.errors import UserCodeError
+from gradcli.numerics.difference import directional_derivative
+from gradcli.numerics.estimate import Estimate, Status
+from gradcli.numerics.probe import entry_scales, random_direction, snap
+
+DIRECTIONS = 3
+_MARGIN = 3.0
+_RELATIVE = 1e-7
+
+Gradient = NDArray[Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slope:
+    """The derivative of <cotangent, f> along one direction, for every cotangent, with bounds."""
+
+    direction: FloatArray
+    values: FloatArray
+    bounds: FloatArray
+
+
+@final
+class Facts:
+    """What backward returned for a few cotangents, and slopes of forward along random directions of each input."""
+
+    def __init__(self, subject: Subject, seed: int) -> None:
+        self.subject = subject
+        self._seed = seed
+        self._map = subject.derivative_map(1)
+        self._scales = entry_scales(subject.domain, subject.point)
+        self._point = snap(subject.point, self._scales)
+        generator = np.random.default_rng([seed, 23])
+        size = subject.codomain.size
+        random = generator.choice([-1.0, 1.0], (2, size)) * (0.5 + 0.5 * generator.random((2, size)))
+        self.cotangents: FloatArray = np.vstack([_ones(subject), random])
+        self._slopes: dict[int, tuple[Slope, ...]] = {}
+
+    @cached_property
+    def returned(self) -> tuple[tuple[Gradient, ...], ...]:
+        """For each cotangent, what backward returned for each argument of forward (its own shapes), None for None."""
+        return tuple(self._returned(row) for row in self.cotangents)
+
+    def of(self, position: int) -> tuple[Gradient, ...]:
+        """What backward returned for the argument at `position`, for each cotangent."""
+        return tuple(row[position] if position < len(row) else None for row in self.returned)
+
+    def slopes(self, place: int) -> tuple[Slope, ...]:
+        """Slopes along random directions of the active input number `place`."""
+        if place not in self._slopes:
+            generator = np.random.default_rng([self._seed, 29, place])
+            where = self.subject.domain.slices[place]
+            self._slopes[place] = tuple(
+                self._slope(generator, random_direction(generator, self._scales, where)) for _ in range(DIRECTIONS)
+            )
+        return self._slopes[place]
+
+    def explains(self, place: int, candidate: Sequence[Gradient]) -> bool:
+        """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`."""
+        block = self.subject.domain.blocks[place]
+        arrays = [c for c in candidate if c is not None]
+        if len(arrays) != len(candidate) or any(c.shape != block.shape for c in arrays):
+            return False
+        if not any(np.any(c) for c in arrays) or not all(np.isfinite(c).all() for c in arrays):
+            return False
+        flat = [self._flat(place, c) for c in arrays]
+        where = self.subject.domain.slices[place]
+        return all(
+            _close(np.array([part @ s.direction[where] for part in flat]), s, _size(flat, s.direction[where]))
+            for s in self.slopes(place)
+        )
+
+    def projections(self, place: int, gradients: Sequence[Gradient]) -> tuple[FloatArray, ...] | None:
+        """<gradient, direction> for every slope of `place`, one value a cotangent; None where a gradient is missing."""
+        block = self.subject.domain.blocks[place]
+        if any(g is None or g.shape != block.shape for g in gradients):
+            return None
+        flat = [self._flat(place, g) for g in gradients if g is not None]
+        where = self.subject.domain.slices[place]
+        return tuple(np.array([part @ s.direction[where] for part in flat]) for s in self.slopes(place))
+
+    def entry_slope(self, place: int, coordinate: int, cotangent: FloatArray) -> tuple[float, float]:
+        """The derivative of <cotangent, f> along one real coordinate of an input, and its bound."""
+        where = self.subject.domain.slices[place]
+        direction = np.zeros(self._point.size)
+        direction[where.start + coordinate] = self._scales[where.start + coordinate] * 0.75
+        generator = np.random.default_rng([self._seed, 31, place, coordinate])
+        estimate = self._estimate(generator, direction, cotangent[None])
+        scale = direction[where.start + coordinate]
+        return float(estimate.value[0] / scale), float(estimate.bound[0] / scale)
+
+    def _slope(self, generator: np.random.Generator, direction: FloatArray) -> Slope:
+        estimate = self._estimate(generator, direction, self.cotangents)
+        sound = np.asarray([status is Status.OK for status in estimate.status])
+        return Slope(direction=direction, values=estimate.value, bounds=np.where(sound, estimate.bound, np.inf))
+
+    def _estimate(self, generator: np.random.Generator, direction: FloatArray, cotangents: FloatArray) -> Estimate:
+        return directional_derivative(lambda x: cotangents @ self._map.value(x), self._point, direction, rng=generator)
+
+    def _returned(self, cotangent: FloatArray) -> tuple[Gradient, ...]:
+        blocks = self.subject.codomain.unflatten(cotangent)
+        raw = self.subject.raw_backward(blocks)
+        if raw.available and raw.error is None:
+            return tuple(g.value if g.is_tensor else None for g in raw.gradients)
+        found: list[Gradient] = [None] * len(self.subject.arguments)
+        try:
+            gradients = self.subject.backward(blocks)
+        except UserCodeError:
+            return tuple(found)
+        for position, gradient in zip(self.subject.active, gradients, strict=True):
+            found[position] = gradient
+        return tuple(found)
+
+    def _flat(self, place: int, gradient: NDArray[Any]) -> FloatArray:
+        block = self.subject.domain.blocks[place]
+        if block.complex:
+            return np.ascontiguousarray(gradient, dtype=np.complex128).reshape(-1).view(np.float64)
+        flat: FloatArray = np.asarray(gradient.real, dtype=np.float64).reshape(-1)
+        return flat
+
+
+def _ones(subject: Subject) -> FloatArray:
+    """The cotangent that asks for the gradient of the sum of all outputs."""
+    return subject.codomain.flatten(
+        [np.ones(b.shape, dtype=np.complex128 if b.complex else np.float64) for b in subject.codomain.blocks]
+    )
+
+
+def _size(flat: Sequence[FloatArray], direction: FloatArray) -> FloatArray:
+    return np.array([np.linalg.norm(part * direction) for part in flat])
+
+
+def _close(predicted: FloatArray, slope: Slope, size: FloatArray) -> bool:
+    """Whether predictions lie within the slopes' bounds, which must be fine enough to mean something."""
+    reference = np.maximum(size, np.abs(slope.values))
+    usable = slope.bounds <= 1e-3 * np.max(reference, initial=0.0)
+    error = np.abs(predicted - slope.values)
+    inside = error <= _MARGIN * slope.bounds + _RELATIVE * reference
+    return bool(usable.any() and inside[usable].all())

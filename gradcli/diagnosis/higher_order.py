@@ -1,0 +1,87 @@
+"""Names for a wrong derivative of backward."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.diagnosis.source import function_tree
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence, Finding, Location
+
+_LEAVING = {
+    "detach": "detaches",
+    "detach_": "detaches",
+    "data": "uses .data",
+    "numpy": "goes through NumPy",
+    "item": "takes a Python number with item()",
+    "tolist": "goes through Python lists",
+}
+
+
+def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
+    """The finding for a derivative of order 2 or more that is wrong while the first order is right."""
+    order = min(e.order for e in failed)
+    worst = [e for e in failed if e.order == order]
+    inputs = ", ".join(dict.fromkeys(str(e.input) for e in worst))
+    cause, location = _cause(subject)
+    missing = all(_claims_nothing(e) for e in worst)
+    what = "zero" if missing else "incomplete"
+    if cause is not None or missing:
+        because = f": {cause}" if cause else ""
+        return Finding(
+            kind=FindingKind.NOT_TWICE_DIFFERENTIABLE,
+            message=f"the derivative of order {order} with respect to {inputs} is cut: backward's own derivative is "
+            f"{what}{because}",
+            order=order,
+            input=worst[0].input,
+            output=worst[0].output,
+            location=location,
+        )
+    errors = [e.max_rel_error for e in worst if e.max_rel_error is not None]
+    size = f" by {max(errors):.2g} of its largest entry" if errors else ""
+    return Finding(
+        kind=FindingKind.WRONG_SECOND_ORDER,
+        message=f"the first derivative is right, but the derivative of order {order} with respect to {inputs} is wrong"
+        f"{size}: look at the backward of what backward calls",
+        order=order,
+        input=worst[0].input,
+        output=worst[0].output,
+        location=location,
+    )
+
+
+def _claims_nothing(evidence: Evidence) -> bool:
+    return evidence.mismatch is not None and not np.any(evidence.mismatch.claimed)
+
+
+def _cause(subject: Subject) -> tuple[str | None, Location | None]:
+    """How backward leaves the graph: a saved intermediate, or a call that detaches."""
+    leaving = next(_leaving_calls(subject), None)
+    strangers = subject.call().saved_strangers
+    if strangers:
+        return (
+            f"saved tensor {strangers[0]} is neither an input nor an output of forward, so no gradient flows "
+            "through it",
+            None,
+        )
+    if leaving is not None:
+        return leaving
+    attributes = subject.call().context_tensors
+    if attributes:
+        return f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it", None
+    return None, None
+
+
+def _leaving_calls(subject: Subject) -> Iterator[tuple[str, Location]]:
+    found = function_tree(subject.info.backward)
+    if found is None:
+        return
+    for node in ast.walk(found.tree):
+        if isinstance(node, ast.Attribute) and node.attr in _LEAVING:
+            line = found.first_line + node.lineno - 1
+            yield f"backward {_LEAVING[node.attr]} at line {line}", Location(file=found.file, line=line)
+        elif isinstance(node, ast.Attribute | ast.Name) and getattr(node, "attr", getattr(node, "id", "")) == "no_grad":
+            line = found.first_line + node.lineno - 1
+            yield f"backward switches gradients off at line {line}", Location(file=found.file, line=line)

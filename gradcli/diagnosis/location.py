@@ -1,0 +1,157 @@
+"""The suspect line of backward: where the value that was returned for an input was last computed."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.diagnosis.source import FunctionSource, function_tree
+from gradcli.findings import FindingKind
+from gradcli.results import Finding, Location
+
+_IN_FORWARD = frozenset({FindingKind.MUTATES_INPUT, FindingKind.NONDETERMINISTIC_FORWARD})
+_WRITES = frozenset({FindingKind.MUTATES_GRAD_OUTPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_INPUT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line with the reason for suspecting it."""
+
+    location: Location
+    why: str
+
+
+def locate(finding: Finding, subject: Subject) -> Place | None:
+    """The line to look at for a finding, None where there is no source.
+
+    For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
+    write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
+    """
+    function = subject.info.forward if finding.kind in _IN_FORWARD else subject.info.backward
+    source = function_tree(function)
+    if source is None:
+        return None
+    if finding.kind in _WRITES:
+        line = _first_write(source)
+        return None if line is None else _place(source, line, "writes in place")
+    executed = _executed_lines(subject, source)
+    slot = _slot(finding, subject)
+    line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
+    return None if line is None else _place(source, line, "computes what is returned")
+
+
+def _place(source: FunctionSource, line: int, why: str) -> Place:
+    return Place(location=Location(file=source.file, line=source.first_line + line - 1), why=why)
+
+
+def _slot(finding: Finding, subject: Subject) -> int | None:
+    """The place in backward's return value to look at."""
+    names = [argument.name for argument in subject.arguments]
+    if finding.input not in names:
+        return None
+    if finding.kind is FindingKind.SWAPPED_GRADIENTS and "was returned in " in finding.message:
+        stray = finding.message.rsplit("was returned in ", 1)[1].split("'s place")[0]
+        return names.index(stray) if stray in names else names.index(finding.input)
+    return names.index(finding.input)
+
+
+def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
+    """Lines of backward that run for this input, relative to the tree; every line where it cannot be traced."""
+    code = getattr(subject.info.backward, "__code__", None)
+    lines: set[int] = set()
+
+    def follow(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event == "line":
+            lines.add(frame.f_lineno - source.first_line + 1)
+        return follow
+
+    cotangents = [np.ones(b.shape, dtype=b.dtype) for b in subject.codomain.blocks]
+    previous = sys.gettrace()
+    if previous is not None:
+        return _all_lines(source)
+    sys.settrace(follow)
+    try:
+        subject.raw_backward(cotangents)
+    finally:
+        sys.settrace(previous)
+    return lines or _all_lines(source)
+
+
+def _all_lines(source: FunctionSource) -> set[int]:
+    return set(range(1, (source.tree.end_lineno or 1) + 1))
+
+
+def _return_line(source: FunctionSource, executed: set[int]) -> int | None:
+    statement = _last_return(source, executed)
+    return None if statement is None else statement.lineno
+
+
+def _last_return(source: FunctionSource, executed: set[int]) -> ast.Return | None:
+    found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return) and _ran(n, executed)]
+    return max(found, key=lambda n: n.lineno, default=None)
+
+
+def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
+    """The line of the last assignment that ran to what is returned in place `slot`."""
+    statement = _last_return(source, executed)
+    if statement is None or statement.value is None:
+        return None
+    value = statement.value
+    if isinstance(value, ast.Tuple):
+        if slot >= len(value.elts) or any(isinstance(e, ast.Starred) for e in value.elts):
+            return statement.lineno
+        value = value.elts[slot]
+    root = value
+    while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(value, ast.Name) and not (isinstance(root, ast.Name) and root is not value):
+        return value.lineno
+    if not isinstance(root, ast.Name):
+        return value.lineno
+    lines = [n.lineno for n in _assignments(source.tree, root.id) if _ran(n, executed)]
+    return max(lines, default=value.lineno)
+
+
+def _ran(node: ast.stmt, executed: set[int]) -> bool:
+    return any(line in executed for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _assignments(tree: ast.FunctionDef, name: str) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            roots = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            if any(_root_name(t) == name for t in roots) and isinstance(node, ast.stmt):
+                yield node
+
+
+def _root_name(target: ast.expr) -> str | None:
+    while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _first_write(source: FunctionSource) -> int | None:
+    """The first statement that writes into an object: x[...] = ..., x += ..., x.method_(...)."""
+    found = []
+    for node in ast.walk(source.tree):
+        if (isinstance(node, ast.Assign) and any(isinstance(t, ast.Subscript) for t in node.targets)) or isinstance(
+            node, ast.AugAssign
+        ):
+            found.append(node.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name.endswith("_") and not name.startswith("_") and not name.endswith("__"):
+                found.append(node.lineno)
+    return min(found, default=None)

@@ -1,0 +1,89 @@
+"""From evidence to named findings: the most specific name that the evidence proves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from gradcli.backends.base import Subject
+from gradcli.diagnosis.entries import worst_entries
+from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.first_order import name_gradient
+from gradcli.diagnosis.higher_order import name_higher_order
+from gradcli.diagnosis.location import Place, locate
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence, Finding
+from gradcli.verdict import Verdict
+
+_SHAPES = frozenset({FindingKind.WRONG_SHAPE})
+
+
+def name_findings(evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0) -> tuple[Finding, ...]:
+    """The findings of a case, named and located, most telling first.
+
+    A check that named its own finding keeps it, but for a wrong shape, which the values may explain better.
+    """
+    failed = [e for e in evidence if e.verdict is Verdict.FAILED]
+    named = list(_named_by_checks(failed, subject, seed))
+    spoken_for = {finding.input for finding in named if finding.kind is not FindingKind.WRONG_ARITY}
+    values = [e for e in failed if e.finding is None]
+    named += _gradients([e for e in values if e.order == 1 and e.input not in spoken_for], subject, seed)
+    higher = [e for e in values if e.order > 1]
+    if higher:
+        named.append(name_higher_order(higher, subject))
+    return tuple(_located(finding, subject) for finding in _without_repeats(named))
+
+
+def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) -> Iterator[Finding]:
+    shapes = [e.finding for e in failed if e.finding is not None and e.finding.kind in _SHAPES]
+    for e in failed:
+        if e.finding is not None and e.finding.kind not in _SHAPES:
+            yield e.finding
+    if shapes:
+        facts = Facts(subject, seed)
+        for finding in shapes:
+            better = name_gradient(facts, str(finding.input), None)
+            named = better if better is not None and better.kind is not FindingKind.WRONG_GRADIENT else finding
+            yield named
+        yield from _lost_to(facts, [f.input for f in shapes])
+
+
+def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
+    """Inputs that get None while their gradient stands in the place of one with a wrong shape."""
+    for position in facts.subject.active:
+        name = facts.subject.arguments[position].name
+        if name not in wrong and all(g is None for g in facts.of(position)):
+            finding = name_gradient(facts, name, None)
+            if finding is not None and finding.kind in (FindingKind.SWAPPED_GRADIENTS, FindingKind.MISSING_GRADIENT):
+                yield finding
+
+
+def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int) -> Iterator[Finding]:
+    """One finding for each input whose first-order gradient is wrong, of each subject it was measured at."""
+    witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
+    for e in failed:
+        witness = e.witness if isinstance(e.witness, Subject) else subject
+        witnesses.setdefault(id(witness), (witness, []))[1].append(e)
+    for witness, group in witnesses.values():
+        facts = Facts(witness, seed)
+        for name in dict.fromkeys(str(e.input) for e in group):
+            own = [e for e in group if e.input == name]
+            finding = name_gradient(facts, name, own[0].mismatch, own)
+            if finding is None:
+                continue
+            label = own[0].note if witness is not subject else None
+            yield replace(finding, message=f"{finding.message}; this shows {label}") if label else finding
+
+
+def _located(finding: Finding, subject: Subject) -> Finding:
+    place: Place | None = locate(finding, subject)
+    return finding if place is None or finding.location is not None else replace(finding, location=place.location)
+
+
+def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding for each kind, input and order; generic names last."""
+    seen: dict[tuple[FindingKind, str | None, int], Finding] = {}
+    for finding in findings:
+        seen.setdefault((finding.kind, finding.input, finding.order), finding)
+    return sorted(seen.values(), key=lambda f: f.kind is FindingKind.WRONG_GRADIENT)
+
+
+__all__ = ["name_findings", "worst_entries"]
