@@ -68,9 +68,10 @@ class TraceNode:
     gradients_out: tuple[ArraySummary | None, ...] = ()
     saved_bytes: int = 0
     executed: bool = False
+    rule: SourceSite | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As in the trace document."""
+        """As in the trace document; `rule` is where a user's own backward is written."""
         return {
             "id": self.id,
             "name": self.name,
@@ -83,6 +84,7 @@ class TraceNode:
             "gradients_out": [None if g is None else g.to_dict() for g in self.gradients_out],
             "saved_bytes": self.saved_bytes,
             "executed": self.executed,
+            "rule": None if self.rule is None else self.rule.to_dict(),
         }
 
 
@@ -91,7 +93,9 @@ class HookCall:
     """One call of a user's hook, in the order in which they ran.
 
     `kind` is one of: tensor, post-accumulate, node-pre, node-post, multi-grad, module-forward-pre, module-forward,
-    module-backward-pre, module-full, module-legacy, pack, unpack.
+    module-backward-pre, module-full, module-legacy, pack, unpack. `node` is the graph node whose gradients it saw,
+    `factor` the one number it multiplied them by (where there is one), `problem` what is wrong with what it returned,
+    `last_node` the operation that a legacy module hook hangs on, where the module did more than that.
     """
 
     number: int
@@ -105,6 +109,11 @@ class HookCall:
     returned: bool = False
     effect: str = "unchanged"
     warning: str | None = None
+    node: int | None = None
+    factor: float | None = None
+    changed_slots: tuple[int, ...] = ()
+    problem: str | None = None
+    last_node: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -120,12 +129,68 @@ class HookCall:
             "returned": self.returned,
             "effect": self.effect,
             "warning": self.warning,
+            "node": self.node,
+            "factor": _number(self.factor),
+            "problem": self.problem,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookRegistration:
+    """A user's hook as it was found registered: whose it is, and how often it fired."""
+
+    kind: str
+    owner: str
+    function: str
+    site: SourceSite | None
+    calls: int
+    after_forward: bool = False
+    owner_called: bool = True
+    forward_called_directly_at: SourceSite | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        direct = self.forward_called_directly_at
+        return {
+            "kind": self.kind,
+            "owner": self.owner,
+            "function": self.function,
+            "site": None if self.site is None else self.site.to_dict(),
+            "calls": self.calls,
+            "after_forward": self.after_forward,
+            "owner_called": self.owner_called,
+            "forward_called_directly_at": None if direct is None else direct.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCut:
+    """A place where a tracked tensor was taken out of the graph, and the leaves that it came from.
+
+    `how` is what was called: "detach()", ".data", "item()", "tolist()", "numpy()", or "no_grad" for a block.
+    """
+
+    how: str
+    site: SourceSite | None
+    leaves: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "how": self.how,
+            "site": None if self.site is None else self.site.to_dict(),
+            "leaves": list(self.leaves),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFate:
-    """A named tensor after backward: its `.grad`, or why there is none."""
+    """A named tensor after backward: its `.grad`, or why there is none.
+
+    `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
+    result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
+    ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf.
+    """
 
     name: str
     is_leaf: bool
@@ -134,6 +199,16 @@ class TensorFate:
     why: str | None = None
     symptom: str | None = None
     site: SourceSite | None = None
+    role: str = "input"
+    aliases: tuple[str, ...] = ()
+    node: int | None = None
+    made_by: str | None = None
+    made_with: str | None = None
+    origins: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    retains_grad: bool = False
+    floating: bool = True
+    stray_attribute: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -145,12 +220,22 @@ class TensorFate:
             "why": self.why,
             "symptom": self.symptom,
             "site": None if self.site is None else self.site.to_dict(),
+            "role": self.role,
+            "aliases": list(self.aliases),
+            "node": self.node,
+            "made_by": self.made_by,
+            "made_with": self.made_with,
+            "origins": list(self.origins),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceGraph:
-    """Everything one trace recorded."""
+    """Everything one trace recorded.
+
+    `passes` counts the backward passes seen; nodes and gradients are those of the last one. `fills_grad` is false
+    where only `autograd.grad` ran, which returns gradients and fills no `.grad`.
+    """
 
     target: str
     backend: str
@@ -163,11 +248,26 @@ class TraceGraph:
     inputs_from: str | None = None
     flags: tuple[str, ...] = ()
     error: str | None = None
+    error_phase: str | None = None
+    error_traceback: str | None = None
+    error_hint: str | None = None
+    effects: tuple[str, ...] = ()
+    registrations: tuple[HookRegistration, ...] = ()
+    cuts: tuple[GraphCut, ...] = ()
+    passes: int = 0
+    fills_grad: bool = True
+    result_requires_grad: bool = False
+    graph_symptoms: tuple[str, ...] = ()
 
     @property
     def symptoms(self) -> tuple[str, ...]:
         """The names of what looks wrong: `--check` exits 1 when there are any."""
-        return tuple(fate.symptom for fate in self.tensors if fate.symptom is not None)
+        return tuple(fate.symptom for fate in self.tensors if fate.symptom is not None) + self.graph_symptoms
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes of the tensors that the nodes saved, each node's own counted."""
+        return sum(node.saved_bytes for node in self.nodes)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `trace --format json`, schema gradcli.trace/1."""
@@ -184,7 +284,17 @@ class TraceGraph:
             "hooks": [call.to_dict() for call in self.hooks],
             "tensors": [fate.to_dict() for fate in self.tensors],
             "lints": list(self.lints),
+            "effects": list(self.effects),
+            "registrations": [registration.to_dict() for registration in self.registrations],
+            "cuts": [cut.to_dict() for cut in self.cuts],
+            "symptoms": list(self.symptoms),
+            "passes": self.passes,
+            "fills_grad": self.fills_grad,
+            "saved_bytes": self.saved_bytes,
             "error": self.error,
+            "error_phase": self.error_phase,
+            "error_traceback": self.error_traceback,
+            "error_hint": self.error_hint,
         }
 
 

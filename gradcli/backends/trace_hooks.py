@@ -1,0 +1,277 @@
+"""The user's hooks, each called through a stand-in that writes down what it got, what it gave and what it changed."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.backends.trace_lens import Lens, Snapshot, as_tuple, common_factor
+from gradcli.backends.trace_sites import is_users_function, name_of_function, site_of_function
+from gradcli.traces import SourceSite
+
+# Which argument holds what the hook may change, and which the gradients it only sees.
+_SUBJECT = {
+    "tensor": 0,
+    "post-accumulate": 0,
+    "node-pre": 0,
+    "node-post": 0,
+    "multi-grad": 0,
+    "module-forward-pre": 1,
+    "module-forward": -1,
+    "module-backward-pre": 1,
+    "module-full": 1,
+    "module-legacy": 1,
+    "pack": 0,
+    "unpack": 0,
+}
+_GRAD_OUTPUT = {"node-post": 1, "module-full": 2, "module-legacy": 2}
+_REPLIES_IN_TUPLE = frozenset({"node-pre", "node-post", "module-legacy"})
+_REPLIES_BY_NUMBER = frozenset({"module-full", "module-backward-pre"})
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class RawCall:
+    """One call of a hook while the trace runs; owners are still objects, named when it ends."""
+
+    hook: "HookStandIn"
+    before: tuple[Snapshot | None, ...]
+    after: tuple[Snapshot | None, ...]
+    grad_output: tuple[Snapshot | None, ...]
+    returned: bool
+    effect: str
+    factor: float | None
+    changed_slots: tuple[int, ...]
+    problem: str | None
+    node: int | None
+    last_node: str | None
+
+
+@final
+class HookStandIn:
+    """Called in place of a user's hook: calls it, and tells the log, for as long as there is one.
+
+    It has slots because `functools.update_wrapper` copies a `__dict__` into the wrapper of a wrapper.
+    """
+
+    __slots__ = (
+        "__name__",
+        "__weakref__",
+        "calls",
+        "function",
+        "hook",
+        "kind",
+        "last_node",
+        "log",
+        "node_name",
+        "owner_class",
+        "owner_reference",
+        "sequence",
+        "site",
+    )
+
+    def __init__(self, hook: Callable[..., Any], log: "HookLog | None", kind: str, owner: object) -> None:
+        self.hook = hook
+        self.log = log
+        self.kind = kind
+        self.owner_reference = _reference(owner)
+        self.owner_class = type(owner).__name__
+        self.sequence: int | None = None
+        self.node_name: str | None = None
+        self.last_node: str | None = None
+        self.site: SourceSite | None = site_of_function(hook)
+        self.function = name_of_function(hook)
+        self.calls = 0
+        name = getattr(hook, "__name__", None)
+        if name is not None:
+            self.__name__ = name  # frameworks name the hook in their messages
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """What the hook itself returns or raises."""
+        if self.log is None:
+            return self.hook(*args, **keywords)
+        return self.log.call(self, args, keywords)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Callable[[Any], Any], tuple[Any]]:
+        """A copy or a pickle is one of the hook itself."""
+        return _itself, (self.hook,)
+
+    @property
+    def owner(self) -> Any:
+        """The tensor, module or node it was registered on, or None when that is gone."""
+        return self.owner_reference()
+
+
+@final
+@dataclass(slots=True)
+class HookLog:
+    """All stand-ins of a trace and their calls in order; `current` is the graph node that is being run."""
+
+    lens: Lens
+    calls: list[RawCall] = field(default_factory=list)
+    stand_ins: list[HookStandIn] = field(default_factory=list)
+    by_sequence: dict[int, int] = field(default_factory=dict)
+    leaf_nodes: dict[int, int] = field(default_factory=dict)
+    current: int | None = None
+
+    def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
+        """A stand-in for a hook of the user's; None for a framework's own, and for what is no function."""
+        if not callable(hook) or isinstance(hook, HookStandIn) or not is_users_function(hook):
+            return None
+        made = HookStandIn(hook, self, kind, owner)
+        made.site = made.site or site
+        self.stand_ins.append(made)
+        return made
+
+    def close(self) -> None:
+        """Let stand-ins that a graph still holds pass calls through, and remember nothing."""
+        for stand_in in self.stand_ins:
+            stand_in.log = None
+        self.stand_ins = []
+        self.calls = []
+
+    def call(self, hook: HookStandIn, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call the user's hook, writing down what it saw and did."""
+        hook.calls += 1
+        subject = self._subject(hook.kind, args)
+        before = self._snapshots(hook.kind, subject)
+        grads = args[_GRAD_OUTPUT[hook.kind]] if hook.kind in _GRAD_OUTPUT else ()
+        record = RawCall(
+            hook=hook,
+            before=before,
+            after=before,
+            grad_output=self._snapshots("", grads),
+            returned=False,
+            effect="raised",
+            factor=None,
+            changed_slots=(),
+            problem=None,
+            node=self._node_of(hook),
+            last_node=hook.last_node,
+        )
+        self.calls.append(record)
+        try:
+            reply = hook.hook(*args, **keywords)
+        except Exception as error:
+            record.problem = f"raised {type(error).__name__}: {error}"
+            record.effect = record.problem
+            raise
+        self._conclude(record, subject, reply)
+        return reply
+
+    def _node_of(self, hook: HookStandIn) -> int | None:
+        if hook.sequence is not None:
+            return self.by_sequence.get(hook.sequence)
+        if hook.kind in ("tensor", "post-accumulate"):
+            return self.leaf_nodes.get(id(hook.owner))
+        return self.current if hook.kind in ("node-post", "module-full", "module-legacy") else None
+
+    def _subject(self, kind: str, args: tuple[Any, ...]) -> Any:
+        place = _SUBJECT[kind]
+        return args[place] if -len(args) <= place < len(args) else ()
+
+    def _snapshots(self, kind: str, value: Any) -> tuple[Snapshot | None, ...]:
+        if kind == "post-accumulate":
+            value = value.grad
+        return tuple(self.lens.snapshot(v) if self.lens.is_tensor(v) else None for v in as_tuple(value))
+
+    def _conclude(self, record: RawCall, subject: Any, reply: Any) -> None:
+        kind = record.hook.kind
+        record.returned = reply is not None
+        replaces = record.returned and kind not in ("multi-grad", "post-accumulate")
+        record.after = self._snapshots("" if replaces else kind, reply if replaces else subject)
+        record.problem = _problem(self.lens, kind, record.before, reply)
+        if kind in ("pack", "unpack"):
+            record.effect = f"returned {type(reply).__name__}"
+            return
+        if record.problem is not None:
+            record.effect = record.problem
+            return
+        changed = tuple(i for i, (b, a) in enumerate(zip(record.before, record.after, strict=False)) if _differ(b, a))
+        record.changed_slots = changed
+        record.factor = _factor(record, changed)
+        if not changed and len(record.before) == len(record.after):
+            record.effect = "unchanged"
+        else:
+            record.effect = "returned a new value" if replaces else "mutated in place"
+            record.effect += "" if record.factor is None else f": {factor_text(record.factor)}"
+
+
+def factor_text(factor: float) -> str:
+    """A factor as reports say it: `10x`, `0.5x`."""
+    return f"{factor:.6g}x"
+
+
+def _differ(before: Snapshot | None, after: Snapshot | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    if before.array is None or after.array is None:
+        return before.summary != after.summary
+    same = before.array.dtype == after.array.dtype and before.array.shape == after.array.shape
+    return not (same and before.array.tobytes() == after.array.tobytes())
+
+
+def _factor(record: RawCall, changed: tuple[int, ...]) -> float | None:
+    factors = set()
+    for slot in changed:
+        before, after = record.before[slot], record.after[slot]
+        if before is None or after is None or before.array is None or after.array is None:
+            return None
+        factors.add(common_factor(before.array, after.array))
+    return next(iter(factors)) if len(factors) == 1 else _close(factors)
+
+
+def _close(factors: set[float | None]) -> float | None:
+    known = [f for f in factors if f is not None]
+    if not known or len(known) != len(factors):
+        return None
+    return known[0] if np.allclose(known, known[0], rtol=1e-12, atol=0) else None
+
+
+def _problem(lens: Lens, kind: str, before: tuple[Snapshot | None, ...], reply: Any) -> str | None:
+    """What is wrong with a hook's reply, said before the framework refuses it."""
+    if reply is None or kind in ("module-forward", "module-forward-pre", "multi-grad", "pack", "unpack"):
+        return None
+    expected = _expected(lens, kind, len(before), reply)
+    if expected is not None:
+        return f"returned {type(reply).__name__}; {expected} was expected"
+    return _problem_of_gradients(lens, before, as_tuple(reply))
+
+
+def _expected(lens: Lens, kind: str, count: int, reply: Any) -> str | None:
+    """What a reply of the wrong type should have been."""
+    if kind == "post-accumulate":
+        return "None (a post-accumulate hook changes .grad in place)"
+    if kind == "tensor" and not lens.is_tensor(reply):
+        return "a tensor, or None,"
+    bare = lens.is_tensor(reply) and list(reply.shape[:1]) != [count]
+    if (kind in _REPLIES_IN_TUPLE and not isinstance(reply, tuple)) or (kind in _REPLIES_BY_NUMBER and bare):
+        return f"a tuple of {_gradients(count)}, or None,"
+    return None
+
+
+def _problem_of_gradients(lens: Lens, before: tuple[Snapshot | None, ...], replies: tuple[Any, ...]) -> str | None:
+    if len(replies) != len(before):
+        return f"returned {_gradients(len(replies))} where {_gradients(len(before))} were expected"
+    for slot, (old, new) in enumerate(zip(before, replies, strict=True)):
+        if old is not None and lens.is_tensor(new) and tuple(new.shape) != old.summary.shape:
+            which = "" if len(before) == 1 else f" number {slot}"
+            return f"returned a gradient{which} of shape {list(new.shape)} where {list(old.summary.shape)} was expected"
+    return None
+
+
+def _gradients(count: int) -> str:
+    return f"{count} gradient" + ("" if count == 1 else "s")
+
+
+def _reference(owner: object) -> Callable[[], Any]:
+    try:
+        return weakref.ref(owner)
+    except TypeError:  # a graph node of a compiled framework has no weak references
+        return lambda: None
+
+
+def _itself(hook: Any) -> Any:
+    return hook

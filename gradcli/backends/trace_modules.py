@@ -1,0 +1,165 @@
+"""Modules while a trace runs: their hooks get stand-ins before every call, and calls that go round them are noticed."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from gradcli.backends.trace_hooks import HookLog, HookStandIn
+from gradcli.backends.trace_lens import Lens
+from gradcli.backends.trace_names import NameTable
+from gradcli.backends.trace_patches import Patches
+from gradcli.backends.trace_sites import (
+    called_by_user,
+    is_users_function,
+    name_of_function,
+    site_of_frame,
+    site_of_function,
+)
+from gradcli.traces import HookRegistration, SourceSite
+
+_DICTS = {
+    "_forward_pre_hooks": "module-forward-pre",
+    "_forward_hooks": "module-forward",
+    "_backward_pre_hooks": "module-backward-pre",
+    "_backward_hooks": "module-full",
+}
+
+
+@final
+@dataclass(slots=True)
+class ModuleWatch:
+    """Replaces the call of every module for the duration of a trace."""
+
+    lens: Lens
+    log: HookLog
+    names: NameTable
+    patches: Patches
+    known: dict[int, Any] = field(default_factory=dict)
+    called: set[int] = field(default_factory=set)
+    direct: dict[int, SourceSite | None] = field(default_factory=dict)
+    _running: list[Any] = field(default_factory=list)
+    _watched_classes: set[type] = field(default_factory=set)
+
+    def install(self) -> None:
+        """Start watching calls of modules."""
+        kind = self.lens.module_type
+        call: Callable[..., Any] = kind.__call__
+
+        def watched_call(module: Any, *args: Any, **keywords: Any) -> Any:
+            return self._called(call, module, args, keywords)
+
+        make: Callable[..., None] = vars(kind)["__init__"]
+
+        @functools.wraps(make)
+        def watched_init(module: Any, *args: Any, **keywords: Any) -> None:
+            make(module, *args, **keywords)
+            self.known[id(module)] = module
+            self._watch_forward(type(module))
+
+        self.patches.attribute(kind, "__call__", functools.wraps(call)(watched_call))
+        self.patches.attribute(kind, "__init__", watched_init)
+
+    def add(self, module: Any) -> None:
+        """Watch a module and its parts, and note direct calls of their forward."""
+        for part in module.modules():
+            if id(part) not in self.known:
+                self.known[id(part)] = part
+                self._watch_forward(type(part))
+
+    def _called(self, call: Callable[..., Any], module: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if not self._running:
+            self.names.add_module("", module)
+            self.add(module)
+        self.known.setdefault(id(module), module)
+        self.called.add(id(module))
+        stand_ins = self._stand_in(module)
+        self._running.append(module)
+        try:
+            result = call(module, *args, **keywords)
+        finally:
+            self._running.pop()
+        self._note_last_node(stand_ins, args, result)
+        return result
+
+    def _stand_in(self, module: Any) -> list[HookStandIn]:
+        """Put stand-ins in place of this module's hooks; those of the legacy kind are returned."""
+        legacy = []
+        for entries, kind in _hooks_of(module):
+            for key, hook in list(entries.items()):
+                made = self.log.stand_in(hook, kind, module)
+                if made is not None:
+                    self.patches.entry(entries, key, made)
+            if kind == "module-legacy":
+                legacy = [hook for hook in entries.values() if isinstance(hook, HookStandIn)]
+        return legacy
+
+    def _note_last_node(self, legacy: list[HookStandIn], args: Any, result: Any) -> None:
+        """Where the module recorded more than one operation, name the last one: all that a legacy hook sees."""
+        if not legacy:
+            return
+        node = next((t.grad_fn for t in self.lens.tensors_in(result) if t.grad_fn is not None), None)
+        if node is None:
+            return
+        inside = {t.grad_fn for t in self.lens.tensors_in(args)} | {None}
+        more = any(target not in inside and target.next_functions for target, _ in node.next_functions)
+        for hook in legacy:
+            hook.last_node = type(node).__name__ if more else None
+
+    def _watch_forward(self, kind: type) -> None:
+        """Notice a user calling `forward` itself, which skips hooks: only where the user wrote that forward."""
+        owner = next((base for base in kind.__mro__ if "forward" in vars(base)), None)
+        if owner is None or owner is self.lens.module_type or owner in self._watched_classes:
+            return
+        forward = vars(owner)["forward"]
+        self._watched_classes.add(owner)
+        if not callable(forward):
+            return
+
+        @functools.wraps(forward)
+        def watched_forward(module: Any, *args: Any, **keywords: Any) -> Any:
+            if not self._running or self._running[-1] is not module:
+                self._direct_call(module)
+            return forward(module, *args, **keywords)
+
+        self.patches.attribute(owner, "forward", watched_forward)
+
+    def _direct_call(self, module: Any) -> None:
+        frame = called_by_user(2)
+        if frame is None:
+            return
+        self.known.setdefault(id(module), module)
+        self.direct.setdefault(id(module), site_of_frame(frame))
+        if not self._running:
+            self.names.add_module("", module)
+
+    def registrations(self) -> list[HookRegistration]:
+        """The hooks found on modules, those that came too late for the last forward among them."""
+        found = []
+        for key, module in self.known.items():
+            for entries, kind in _hooks_of(module):
+                for hook in list(entries.values()):
+                    if isinstance(hook, HookStandIn) or is_users_function(hook):
+                        found.append(self._registration(key, module, kind, hook))
+        return found
+
+    def _registration(self, key: int, module: Any, kind: str, hook: Any) -> HookRegistration:
+        stood_in = isinstance(hook, HookStandIn)
+        return HookRegistration(
+            kind=kind,
+            owner=self.names.module_name(module),
+            function=hook.function if stood_in else name_of_function(hook),
+            site=hook.site if stood_in else site_of_function(hook),
+            calls=hook.calls if stood_in else 0,
+            after_forward=not stood_in and key in self.called,
+            owner_called=key in self.called,
+            forward_called_directly_at=self.direct.get(key),
+        )
+
+
+def _hooks_of(module: Any) -> list[tuple[Any, str]]:
+    """The module's dicts of hooks, each with the kind of its hooks."""
+    kinds = dict(_DICTS)
+    if module._is_full_backward_hook is False:
+        kinds["_backward_hooks"] = "module-legacy"
+    return [(getattr(module, attribute), kind) for attribute, kind in kinds.items()]

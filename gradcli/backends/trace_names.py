@@ -1,0 +1,102 @@
+"""Names for tensors: what the caller calls them, parameters by their path, locals of the traced function."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, final
+
+from gradcli.backends.trace_lens import Lens
+
+_RANK = {"input": 0, "parameter": 1, "local": 2, "attribute": 3}
+_MANY = 64
+
+
+@final
+@dataclass(slots=True)
+class Named:
+    """A tensor under its first name, the others behind it."""
+
+    tensor: Any
+    name: str
+    role: str
+    aliases: list[str] = field(default_factory=list)
+
+
+@final
+@dataclass(slots=True)
+class NameTable:
+    """Every tensor that has a name, by identity; the tensors live as long as the table."""
+
+    lens: Lens
+    locals_seen: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    modules: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    _found: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    def add(self, name: str, tensor: Any, role: str) -> None:
+        """Note that `tensor` is called `name`."""
+        self._found.append((name, role, tensor))
+
+    def add_module(self, name: str, module: Any) -> None:
+        """Note a module; its parameters and tensor attributes are named by their path below it."""
+        if id(module) not in self.modules or (name and not self.modules[id(module)][0]):
+            self.modules[id(module)] = (name, module)
+
+    def add_frame(self, frame: FrameType, depth: int) -> None:
+        """Note what the locals of a frame, and the globals that its code mentions, are called.
+
+        Where two frames use one name, that of the frame closer to the traced function (less `depth`) counts.
+        """
+        code = frame.f_code
+        mentioned = {name: frame.f_globals[name] for name in code.co_names if name in frame.f_globals}
+        for name, value in {**mentioned, **frame.f_locals}.items():
+            if not name.startswith("_") and self.locals_seen.get(name, (depth,))[0] >= depth:
+                self.locals_seen[name] = (depth, value)
+
+    def table(self) -> list[Named]:
+        """All named tensors: inputs, parameters, locals, attributes, each tensor once."""
+        entries = [*self._found, *self._of_locals(), *self._of_modules()]
+        entries.sort(key=lambda entry: _RANK[entry[1]])
+        table: dict[int, Named] = {}
+        for name, role, tensor in entries:
+            known = table.get(id(tensor))
+            if known is None:
+                table[id(tensor)] = Named(tensor=tensor, name=name, role=role)
+            elif name != known.name and name not in known.aliases:
+                known.aliases.append(name)
+        return list(table.values())
+
+    def module_name(self, module: Any) -> str:
+        """What hooks call their module: its class."""
+        return type(module).__name__
+
+    def _of_locals(self) -> Iterator[tuple[str, str, Any]]:
+        for name, (_, value) in self.locals_seen.items():
+            if isinstance(value, self.lens.module_type):
+                self.add_module(name, value)
+            for label, tensor in self._labelled(name, value):
+                yield label, "local", tensor
+
+    def _labelled(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        if self.lens.is_tensor(value):
+            yield name, value
+        elif isinstance(value, tuple | list) and len(value) <= _MANY:
+            yield from ((f"{name}[{i}]", v) for i, v in enumerate(value) if self.lens.is_tensor(v))
+        elif isinstance(value, Mapping) and len(value) <= _MANY:
+            yield from ((f"{name}[{k!r}]", v) for k, v in value.items() if self.lens.is_tensor(v))
+
+    def _of_modules(self) -> Iterator[tuple[str, str, Any]]:
+        roots = self._root_modules()
+        several = len(roots) > 1
+        for name, module in roots:
+            prefix = f"{name or type(module).__name__}." if several else ""
+            for path, parameter in module.named_parameters():
+                yield prefix + path, "parameter", parameter
+            for path, part in module.named_modules():
+                for attribute, value in list(vars(part).items()):
+                    label = f"{path}.{attribute}" if path else attribute
+                    if not attribute.startswith("_"):
+                        yield from ((prefix + n, "attribute", t) for n, t in self._labelled(label, value))
+
+    def _root_modules(self) -> list[tuple[str, Any]]:
+        parts = {id(part) for _, module in self.modules.values() for part in module.modules() if part is not module}
+        return [(name, module) for key, (name, module) in self.modules.items() if key not in parts]

@@ -1,0 +1,47 @@
+"""Attributes and dict entries replaced for a while, and put back exactly as they were."""
+
+from collections.abc import MutableMapping
+from types import TracebackType
+from typing import Any, final
+
+_ABSENT = object()
+
+
+@final
+class Patches:
+    """A context that undoes every replacement made through it, last first, also when something raises."""
+
+    def __init__(self) -> None:
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self._entries: list[tuple[MutableMapping[Any, Any], Any, Any, Any]] = []
+
+    def __enter__(self) -> "Patches":
+        return self
+
+    def attribute(self, owner: Any, name: str, value: object) -> None:
+        """Set `owner.name` to `value` until the context ends."""
+        self._attributes.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+    def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
+        """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""
+        self._entries.append((entries, key, entries[key], value))
+        entries[key] = value
+
+    def undo_entries(self) -> None:
+        """Put the dict entries back that are still the ones put in."""
+        while self._entries:
+            entries, key, original, value = self._entries.pop()
+            if entries.get(key) is value:
+                entries[key] = original
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.undo_entries()
+        while self._attributes:
+            owner, name, original = self._attributes.pop()
+            if original is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)

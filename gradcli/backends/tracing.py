@@ -1,0 +1,304 @@
+"""Running a forward and a backward pass once and writing down what happened, without changing what happens.
+
+Written against the names that every framework of PyTorch's shape shares; the namespace is an argument.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType, ModuleType
+from typing import Any, final
+
+from gradcli.backends.guard import users_traceback
+from gradcli.backends.trace_cuts import CutWatch
+from gradcli.backends.trace_facts import Facts
+from gradcli.backends.trace_graph import GraphPass
+from gradcli.backends.trace_hooks import HookLog
+from gradcli.backends.trace_lens import Lens, as_tuple
+from gradcli.backends.trace_modules import ModuleWatch
+from gradcli.backends.trace_names import NameTable
+from gradcli.backends.trace_patches import Patches
+from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame
+from gradcli.traces import TraceGraph
+
+_DEEPEST = 3
+Cotangent = Callable[[Any], Any]
+
+
+def trace_call(
+    namespace: ModuleType,
+    run: Callable[[], object],
+    *,
+    named: Mapping[str, Any] | None = None,
+    modules: Mapping[str, Any] | None = None,
+    target: str,
+    backend: str,
+    cotangent: Cotangent | None = None,
+) -> TraceGraph:
+    """Call `run` once, and backward from its result unless `run` called it, and record both.
+
+    Args:
+        namespace: the framework's top module.
+        run: forward; what it returns may be a tensor, or a tuple, list or dict with tensors.
+        named: tensors by the names that the report gives them.
+        modules: modules whose parameters are to be named by their path.
+        target: what is traced, for the report.
+        backend: the framework's name, for the report.
+        cotangent: makes the cotangent of a result with several entries; ones where it is None.
+
+    Returns:
+        The record. What the user's code raised is in `error`, with what had been recorded until then; facts only:
+        `gradcli.diagnosis.symptoms` says what they mean.
+    """
+    tracer = Tracer(Lens(namespace), cotangent)
+    for name, tensor in (named or {}).items():
+        tracer.names.add(name, tensor, "input")
+    for name, module in (modules or {}).items():
+        tracer.names.add_module(name, module)
+    try:
+        return tracer.trace(run, target, backend)
+    finally:
+        tracer.close()
+
+
+@final
+@dataclass(slots=True)
+class Tracer:
+    """One trace: what it watches, and what it has seen."""
+
+    lens: Lens
+    cotangent: Cotangent | None
+    names: NameTable = field(init=False)
+    log: HookLog = field(init=False)
+    patches: Patches = field(default_factory=Patches)
+    graph: GraphPass | None = None
+    passes: int = 0
+    fills_grad: bool = False
+    phase: str = "forward"
+    running_pass: bool = False
+    error: tuple[str, str, str] | None = None
+    result: Any = None
+    roots: list[Any] = field(default_factory=list)
+    home: FrameType | None = None
+
+    def __post_init__(self) -> None:
+        self.names = NameTable(self.lens)
+        self.log = HookLog(self.lens)
+
+    def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
+        """Run, and give what was recorded."""
+        modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
+        cuts = CutWatch(self.lens, self.patches)
+        with self.patches:
+            self._install(modules, cuts)
+            try:
+                with self._lines_of_nodes(), self._locals_noted():
+                    self.result = run()
+                if not self.passes:
+                    self._backward()
+                elif not self.lens.differentiable(self.result):
+                    self.result = self.roots
+            except (Exception, SystemExit) as raised:
+                self.error = (f"{type(raised).__name__}: {raised}", self.phase, users_traceback(raised))
+            registrations = modules.registrations()
+        facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph)
+        error, phase, text = self.error or (None, None, None)
+        return TraceGraph(
+            target=target,
+            backend=backend,
+            nodes=facts.nodes(),
+            hooks=facts.hook_calls(),
+            tensors=facts.fates(),
+            result=facts.result(self.result),
+            root_name=facts.root_name(self.result),
+            error=error,
+            error_phase=phase,
+            error_traceback=text,
+            registrations=(*registrations, *facts.registrations()),
+            cuts=facts.cuts(cuts.found.values()),
+            passes=self.passes,
+            fills_grad=self.fills_grad,
+            result_requires_grad=bool(self.lens.differentiable(self.result)),
+        )
+
+    def close(self) -> None:
+        """Let go of everything that was watched."""
+        self.log.close()
+        self.names = NameTable(self.lens)
+        self.graph = self.result = self.home = None
+        self.roots = []
+
+    def _install(self, modules: ModuleWatch, cuts: CutWatch) -> None:
+        for entry in self.names.table():
+            self._stand_in_for_hooks_of(entry.tensor)
+        for _, module in list(self.names.modules.values()):
+            modules.add(module)
+        modules.install()
+        cuts.install()
+        self._watch_backward()
+        self._watch_registration()
+
+    def _stand_in_for_hooks_of(self, tensor: Any) -> None:
+        for entries, kind in (
+            (tensor._backward_hooks, "tensor"),
+            (getattr(tensor, "_post_accumulate_grad_hooks", None), "post-accumulate"),
+        ):
+            for key, hook in list((entries or {}).items()):
+                made = self.log.stand_in(hook, kind, tensor)
+                if made is not None and entries is not None:
+                    self._place(made, tensor)
+                    self.patches.entry(entries, key, made)
+
+    def _place(self, made: Any, tensor: Any) -> None:
+        node = tensor.grad_fn
+        if node is not None:
+            made.sequence, made.node_name = node._sequence_nr(), type(node).__name__
+
+    def _watch_registration(self) -> None:
+        kind = self.lens.tensor_type
+        self._watch_register(kind, "register_hook", "tensor")
+        self._watch_register(kind, "register_post_accumulate_grad_hook", "post-accumulate")
+        graph = self.lens.namespace.autograd.graph
+        register = graph.register_multi_grad_hook
+
+        @functools.wraps(register)
+        def multi(tensors: Any, hook: Any, *args: Any, **keywords: Any) -> Any:
+            site = site_of_frame(called_by_user(1))
+            return register(tensors, self.log.stand_in(hook, "multi-grad", multi, site) or hook, *args, **keywords)
+
+        self.patches.attribute(graph, "register_multi_grad_hook", multi)
+        saving = graph.saved_tensors_hooks
+        make = saving.__init__
+
+        @functools.wraps(make)
+        def watched_init(context: Any, pack: Any, unpack: Any) -> None:
+            packed = self.log.stand_in(pack, "pack", context)
+            make(context, packed or pack, self.log.stand_in(unpack, "unpack", context) or unpack)
+
+        self.patches.attribute(saving, "__init__", watched_init)
+
+    def _watch_register(self, owner: Any, name: str, kind: str) -> None:
+        register = getattr(owner, name)
+
+        @functools.wraps(register)
+        def watched(tensor: Any, hook: Any) -> Any:
+            made = self.log.stand_in(hook, kind, tensor, site_of_frame(called_by_user(1)))
+            if made is None:
+                return register(tensor, hook)
+            handle = register(tensor, made)
+            self._place(made, tensor)
+            entries = handle.hooks_dict_ref()
+            entries[handle.id] = hook
+            self.patches.entry(entries, handle.id, made)
+            return handle
+
+        self.patches.attribute(owner, name, watched)
+
+    def _watch_backward(self) -> None:
+        autograd = self.lens.namespace.autograd
+        self._watch_pass(self.lens.tensor_type, "backward", fills=True)
+        self._watch_pass(autograd, "backward", fills=True)
+        self._watch_pass(autograd, "grad", fills=False)
+
+    def _watch_pass(self, owner: Any, name: str, *, fills: bool) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def watched(roots: Any, *args: Any, **keywords: Any) -> Any:
+            if self.running_pass:
+                return original(roots, *args, **keywords)
+            with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills):
+                return original(roots, *args, **keywords)
+
+        self.patches.attribute(owner, name, watched)
+
+    @contextmanager
+    def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool) -> Iterator[None]:
+        """Watch one backward pass; `caller` and the user's frames outside it name tensors."""
+        self._note_frames(caller)
+        self.passes += 1
+        self.fills_grad = self.fills_grad or fills
+        self.phase, self.running_pass = "backward", True
+        self.roots = roots
+        self.graph = GraphPass(self.lens, self.log)
+        lines = self.lens.namespace.is_anomaly_enabled() and not self.lens.namespace.is_anomaly_check_nan_enabled()
+        try:
+            self.graph.begin(roots)
+            for record in self.graph.records:
+                if record.variable is not None:
+                    self._stand_in_for_hooks_of(record.variable)
+            self._record_lines(False) if lines else None
+            yield
+        finally:
+            self.graph.end()
+            self._record_lines(True) if lines else None
+            self.running_pass = False
+        self.phase = "forward"
+
+    def _note_frames(self, frame: FrameType | None) -> None:
+        frames = []
+        while frame is not None and frame is not self.home:
+            frames.append(frame)
+            frame = frame.f_back
+        for depth, outer in enumerate(reversed(frames), start=1):
+            if of_user(outer.f_code.co_filename):
+                self.names.add_frame(outer, depth)
+
+    @contextmanager
+    def _locals_noted(self) -> Iterator[None]:
+        """Note the locals of the traced function, and of what it calls itself, when they return."""
+        self.home = sys._getframe(2)
+        if sys.getprofile() is not None:
+            yield
+            return
+
+        def returned(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "return" and of_user(frame.f_code.co_filename):
+                depth = _steps_to(frame, self.home)
+                if depth <= _DEEPEST:
+                    self.names.add_frame(frame, depth)
+
+        sys.setprofile(returned)
+        try:
+            yield
+        finally:
+            if sys.getprofile() is returned:
+                sys.setprofile(None)
+
+    @contextmanager
+    def _lines_of_nodes(self) -> Iterator[None]:
+        """Let the framework note the line of each node, unless the user's own anomaly mode does so already."""
+        if self.lens.namespace.is_anomaly_enabled():
+            yield
+            return
+        self._record_lines(True)
+        try:
+            yield
+        finally:
+            if self.lens.namespace.is_anomaly_enabled() and not self.lens.namespace.is_anomaly_check_nan_enabled():
+                self._record_lines(False)
+
+    def _record_lines(self, on: bool) -> None:
+        self.lens.namespace.autograd.set_detect_anomaly(on, check_nan=not on)
+
+    def _backward(self) -> None:
+        roots = self.lens.differentiable(self.result)
+        if not roots:
+            return
+        implicit = [root.numel() == 1 and root.is_floating_point() for root in roots]
+        cotangents = [None if i else self._cotangent(r) for r, i in zip(roots, implicit, strict=True)]
+        self.lens.namespace.autograd.backward(as_tuple(roots), as_tuple(cotangents))
+
+    def _cotangent(self, root: Any) -> Any:
+        return self.lens.namespace.ones_like(root) if self.cotangent is None else self.cotangent(root)
+
+
+def _steps_to(frame: FrameType, home: FrameType | None) -> int:
+    """How many calls below `home` a frame is, at most one more than is of interest."""
+    steps = 0
+    outer: FrameType | None = frame
+    while outer is not None and outer is not home and steps <= _DEEPEST:
+        outer, steps = outer.f_back, steps + 1
+    return steps
