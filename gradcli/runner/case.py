@@ -8,7 +8,7 @@ from time import perf_counter
 
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.registry import backend_for
-from gradcli.cases import Argument, InputsFrom, InputSpec
+from gradcli.cases import Argument, InputSpec
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
@@ -20,7 +20,7 @@ from gradcli.runner.failures import failure_of, save
 from gradcli.runner.merge import merge
 from gradcli.runner.plan import CheckCase
 from gradcli.runner.reduce import smallest_failing
-from gradcli.runner.supply import Supply, supply_inputs, supply_of
+from gradcli.runner.supply import Supply, supply_inputs
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
@@ -63,11 +63,6 @@ def check_object(
     return replace(result, seconds=perf_counter() - started)
 
 
-def replayed(target: object, case: CheckCase, arguments: Sequence[Argument]) -> CheckResult:
-    """Check `target` at exactly these arguments."""
-    return check_object(target, case, supply=supply_of([tuple(arguments)], InputsFrom.GIVEN))
-
-
 def _checked(
     target: object, case: CheckCase, supply: Supply | None, trail: _Trail, failures: Path | None
 ) -> CheckResult:
@@ -87,7 +82,7 @@ def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply,
     trail.samples = number + 1
     subject = backend.bind(target, supply.samples[number]())
     try:
-        evidence = run_battery(subject, case.settings, seed=case.seed + number, given=supply.given)
+        evidence = run_battery(subject, case.settings, seed=case.seed + number)
     finally:
         trail.forwards += subject.counters.forward
         trail.backwards += subject.counters.backward
@@ -101,7 +96,7 @@ def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | N
     result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
-    result = replace(result, excerpt=excerpt_for(findings[0], subject))
+    result = replace(result, excerpt=excerpt_for(findings[0]))
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
     arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)

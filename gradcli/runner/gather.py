@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradcli.backends.registry import is_function
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
-from gradcli.errors import NothingToCheckError, UsageError
+from gradcli.errors import NothingToCheckError, SpecError, UsageError
 from gradcli.spec.load import load_specs
 from gradcli.spec.resolve import names_in, resolve
 
@@ -29,8 +29,14 @@ def gather(targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str |
         NothingToCheckError: the targets contain no case.
     """
     found: list[CheckSpec] = []
+    problems: list[str] = []
     for target in targets:
-        found += [_with_flags(spec, inputs, grad) for spec in _specs_of(target)]
+        try:
+            found += [_with_flags(spec, inputs, grad) for spec in _specs_of(target)]
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(tuple(problems))
     if not found:
         raise NothingToCheckError(f"nothing to check: no case in {', '.join(targets)}")
     return tuple({repr(spec): spec for spec in found}.values())

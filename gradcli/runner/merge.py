@@ -18,7 +18,7 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
     merged: dict[tuple[str, int, str | None, int | None], Evidence] = {}
     for evidence in (piece for sample in samples for piece in sample):
         key = (evidence.check, evidence.order, evidence.input, evidence.output)
-        merged[key] = replace(_both(merged[key], evidence) if key in merged else evidence, mismatch=None)
+        merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
     return tuple(merged.values())
 
 

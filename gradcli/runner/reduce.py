@@ -29,7 +29,7 @@ def smallest_failing(
     def still_fails(arguments: Sequence[Argument]) -> bool:
         try:
             smaller = subject.rebind(tuple(arguments))
-            found = name_findings(run_battery(smaller, narrow, seed=seed, given=True), smaller)
+            found = name_findings(run_battery(smaller, narrow, seed=seed), smaller)
         except GradcliError:  # forward or backward refuses these arguments: they do not show the finding
             return False
         return any(other.kind is finding.kind and other.input == finding.input for other in found)

@@ -19,15 +19,12 @@ from gradcli.targets import Parameter, TargetInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """The inputs of a case: what they are, and how to make each sample of them.
-
-    `given` is True where the values were written by a person and are to be checked as they stand.
-    """
+    """The inputs of a case: what they are, and how to make each sample of them."""
 
     specs: tuple[InputSpec, ...]
     source: InputsFrom
     samples: tuple[Callable[[], tuple[Argument, ...]], ...]
-    given: bool = False
+    alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -67,7 +64,6 @@ def supply_of(samples: Sequence[tuple[Argument, ...]], source: InputsFrom) -> Su
         specs=tuple(described(argument) for argument in samples[0]),
         source=source,
         samples=tuple(partial(tuple, arguments) for arguments in samples),
-        given=True,
     )
 
 
@@ -103,7 +99,7 @@ def _drawn(
     count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
     samples = [partial(draw, specs, sample) for sample in range(count)]
     samples += [partial(draw, alternative, 0) for alternative in alternatives]
-    return Supply(specs=specs, source=source, samples=tuple(samples))
+    return Supply(specs=specs, source=source, samples=tuple(samples), alternatives=tuple(alternatives))
 
 
 def _inferred(

@@ -1,0 +1,65 @@
+"""The commands, put together."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gradcli._version import __version__
+from gradcli.cli.check import check_command
+from gradcli.cli.exits import guarded
+from gradcli.cli.explain import explain_command
+from gradcli.cli.init import init_command
+from gradcli.cli.listing import list_command
+from gradcli.cli.replay import replay_command
+from gradcli.cli.trace import trace_command
+
+_EXIT_CODES = """
+Exit codes: 0 every case passed, 1 a case failed, 2 usage or a target is wrong, 3 the user's code raised,
+4 inconclusive, 5 nothing to check, 70 a fault of gradcli, 130 interrupted.
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line with `arguments` (without the program's name) and return its exit code."""
+    try:
+        application()(args=list(arguments), prog_name="gradcli")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def application() -> typer.Typer:
+    """The Typer application with all commands."""
+    app = typer.Typer(
+        name="gradcli",
+        help="Check gradients written by hand: a verdict from an error bound, and a diagnosis that names the bug.",
+        epilog=_EXIT_CODES,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_main)
+    app.command("check")(guarded(check_command))
+    app.command("trace")(trace_command)
+    app.command("list")(guarded(list_command))
+    app.command("explain")(guarded(explain_command))
+    app.command("init")(guarded(init_command))
+    app.command("replay")(guarded(replay_command))
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gradcli {__version__}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Check gradients written by hand: a verdict from an error bound, and a diagnosis that names the bug."""

@@ -1,0 +1,95 @@
+"""`gradcli init`: a spec for a target, with the inputs that inference found."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gradcli.cases import InputSpec
+from gradcli.cli.streams import report_stream
+from gradcli.errors import UsageError
+
+
+def init_command(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:Name or path.py:Name.")],
+) -> int:
+    """Write a spec for TARGET into ./specs, inferred inputs filled in; never overwrites."""
+    from gradcli.cases import CheckSpec
+    from gradcli.runner.plan import plan
+    from gradcli.runner.survey import survey
+    from gradcli.settings import Settings
+
+    stream = report_stream()
+    path = Path("specs") / f"{_file_name(target)}.yaml"
+    if path.exists():
+        raise UsageError(f"{path} exists already; it is left as it is. Remove it, or edit it, for other inputs.")
+    seen = survey(plan([CheckSpec(target=target)], Settings())[0])
+    if seen.problem is not None:
+        stream.write(f"note: {seen.problem}; the inputs are to be filled in\n")
+    cases = [seen.inputs, *seen.alternatives] if seen.inputs else []
+    text = spec_text(target, cases, [parameter.name for parameter in seen.parameters])
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
+    stream.write(f"wrote {path}; check it with: gradcli check {path}\n")
+    stream.flush()
+    return 0
+
+
+def spec_text(target: str, cases: Sequence[Sequence[InputSpec]], parameters: Sequence[str]) -> str:
+    """The YAML of a spec with one case for each set of inputs; a template in a comment where there are none."""
+    lines = [f"target: {_scalar(target)}"]
+    if not cases:
+        lines += ["# No inputs were found that forward accepts. Fill in their shapes, and remove the #:", "# cases:"]
+        lines += ["#   - inputs:", *(f"#       {name}: {{shape: [3, 4]}}" for name in parameters)]
+    else:
+        lines.append("cases:")
+        for number, inputs in enumerate(cases):
+            lines.append(f"  - name: {'inferred' if number == 0 else f'inferred {number + 1}'}")
+            lines.append("    inputs:")
+            lines += [f"      {_scalar(spec.name)}: {_input(spec)}" for spec in inputs]
+    return "\n".join([*lines, "expect: passed", ""])
+
+
+def _file_name(target: str) -> str:
+    name = re.split(r":(?![\\/])", target)[-1]
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace(".py", ""))
+    return re.sub(r"\W+", "_", words).strip("_").lower() or "spec"
+
+
+def _input(spec: InputSpec) -> str:
+    if spec.kind == "value":
+        return _flow(spec.value)
+    keys: Iterator[tuple[str, Any]] = (
+        (key, value)
+        for key, value in (
+            ("shape", list(spec.shape or ())),
+            ("dtype", spec.dtype),
+            ("domain", spec.domain if spec.domain != "normal" else None),
+            *spec.parameters,
+            ("requires_grad", spec.requires_grad),
+        )
+        if value is not None
+    )
+    return f"{{{', '.join(f'{key}: {_flow(value)}' for key, value in keys)}}}"
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style; a Python value that YAML has no word for is refused."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_flow(part) for part in value)}]"
+    if isinstance(value, str):
+        return _scalar(value)
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise UsageError(f"a spec cannot hold {value!r}; write the spec by hand with another value")
+
+
+def _scalar(text: str) -> str:
+    return text if re.fullmatch(r"[A-Za-z_][\w.:/-]*", text) and not text.endswith(":") else json.dumps(text)

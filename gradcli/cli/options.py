@@ -1,0 +1,90 @@
+"""What the options of `gradcli check` mean; everything that can be refused is refused before user code is imported."""
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from gradcli.cases import InputSpec
+from gradcli.errors import UsageError
+from gradcli.inputs.builders import DTYPES
+from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.runner.plan import Shard
+from gradcli.settings import Settings
+
+FORMATS = ("table", "plain", "json", "ndjson")
+REPORT_SUFFIXES = (".json", ".ndjson")
+EXECUTORS = ("processes",)
+
+
+def inputs_from(inputs: Sequence[str], arguments: Sequence[str]) -> tuple[InputSpec, ...]:
+    """The input specs that the flags `-i` and `-a` give."""
+    return (*(parse_input(text) for text in inputs), *(parse_argument(text) for text in arguments))
+
+
+def format_from(name: str | None, *, terminal: bool) -> str:
+    """The format asked for; without one, table on a terminal and plain elsewhere."""
+    if name is None:
+        return "table" if terminal else "plain"
+    if name not in FORMATS:
+        raise UsageError(f"--format {name}: {_unknown('format', name, FORMATS)}")
+    return name
+
+
+def require_settings(settings: Settings) -> Settings:
+    """The settings, where every value is one that a run can have."""
+    floating = tuple(dtype for dtype in DTYPES if "float" in dtype or "complex" in dtype)
+    if settings.dtype not in floating:
+        raise UsageError(f"--dtype {settings.dtype}: {_unknown('floating dtype', settings.dtype, floating)}")
+    _require_positive("--require-resolution", settings.require_resolution)
+    _require_positive("--timeout", settings.timeout)
+    return settings
+
+
+def shard_from(text: str | None) -> Shard | None:
+    """`I/N`, with 1 <= I <= N."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard {text}: expected I/N with 1 <= I <= N, as in 2/5")
+    return Shard(index=int(match[1]), count=int(match[2]))
+
+
+def require_executor(name: str | None) -> None:
+    """Refuse executors other than the worker processes of this machine."""
+    if name is not None and name not in EXECUTORS:
+        raise UsageError(
+            f"--executor {name}: this version runs cases in processes on this machine only; "
+            f"available: {', '.join(EXECUTORS)}"
+        )
+
+
+def reports_from(paths: Sequence[str]) -> tuple[Path, ...]:
+    """The files to write reports to, each with a suffix that is known and in a place that can be written."""
+    return tuple(_report(Path(path)) for path in paths)
+
+
+def _report(path: Path) -> Path:
+    if path.suffix not in REPORT_SUFFIXES:
+        known = ", ".join(REPORT_SUFFIXES)
+        raise UsageError(f"--report {path}: no report has the suffix {path.suffix!r}; available: {known}")
+    if path.is_dir():
+        raise UsageError(f"--report {path}: is a folder; name a file in it")
+    place = next(folder for folder in path.absolute().parents if folder.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise UsageError(f"--report {path}: {place} cannot be written")
+    return path
+
+
+def _require_positive(name: str, value: float | None) -> None:
+    if value is not None and not (value > 0 and math.isfinite(value)):
+        raise UsageError(f"{name} {value:g}: expected a number above 0")
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, 1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"no {what} is called that; {hint}available: {', '.join(known)}"

@@ -1,0 +1,90 @@
+"""The parameters of the commands, as Typer reads them."""
+
+from typing import Annotated
+
+import typer
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TARGET]...",
+        help="module:Name, path.py:Name, a module or file (every Function in it), a spec, or a folder of specs. "
+        "Without one: specs of [tool.gradcli] in pyproject.toml, else ./specs.",
+        show_default=False,
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-i",
+        "--input",
+        metavar="NAME=SHAPE[,KEY=VALUE]...",
+        help="A random input, as in x=20x30 or idx=5,domain=indices,high=4.",
+        show_default=False,
+    ),
+]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Option("-a", "--arg", metavar="NAME=VALUE", help="A fixed argument, as in dim=-1.", show_default=False),
+]
+Order = Annotated[int, typer.Option("--order", min=1, help="Highest derivative order to check.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Every case derives its own seed from it.")]
+Samples = Annotated[int, typer.Option("--samples", min=1, help="Random inputs per case.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="CHECK", help="Run only this check; repeatable.", show_default=False),
+]
+Skip = Annotated[
+    list[str] | None,
+    typer.Option("--skip", metavar="CHECK", help="Leave this check out; repeatable.", show_default=False),
+]
+RequireResolution = Annotated[
+    float | None,
+    typer.Option(
+        "--require-resolution",
+        metavar="R",
+        help="Fail a case that would not have caught a relative error of R.",
+        show_default=False,
+    ),
+]
+Grad = Annotated[
+    str | None,
+    typer.Option(
+        "--grad",
+        metavar="MODULE:ATTR",
+        help="The hand-written gradient of a plain NumPy callable.",
+        show_default=False,
+    ),
+]
+FormatName = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="table, plain, json or ndjson; table on a terminal, plain elsewhere.",
+        show_default=False,
+    ),
+]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--report", metavar="PATH", help="Also write a report, .json or .ndjson; repeatable.", show_default=False
+    ),
+]
+Jobs = Annotated[int, typer.Option("-j", "--jobs", min=1, metavar="N", help="Worker processes.")]
+ShardText = Annotated[
+    str | None, typer.Option("--shard", metavar="I/N", help="Run share I of N of the cases.", show_default=False)
+]
+Executor = Annotated[
+    str | None, typer.Option("--executor", metavar="NAME", help="Where cases run: processes.", show_default=False)
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="S", help="Seconds that a case may take.", show_default=False)
+]
+FailFast = Annotated[bool, typer.Option("-x", "--fail-fast", help="Stop at the first failure.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the summary.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every check, bound and count.")]
+AllowInconclusive = Annotated[
+    bool, typer.Option("--allow-inconclusive", help="INCONCLUSIVE does not change the exit code.")
+]

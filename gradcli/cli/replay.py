@@ -1,0 +1,35 @@
+"""`gradcli replay`: a saved failure, run again."""
+
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from gradcli.cli.parameters import FormatName, Verbose
+
+
+def replay_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file in .gradcli/failures.")],
+    form: FormatName = None,
+    verbose: Verbose = False,
+) -> int:
+    """Run a saved failure again, with exactly the arguments that failed."""
+    from gradcli.cli.options import format_from
+    from gradcli.cli.show import conclude, format_named
+    from gradcli.cli.streams import report_stream
+    from gradcli.results import Report
+    from gradcli.runner.failures import load
+    from gradcli.runner.replay import replay
+
+    started = perf_counter()
+    stream = report_stream()
+    name = format_from(form, terminal=stream.isatty())
+    shown_as = format_named(name, verbose=verbose, quiet=False, terminal=stream.isatty())
+    failure = load(file)
+    result = replace(replay(failure), replay=str(file))
+    report = Report(cases=(result,), seed=failure.seed, seconds=perf_counter() - started)
+    stream.write(shown_as.case(result))
+    conclude(report, shown_as, stream)
+    return report.exit_code

@@ -1,0 +1,100 @@
+"""Results on their way through a command: shown one by one as they come, and summed up at the end."""
+
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradcli.cli.progress import Progress
+from gradcli.cli.streams import ReportStream
+from gradcli.errors import UsageError
+from gradcli.reporters.json_document import json_report
+from gradcli.reporters.ndjson import ndjson_case, ndjson_report, ndjson_summary
+from gradcli.reporters.plain import plain_case, plain_summary
+from gradcli.results import CheckResult, Report
+from gradcli.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """How a run is shown: the text of each case as it comes, and of the whole at the end."""
+
+    case: Callable[[CheckResult], str]
+    end: Callable[[Report], str]
+
+
+def show(
+    results: Iterable[CheckResult], form: Format, stream: ReportStream, progress: Progress
+) -> Iterator[CheckResult]:
+    """Pass `results` through, each shown before it goes on."""
+    with progress:
+        for result in results:
+            progress.clear()
+            stream.write(form.case(result))
+            stream.flush()
+            progress.advance()
+            yield result
+
+
+def conclude(report: Report, form: Format, stream: ReportStream) -> None:
+    """Show what is left to be said at the end."""
+    stream.write(form.end(report))
+    stream.flush()
+
+
+def format_named(name: str, *, verbose: bool, quiet: bool, terminal: bool) -> Format:
+    """The format called `name`; `quiet` leaves the cases out of those for people."""
+    if name == "json":
+        return Format(case=_nothing, end=json_report)
+    if name == "ndjson":
+        return Format(case=ndjson_case, end=ndjson_summary)
+    if name == "table":
+        return _table(verbose=verbose, quiet=quiet, terminal=terminal)
+    return Format(
+        case=_nothing if quiet else lambda result: plain_case(result, verbose=verbose) + "\n",
+        end=lambda report: plain_summary(report) + "\n",
+    )
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write the report in the format of the suffix of `path`."""
+    text = ndjson_report(report) if path.suffix == ".ndjson" else json_report(report)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--report {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _table(*, verbose: bool, quiet: bool, terminal: bool) -> Format:
+    from rich.console import Console
+    from rich.text import Text
+
+    from gradcli.reporters.console import WIDTH, console_case, console_summary
+
+    width = min(Console().width, WIDTH) if terminal else None
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+    def rendered(text: Text) -> str:
+        sink = io.StringIO()
+        console = Console(
+            file=sink,
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+        console.print(text, soft_wrap=True)
+        return sink.getvalue()
+
+    def case(result: CheckResult) -> str:
+        shown = rendered(console_case(result, verbose=verbose, width=width))
+        return shown if result.verdict is Verdict.PASSED else shown + "\n"
+
+    return Format(case=_nothing if quiet else case, end=lambda report: rendered(console_summary(report)))
+
+
+def _nothing(result: CheckResult) -> str:  # noqa: ARG001 - the signature of a format that shows cases at the end
+    return ""

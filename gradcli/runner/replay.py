@@ -1,0 +1,29 @@
+"""A saved failure, run again."""
+
+from dataclasses import replace
+
+from gradcli.cases import CheckSpec, InputsFrom
+from gradcli.inputs.shrinking import as_code
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.failures import Failure
+from gradcli.runner.plan import CheckCase
+from gradcli.runner.supply import supply_of
+from gradcli.settings import Settings
+from gradcli.spec.resolve import resolve
+
+
+def replay(failure: Failure) -> CheckResult:
+    """Check the target of `failure` at exactly its arguments, with its seed.
+
+    Raises:
+        TargetError: the target is no longer there.
+    """
+    case = CheckCase(
+        spec=CheckSpec(target=failure.target, name=failure.name),
+        settings=Settings(order=failure.order, dtype=failure.dtype, samples=1, shrink=False),
+        seed=failure.seed,
+    )
+    supply = supply_of([failure.arguments], InputsFrom.GIVEN)
+    result = check_object(resolve(failure.target).object, case, supply=supply)
+    return replace(result, smallest=tuple(as_code(failure.arguments)))
