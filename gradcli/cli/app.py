@@ -42,12 +42,12 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(_main)
-    app.command("check")(guarded(check_command))
-    app.command("trace")(trace_command)
-    app.command("list")(guarded(list_command))
-    app.command("explain")(guarded(explain_command))
-    app.command("init")(guarded(init_command))
-    app.command("replay")(guarded(replay_command))
+    app.command("check", short_help="check gradients")(guarded(check_command))
+    app.command("trace", short_help="run once, show the graph and the hooks, explain")(trace_command)
+    app.command("list", short_help="the Functions found, and how they would be checked")(guarded(list_command))
+    app.command("explain", short_help="a finding, verdict, reason or symptom in full")(guarded(explain_command))
+    app.command("init", short_help="write a spec for a target")(guarded(init_command))
+    app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
     return app
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from gradcli._version import __version__
-from gradcli.errors import GradcliError, TargetImportError, UserCodeError
+from gradcli.errors import GradcliError, SpecError, TargetImportError, UserCodeError
 
 FAULT = 70
 INTERRUPTED = 130
@@ -51,8 +51,11 @@ def leave(error: BaseException) -> NoReturn:
 
 
 def explained(error: GradcliError) -> str:
-    """The message of an error, with the user's part of the traceback where there is one."""
-    message = str(error)
+    """The message of an error, with the user's part of the traceback where there is one.
+
+    The problems of a spec begin with their place, as editors and scripts expect.
+    """
+    message = str(error) if isinstance(error, SpecError) else f"Error: {error}"
     if isinstance(error, TargetImportError | UserCodeError) and error.user_traceback:
         return f"{message}\n{error.user_traceback}"
     return message

@@ -46,8 +46,8 @@ def _entries() -> Iterator[Entry]:
     for verdict in Verdict:
         yield Entry(name=verdict.value, kind="verdict", sentence=verdict.sentence)
     for reason in Reason:
-        more = (("what to do", reason.remedy),)
-        yield Entry(name=reason.value, kind="reason for INCONCLUSIVE", sentence=reason.sentence, more=more)
+        advice = (("what to do", reason.remedy),)
+        yield Entry(name=reason.value, kind="reason for INCONCLUSIVE", sentence=reason.sentence, more=advice)
     for check in CHECKS:
         yield Entry(name=check.name, kind="check", sentence=f"{check.sentence}.")
 

@@ -1,6 +1,7 @@
 """`gradcli init`: a spec for a target, with the inputs that inference found."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def _input(spec: InputSpec) -> str:
             ("dtype", spec.dtype),
             ("domain", spec.domain if spec.domain != "normal" else None),
             *spec.parameters,
-            ("requires_grad", spec.requires_grad),
+            ("grad", spec.requires_grad),
         )
         if value is not None
     )
@@ -81,14 +82,16 @@ def _input(spec: InputSpec) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value in YAML's flow style; a Python value that YAML has no word for is refused."""
-    if isinstance(value, list | tuple):
+    """A value in YAML's flow style."""
+    if isinstance(value, list):
         return f"[{', '.join(_flow(part) for part in value)}]"
     if isinstance(value, str):
         return _scalar(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
-    raise UsageError(f"a spec cannot hold {value!r}; write the spec by hand with another value")
+    return f"{{python: {json.dumps(repr(value))}}}"
 
 
 def _scalar(text: str) -> str:

@@ -7,7 +7,7 @@ import typer
 Targets = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[TARGET]...",
+        metavar="TARGET",
         help="module:Name, path.py:Name, a module or file (every Function in it), a spec, or a folder of specs. "
         "Without one: specs of [tool.gradcli] in pyproject.toml, else ./specs.",
         show_default=False,

@@ -92,7 +92,7 @@ def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply,
 
 def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None) -> CheckResult:
     evidence = trail.evidence[-1]
-    findings = name_findings(evidence, subject)
+    findings = tuple(_relative(finding) for finding in name_findings(evidence, subject))
     result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
@@ -102,6 +102,14 @@ def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | N
     arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
     result = replace(result, smallest=tuple(as_code(arguments)))
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _relative(finding: Finding) -> Finding:
+    """The finding with its place as seen from the working directory, where it lies below that."""
+    if finding.location is None or not Path(finding.location.file).is_relative_to(Path.cwd()):
+        return finding
+    file = str(Path(finding.location.file).relative_to(Path.cwd()))
+    return replace(finding, location=replace(finding.location, file=file))
 
 
 def _saved(

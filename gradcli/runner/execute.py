@@ -1,6 +1,6 @@
 """The cases of a run, one after the other or in worker processes, to results in the order of the plan."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,6 @@ def execute(cases: Sequence[CheckCase], settings: Settings, *, failures: Path | 
         yield replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))
 
 
-def _in_process(cases: Sequence[CheckCase], failures: Path | None) -> Iterator[CheckResult]:
+def _in_process(cases: Sequence[CheckCase], failures: Path | None) -> Generator[CheckResult, None, None]:
     for case in cases:
         yield run_case(case, failures=failures)

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from gradcli.errors import GradcliError, UsageError
@@ -26,7 +27,9 @@ _IMPORT_SECONDS = 60.0
 _FAREWELL_SECONDS = 5.0
 
 
-def run_isolated(cases: Sequence[CheckCase], settings: Settings, failures: Path | None = None) -> Iterator[CheckResult]:
+def run_isolated(
+    cases: Sequence[CheckCase], settings: Settings, failures: Path | None = None
+) -> Generator[CheckResult, None, None]:
     """Results in the order of `cases`, from `settings.jobs` worker processes.
 
     A case that takes longer than `settings.timeout` seconds, or whose process dies, is an ERROR. Closing the iterator
@@ -99,10 +102,12 @@ class _Worker:
             start_new_session=True,
         )
         self.alive = True
+        self._begun = 0.0
 
     def run(self, task: Task, timeout: float | None) -> CheckResult:
         """The result of the task's case; ERROR where the process dies or runs over `timeout` seconds."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe; for the type checker
+        self._begun = perf_counter()
         try:
             pickle.dump(task, self._process.stdin)
             self._process.stdin.flush()
@@ -111,6 +116,7 @@ class _Worker:
         import_limit = None if timeout is None else max(timeout, _IMPORT_SECONDS)
         reply, late = self._reply(import_limit)
         if isinstance(reply, Begun):
+            self._begun = perf_counter()
             reply, late = self._reply(timeout)
             limit = timeout
         else:
@@ -184,7 +190,7 @@ class _Worker:
             error = f"ran over its time limit of {limit:g} s and was stopped"
         else:
             error = f"its process {_ending(code)} {moment}"
-        return replace(case.result(Verdict.ERROR), error=error)
+        return replace(case.result(Verdict.ERROR), error=error, seconds=perf_counter() - self._begun)
 
 
 def _ending(code: int) -> str:

@@ -1,13 +1,13 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 
 from gradcli.backends.base import Backend
+from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import UsageError, UserCodeError
 from gradcli.inputs.builders import build
@@ -38,15 +38,15 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
     """
     named = case.spec.inputs
     if named is not None:
-        _require_parameters(named, info, case.spec.origin)
-        missing = _missing(named, info)
-        if not missing:
-            return _drawn(_in_order(named, info), (), info, case, case.spec.inputs_from)
+        require_parameters(named, info, case.spec.origin)
+        absent = missing(named, info)
+        if not absent:
+            return _drawn(in_order(named, info), (), info, case, case.spec.inputs_from)
         supply = _inferred(backend, target, info, case, named)
-        note = f"inferred beside the inputs given: {', '.join(p.name for p in missing)}"
+        note = f"inferred beside the inputs given: {', '.join(p.name for p in absent)}"
         return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
     if info.sample_inputs is not None:
-        return given_supply(backend, info, _samples_of(info), InputsFrom.SAMPLE_INPUTS)
+        return given_supply(backend, info, _samples_of(info.sample_inputs), InputsFrom.SAMPLE_INPUTS)
     return _inferred(backend, target, info, case, ())
 
 
@@ -110,18 +110,11 @@ def _inferred(
     return replace(supply, notes=tuple(found.notes))
 
 
-def _samples_of(info: TargetInfo) -> list[tuple[object, ...]]:
-    assert info.sample_inputs is not None  # noqa: S101 - the caller has looked; for the type checker
+def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]:
     try:
-        returned = info.sample_inputs()
+        returned = sample_inputs()
     except (Exception, SystemExit) as error:
-        text = "".join(traceback.format_exception(error)[1:])
-        raise UserCodeError(
-            f"sample_inputs raised {type(error).__name__}: {error}",
-            phase="sample_inputs",
-            user_traceback=text.rstrip(),
-            error_type=type(error).__name__,
-        ) from error
+        raise user_code_error(error, "sample_inputs") from error
     if isinstance(returned, tuple) and returned and not all(isinstance(part, tuple) for part in returned):
         return [returned]
     if isinstance(returned, tuple | list) and returned and all(isinstance(part, tuple) for part in returned):
@@ -145,7 +138,8 @@ def _named(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, .
     return tuple(replace(argument, name=name) for argument, name in zip(arguments, names, strict=False))
 
 
-def _require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str | None) -> None:
+def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str | None) -> None:
+    """Refuse an input that forward has no parameter for; `origin` says where it was given."""
     if any(p.variadic for p in info.parameters):
         return
     known = [p.name for p in info.parameters]
@@ -157,12 +151,13 @@ def _require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: st
             raise UsageError(f"{where}{info.name}.forward has no input {spec.name!r}; {hint}")
 
 
-def _missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:
+def missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:
+    """The parameters that must be given and are not."""
     named = {spec.name for spec in specs}
     return [p for p in info.parameters if not (p.has_default or p.variadic or p.name in named)]
 
 
-def _in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, ...]:
+def in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, ...]:
     """The specs in the order of forward's parameters, gaps before the last one filled with defaults."""
     by_name = {spec.name: spec for spec in specs}
     listed = [p for p in info.parameters if not p.variadic]

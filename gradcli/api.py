@@ -1,0 +1,118 @@
+"""The Python API: check and trace a target from a program."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from gradcli.backends.registry import backend_for
+from gradcli.cases import CheckSpec
+from gradcli.results import CheckResult, Report
+from gradcli.runner.case import check_object
+from gradcli.runner.execute import execute
+from gradcli.runner.gather import gather, is_named
+from gradcli.runner.given import Given, supply_from
+from gradcli.runner.plan import CheckCase, case_of, plan
+from gradcli.settings import Settings
+from gradcli.spec.resolve import resolve
+
+if TYPE_CHECKING:
+    from gradcli.traces import TraceGraph
+
+
+def check(
+    target: object,
+    inputs: Given | None = None,
+    *,
+    order: int = 2,
+    seed: int = 0,
+    samples: int = 3,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    dtype: str = "float64",
+    require_resolution: float | None = None,
+    significance: float = 1e-7,
+    allow_inconclusive: bool = False,
+    shrink: bool = True,
+) -> Report:
+    """Check the gradients of a Function or callable, as `gradcli check` does.
+
+    Args:
+        target: a Function class, a callable (one that wraps `Function.apply` is checked like the Function), a module
+            instance, or what the command line takes: "module:Name", "path.py:Name", a module, a spec.
+        inputs: None to infer them; a tuple of positional arguments for forward, checked as they stand (a tensor's own
+            requires_grad is respected, the caller's tensors are not changed); a list of such tuples; or a dict from
+            names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
+        order: the highest derivative order.
+        seed: the run's seed, from which the case derives its own.
+        samples: how many random inputs are tried where inputs are drawn.
+        only: the checks of the battery to run, all if empty.
+        skip: the checks to leave out.
+        dtype: the dtype of floating inputs that are drawn.
+        require_resolution: fail a case that would not have caught a relative error of this size.
+        significance: the relative error below which a difference is measured but does not matter.
+        allow_inconclusive: count an inconclusive report as ok.
+        shrink: look for a smaller input after a failure.
+
+    Returns:
+        The report; `report.ok`, `report.cases` and `str(report)` tell what was found. An exception of the user's
+        forward or backward is a case with verdict ERROR.
+
+    Raises:
+        TargetError: the target cannot be found, or is nothing that can be checked.
+        UsageError: the inputs do not fit forward's parameters.
+    """
+    started = perf_counter()
+    settings = Settings(
+        order=order,
+        seed=seed,
+        samples=samples,
+        dtype=dtype,
+        only=tuple(only),
+        skip=tuple(skip),
+        require_resolution=require_resolution,
+        significance=significance,
+        allow_inconclusive=allow_inconclusive,
+        shrink=shrink,
+    )
+    cases = _run(target, inputs, settings)
+    return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
+
+
+def trace(target: object, inputs: Given | None = None, **options: Any) -> "TraceGraph":
+    """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
+
+    Args:
+        target: as for `check`, or a callable that builds a loss and may call backward itself.
+        inputs: as for `check`.
+        options: as for `gradcli.runner.trace.trace_target`.
+
+    Raises:
+        TargetError: the target cannot be found, or is nothing that can be traced.
+        UserCodeError: forward raised.
+    """
+    from gradcli.runner.trace import trace_target
+
+    return trace_target(target, inputs, **options)
+
+
+def _run(target: object, inputs: Given | None, settings: Settings) -> tuple[CheckResult, ...]:
+    if isinstance(target, str) and (inputs is None or not is_named(target)):
+        return tuple(execute(plan(gather([target]), settings), settings))
+    found = resolve(target).object if isinstance(target, str) else target
+    case = case_of(CheckSpec(target=target if isinstance(target, str) else _name_of(target)), settings)
+    return (_check_given(found, inputs, case),)
+
+
+def _check_given(target: object, inputs: Given | None, case: CheckCase) -> CheckResult:
+    if inputs is None:
+        return check_object(target, case)
+    backend = backend_for(target)
+    supply = supply_from(inputs, backend, backend.describe(target), case)
+    return check_object(target, case, supply=supply)
+
+
+def _name_of(target: object) -> str:
+    """`module:Name` of a class or function, of the class for any other object."""
+    named = target if isinstance(target, type | FunctionType) else type(target)
+    return f"{named.__module__}:{named.__qualname__}"
