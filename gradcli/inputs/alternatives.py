@@ -1,0 +1,66 @@
+"""Further inputs within forward's contract: optional arguments left out, the other axis, the other flag, broadcasting.
+
+Forward is often laxer than the contract of the whole Function: what merely happens to run (a batch axis on every
+argument, a size of 1) is no case of its own, since a right backward may refuse it. Only what the signature offers, or
+what backward itself provides for, is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradcli.cases import InputSpec
+from gradcli.inputs.candidates import OMITTED, Choice
+from gradcli.inputs.source import SourceHints
+from gradcli.inputs.trials import Guess, Trials
+
+MAX_ALTERNATIVES = 4
+_AXIS_NAMES = ("dim", "axis")
+_RISKY_FLAGS = ("inplace",)
+
+
+def alternatives_of(trials: Trials, hints: SourceHints, guess: Guess) -> tuple[tuple[InputSpec, ...], ...]:
+    """The alternatives to `guess` that forward accepts."""
+    accepted: list[tuple[InputSpec, ...]] = []
+    for candidate in _candidates(trials, hints, guess):
+        if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
+            break
+        if trials.judge(candidate) is None:
+            accepted.append(trials.specs(candidate))
+    return tuple(accepted)
+
+
+def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+    without = tuple(
+        OMITTED if choice.is_free and slot.parameter.has_default else choice
+        for choice, slot in zip(guess.skeleton, trials.slots, strict=True)
+    )
+    if without != guess.skeleton:
+        yield replace(guess, skeleton=without)
+    for index, choice in enumerate(guess.skeleton):
+        name = trials.slots[index].name.lower()
+        if choice.kind != "value":
+            continue
+        if name in _AXIS_NAMES and choice.value in (-1, 1):
+            yield _with_value(guess, index, 0)
+        if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
+            yield _with_value(guess, index, not choice.value)
+    if hints.minds_complex:
+        yield _complex(guess)
+    if hints.undoes_broadcasting:
+        yield from _broadcast(guess)
+
+
+def _with_value(guess: Guess, index: int, value: object) -> Guess:
+    return replace(guess, skeleton=(*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :]))
+
+
+def _complex(guess: Guess) -> Guess:
+    skeleton = tuple(replace(choice, kind="complex") if choice.kind == "float" else choice for choice in guess.skeleton)
+    return replace(guess, skeleton=skeleton)
+
+
+def _broadcast(guess: Guess) -> Iterator[Guess]:
+    floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float" and choice.rank]
+    for index in floats[1:]:
+        shape = guess.shapes[index]
+        yield replace(guess, shapes={**guess.shapes, index: (1, *shape[1:])})

@@ -1,0 +1,277 @@
+"""Inputs that forward accepts, found by search: a failing call on tiny arrays costs microseconds."""
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from gradcli.cases import Argument, InputSpec
+from gradcli.errors import InputsNotFoundError
+from gradcli.inputs.alternatives import alternatives_of
+from gradcli.inputs.candidates import OMITTED, Skeleton, Slot
+from gradcli.inputs.domain_search import SPD, TRIANGULAR
+from gradcli.inputs.messages import Mentions
+from gradcli.inputs.polish import polished
+from gradcli.inputs.slots import slots_of
+from gradcli.inputs.source import SourceHints, read_hints
+from gradcli.inputs.trials import DomainChoice, Failure, Guess, Trials
+from gradcli.inputs.unification import Solution, Unifier
+from gradcli.inputs.vocabulary import PARAMETER_NAMES
+from gradcli.targets import TargetInfo, Trial
+
+Attempt = Callable[[Sequence[Argument]], Trial]
+MORE_SKELETONS, MORE_SECONDS, ENOUGH_SOLUTIONS = 24, 0.12, 8
+_PROGRESS_GAIN = 2.5
+_LEVEL_COSTS = (0.0, 1.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """Inputs found: `specs` are the ones to check with, `alternatives` further cases within forward's contract.
+
+    `tries` counts calls of forward, `seconds` is the wall time, `notes` say what was found out on the way.
+    """
+
+    specs: tuple[InputSpec, ...]
+    tries: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+    alternatives: tuple[tuple[InputSpec, ...], ...] = ()
+
+    def as_flags(self) -> str:
+        """The flags that pin these inputs, as the report shows them."""
+        return " ".join(spec.as_flag() for spec in self.specs)
+
+
+def infer(
+    info: TargetInfo, attempt: Attempt, *, seed: int = 0, fixed: Sequence[InputSpec] = (),
+    budget_seconds: float = 2.0, budget_tries: int = 20_000, attempt_backward: Attempt | None = None,
+) -> Inference:  # fmt: skip
+    """Inputs for a target that has none given.
+
+    Args:
+        info: forward's parameters, and its source and backward's for hints.
+        attempt: runs forward once under a guard; an exception is in the trial it returns.
+        seed: of the random values tried.
+        fixed: inputs that the user gave for some of the parameters; they are kept as they are.
+        budget_seconds: wall time in seconds after which the search ends.
+        budget_tries: calls of forward after which the search ends.
+        attempt_backward: as `attempt`, with gradients; breaks ties between inputs that forward accepts equally.
+
+    Returns:
+        The inputs, and other sets of inputs that forward accepts within its contract.
+
+    Raises:
+        InputsNotFoundError: says what was tried, the most informative error, and the flags to give.
+        UsageError: `fixed` names a parameter that forward does not have.
+    """
+    began = time.perf_counter()
+    deadline = began + budget_seconds
+    tries = 0
+    failures: list[Trials] = []
+    for slots in slots_of(info, fixed):
+        hints = read_hints(info.forward, info.backward, len(slots))
+        trials = Trials(info, attempt, slots, seed=seed, deadline=deadline, budget_tries=budget_tries - tries)
+        search = _Search(trials, hints, attempt_backward, began + budget_seconds)
+        solution = search.run()
+        tries += trials.count
+        if solution is not None:
+            specs = trials.specs(solution.guess)
+            others = alternatives_of(trials, hints, solution.guess)
+            return Inference(
+                specs=specs, tries=tries, seconds=time.perf_counter() - began, notes=_notes(solution, slots),
+                alternatives=tuple(other for other in others if other != specs),
+            )  # fmt: skip
+        failures.append(trials)
+    raise InputsNotFoundError(_failure_text(info, failures, tries, time.perf_counter() - began))
+
+
+@final
+class _Search:
+    """Best-first search over skeletons, then the choice among those that forward accepts."""
+
+    def __init__(self, trials: Trials, hints: SourceHints, attempt_backward: Attempt | None, deadline: float) -> None:
+        self._trials = trials
+        self._hints = hints
+        self._attempt_backward = attempt_backward
+        self._deadline = deadline
+        self._square = _square_domain(hints.forward)
+        self._unsolved: list[tuple[float, float, int, Skeleton]] = []
+
+    def run(self) -> Solution | None:
+        """The best accepted inputs, sizes made small and optional arguments given; None where there are none."""
+        found = self._accepted()
+        if not found:
+            return None
+        found += self._cheaper(min(score for score, _, _ in found))
+        _, _, best = min(found, key=lambda each: each[:2])
+        best = self._with_optionals(best)
+        return Solution(guess=polished(self._trials, best.guess), state=best.state)
+
+    def _accepted(self) -> list[tuple[float, int, Solution]]:
+        slots = self._trials.slots
+        start = tuple(slot.choices[0][1] for slot in slots)
+        queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
+        order = itertools.count(1)
+        seen = {start}
+        found: list[tuple[float, int, Solution]] = []
+        visited = 0
+        last: tuple[int, float] | None = None
+        while queue and not self._trials.exhausted:
+            visited += 1
+            if last is not None and (visited > last[0] or time.perf_counter() > last[1]):
+                break
+            _, _, level, skeleton = heapq.heappop(queue)
+            unifier = self._unifier(skeleton)
+            outcome = self._solve(unifier, skeleton, level)
+            failure: Failure | None = None
+            if isinstance(outcome, Solution):
+                found.append((self._score(outcome), visited, outcome))
+                last = last or (visited + max(MORE_SKELETONS, visited), time.perf_counter() + MORE_SECONDS)
+                if len(found) >= ENOUGH_SOLUTIONS:
+                    break
+            else:
+                failure = outcome
+                if level == 0:
+                    self._unsolved.append((self._cost(skeleton), -failure.progress, visited, skeleton))
+                if level < 2 and unifier.axis_count > 1 and failure.progress > 0:
+                    priority = self._cost(skeleton) + _LEVEL_COSTS[level + 1] - _PROGRESS_GAIN * failure.progress
+                    heapq.heappush(queue, (priority, next(order), level + 1, skeleton))
+            if level == 0:
+                for priority, neighbour in self._neighbours(skeleton, failure):
+                    if neighbour not in seen:
+                        seen.add(neighbour)
+                        heapq.heappush(queue, (priority, next(order), 0, neighbour))
+        return found
+
+    def _cheaper(self, best: float) -> list[tuple[float, int, Solution]]:
+        """Solutions of skeletons cheaper than the best found, which a short search of their sizes had given up."""
+        found: list[tuple[float, int, Solution]] = []
+        farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
+        likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
+        for cost, _, visited, skeleton in likely[:4]:
+            if cost >= best - 0.15:
+                break
+            outcome = self._solve(self._unifier(skeleton), skeleton, 1)
+            if isinstance(outcome, Solution):
+                found.append((self._score(outcome), visited, outcome))
+                best = min(best, found[-1][0])
+        return found
+
+    def _unifier(self, skeleton: Skeleton) -> Unifier:
+        return Unifier(
+            self._trials, skeleton, square_domain=self._square, letters=self._hints.einsum_letters
+        )  # fmt: skip
+
+    def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
+        if not any(choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton):
+            return Failure(progress=0.0)
+        axes = unifier.axis_count
+        outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
+        return outcome if isinstance(outcome, Solution) else outcome.failure
+
+    def _cost(self, skeleton: Skeleton) -> float:
+        return sum(slot.cost(choice) for slot, choice in zip(self._trials.slots, skeleton, strict=True))
+
+    def _neighbours(self, skeleton: Skeleton, failure: Failure | None) -> list[tuple[float, Skeleton]]:
+        """Every skeleton with one argument changed, and its priority: cost, less what the failure taught."""
+        mentions = Mentions(failure.message if failure is not None else "")
+        gain = _PROGRESS_GAIN * min(failure.progress, 1.0) if failure is not None else 0.0
+        base = self._cost(skeleton)
+        found = []
+        for index, slot in enumerate(self._trials.slots):
+            own = slot.cost(skeleton[index])
+            for cost, choice in slot.choices:
+                if choice != skeleton[index]:
+                    changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
+                    found.append((base - own + cost - gain - mentions.bonus(choice), changed))
+        return found
+
+    def _score(self, solution: Solution) -> float:
+        """The lower, the likelier that the author meant these inputs: cost, and what is special about the sizes."""
+        guess = solution.guess
+        total = self._cost(guess.skeleton)
+        kinds = [(choice, guess.shapes.get(slot, ())) for slot, choice in enumerate(guess.skeleton) if choice.is_free]
+        real = [(choice, shape) for choice, shape in kinds if choice.kind in ("float", "complex")]
+        total += sum(0.6 for _, shape in real if len(set(shape)) < len(shape))
+        first_rank = real[0][0].rank if real else 0
+        total += sum(0.7 for slot in guess.shapes if self._looks_elementwise(guess, slot))
+        total += sum(0.8 * max(0, choice.rank - first_rank) for choice, _ in real)
+        settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
+        total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
+        return total + self._backward_penalty(guess)
+
+    def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
+        """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""
+        first = next((shape for shape in guess.shapes.values() if shape), ())
+        word = self._trials.slots[slot].name.lower()
+        return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
+
+    def _backward_penalty(self, guess: Guess) -> float:
+        """What backward's failure adds: it only breaks ties, a wrong backward must not talk us out of good inputs."""
+        if self._attempt_backward is None:
+            return 0.0
+        trial = self._attempt_backward(self._trials.arguments(guess, 0))
+        if not trial.ok or trial.backward_error is not None:
+            return 1.5
+        return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
+
+    def _with_optionals(self, best: Solution) -> Solution:
+        """The same with the arguments that default to None given, where forward takes a tensor there."""
+        for index, slot in enumerate(self._trials.slots):
+            if best.guess.skeleton[index] != OMITTED or slot.parameter.default is not None:
+                continue
+            given = self._given(best, index, slot)
+            if given is not None and self._backward_penalty(given.guess) <= self._backward_penalty(best.guess):
+                best = given
+        return best
+
+    def _given(self, best: Solution, index: int, slot: Slot) -> Solution | None:
+        choices = [choice for _, choice in slot.choices if choice.is_free and choice.kind != "complex"]
+        for choice in choices[:6]:
+            skeleton = (*best.guess.skeleton[:index], choice, *best.guess.skeleton[index + 1 :])
+            unifier = self._unifier(skeleton)
+            start = unifier.continued(Unifier(self._trials, best.guess.skeleton), best.state)
+            outcome = unifier.solve(12 + 8 * choice.rank, start)
+            if isinstance(outcome, Solution):
+                return outcome
+            if self._trials.exhausted:
+                return None
+        return None
+
+
+def _square_domain(forward: str) -> DomainChoice | None:
+    if any(word in forward for word in ("cholesky", "eigh", "eigvalsh", "logdet")):
+        return SPD
+    if any(word in forward for word in ("solve_triangular", "triangular_solve", "cholesky_solve")):
+        return TRIANGULAR
+    return None
+
+
+def _notes(solution: Solution, slots: Sequence[Slot]) -> tuple[str, ...]:
+    notes = []
+    for index, (domain, parameters) in sorted(solution.guess.domains.items()):
+        if domain != "normal":
+            bounds = "".join(f", {key}={value:g}" for key, value in parameters)
+            notes.append(f"{slots[index].name} is drawn from {domain}{bounds}: forward refused normal numbers")
+    return tuple(notes)
+
+
+def _failure_text(info: TargetInfo, searched: Sequence[Trials], tries: int, seconds: float) -> str:
+    names = [parameter.name for parameter in info.parameters]
+    lines = [
+        f"no inputs found that {info.name} accepts: tried {tries:,} sets in {seconds:.1f} s "
+        f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
+    ]
+    best = max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
+    if best is not None and best.error is not None:
+        lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
+    elif best is not None:
+        what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
+        lines.append(f"  forward came farthest with {what}")
+    required = [parameter.name for parameter in info.parameters if not parameter.has_default]
+    flags = " ".join(f"-i {name}=3x4" for name in required or names)
+    lines.append(f"  give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)")
+    return "\n".join(lines)

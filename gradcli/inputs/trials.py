@@ -1,0 +1,200 @@
+"""Trials of forward: arguments made from a guess, how far forward came with them, and whether they will do."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import CodeType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument, InputSpec
+from gradcli.inputs.builders import build
+from gradcli.inputs.candidates import Skeleton, Slot
+from gradcli.targets import TargetInfo, Trial
+
+Shape = tuple[int, ...]
+DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
+NORMAL: DomainChoice = ("normal", ())
+MAX_ELEMENTS = 20_000
+MORE_SAMPLES = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """A whole set of inputs: what each argument is, the shapes of tensors by slot, domains, and the index bound."""
+
+    skeleton: Skeleton
+    shapes: Mapping[int, Shape]
+    domains: Mapping[int, DomainChoice] = field(default_factory=dict)
+    high: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a guess will not do: the exception if there was one, and how far forward came, from 0 to 2."""
+
+    progress: float
+    error: BaseException | None = None
+    non_finite: bool = False
+
+    @property
+    def message(self) -> str:
+        """The exception's text, empty where there was none."""
+        return "" if self.error is None else str(self.error)
+
+
+@final
+class Trials:
+    """Runs guesses within a budget, and remembers the most informative error."""
+
+    def __init__(
+        self, info: TargetInfo, attempt: Callable[[Sequence[Argument]], Trial], slots: Sequence[Slot], *,
+        seed: int, deadline: float, budget_tries: int,
+    ) -> None:  # fmt: skip
+        self.slots = tuple(slots)
+        self.count = 0
+        self.best: Failure | None = None
+        self._attempt = attempt
+        self._code: CodeType | None = getattr(info.forward, "__code__", None)
+        self._seed = seed
+        self._deadline = deadline
+        self._budget_tries = budget_tries
+        self._drawn: dict[tuple[Any, ...], Argument] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether time or tries are used up."""
+        return self.count >= self._budget_tries or time.perf_counter() > self._deadline
+
+    def judge(self, guess: Guess) -> Failure | None:
+        """None where forward accepts the guess and all of it matters; else why not.
+
+        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output.
+        """
+        first = self.run(guess, 0, forced=True)
+        failure = self._failure_of(first)
+        if failure is not None:
+            return self._remembered(failure)
+        for sample in MORE_SAMPLES:
+            failure = self._failure_of(self.run(guess, sample, forced=True))
+            if failure is not None:
+                return self._remembered(replace(failure, progress=1.5))
+        base = self.run(guess, 0)
+        for index, choice in enumerate(guess.skeleton):
+            if choice.is_free and not self._matters(guess, index, base):
+                return Failure(progress=1.6)
+        return None
+
+    def run(self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None) -> Trial:
+        """Forward on the guess's `sample`; slot `other` is drawn from a later one. `forced` makes an index maximal."""
+        self.count += 1
+        return self._attempt(self.arguments(guess, sample, forced=forced, other=other))
+
+    def arguments(
+        self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
+    ) -> list[Argument]:
+        """The guess's arguments: fresh arrays, so that a forward that writes into them spoils nothing."""
+        found = []
+        for index, choice in enumerate(guess.skeleton):
+            if choice.kind == "omitted":
+                if self._needs_default(guess.skeleton, index):
+                    default = self.slots[index].parameter.default
+                    found.append(Argument(name=self.slots[index].name, value=default, is_tensor=False))
+                continue
+            argument = self._argument(guess, index, other_sample + sample if other == index else sample)
+            if forced and choice.kind == "index" and argument.value.size:
+                argument.value.flat[-1] = guess.high - 1
+            found.append(argument)
+        return found
+
+    def specs(self, guess: Guess) -> tuple[InputSpec, ...]:
+        """The guess as input specs, in the order of forward's parameters; what is left out at the end is absent."""
+        found = []
+        for index, choice in enumerate(guess.skeleton):
+            slot = self.slots[index]
+            if choice.kind == "omitted":
+                if self._needs_default(guess.skeleton, index):
+                    found.append(InputSpec(name=slot.name, kind="value", value=slot.parameter.default))
+            else:
+                found.append(self._spec(guess, index))
+        return tuple(found)
+
+    def _needs_default(self, skeleton: Skeleton, index: int) -> bool:
+        """Whether a later positional argument is given, so that this one must be given too."""
+        later = zip(skeleton[index + 1 :], self.slots[index + 1 :], strict=True)
+        keyword = self.slots[index].parameter.keyword_only
+        return not keyword and any(
+            choice.kind != "omitted" and not slot.parameter.keyword_only for choice, slot in later
+        )
+
+    def _spec(self, guess: Guess, index: int) -> InputSpec:
+        slot, choice = self.slots[index], guess.skeleton[index]
+        if slot.fixed is not None:
+            return slot.fixed
+        if choice.kind == "value":
+            return InputSpec(name=slot.name, kind="value", value=choice.value)
+        domain, parameters = guess.domains.get(index, NORMAL)
+        if choice.kind == "index":
+            domain, parameters = "indices", (("high", guess.high),)
+        if choice.kind == "mask":
+            domain, parameters = "boolean", ()
+        dtype = "complex128" if choice.kind == "complex" else None
+        return InputSpec(name=slot.name, shape=guess.shapes[index], dtype=dtype, domain=domain, parameters=parameters)
+
+    def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
+        slot, choice = self.slots[index], guess.skeleton[index]
+        spec = self._spec(guess, index)
+        if choice.is_tensor:
+            bound = guess.high if choice.kind == "index" else 0
+            key = (index, choice, guess.shapes.get(index), guess.domains.get(index), bound, sample)
+            if key not in self._drawn:
+                self._drawn[key] = build((spec,), seed=self._seed, sample=sample)[0]
+            drawn = self._drawn[key]
+            return replace(drawn, value=drawn.value.copy(), keyword=slot.parameter.keyword_only)
+        return Argument(name=slot.name, value=spec.value, is_tensor=False, keyword=slot.parameter.keyword_only)
+
+    def _matters(self, guess: Guess, index: int, base: Trial) -> bool:
+        for sample in range(4):
+            trial = self._attempt(self.arguments(guess, 0, other=index, other_sample=5 + sample))
+            self.count += 1
+            if not trial.ok:
+                return guess.skeleton[index].kind in ("index", "mask")
+            if not _equal(trial.outputs, base.outputs):
+                return True
+        return False
+
+    def _failure_of(self, trial: Trial) -> Failure | None:
+        if not trial.ok:
+            return Failure(progress=self._progress(trial.error), error=trial.error)
+        real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
+        if not real or any(output.size == 0 for output in real):
+            return Failure(progress=1.6)
+        if not all(np.isfinite(output).all() for output in real):
+            return Failure(progress=1.8, non_finite=True)
+        return None
+
+    def _remembered(self, failure: Failure) -> Failure:
+        if self.best is None or failure.progress > self.best.progress:
+            self.best = failure
+        return failure
+
+    def _progress(self, error: BaseException | None) -> float:
+        """The fraction of forward's code that was passed before the exception, calls inside it included."""
+        traceback, progress, share = (error.__traceback__ if error else None), 0.0, 0.0
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            length = max(1, len(code.co_code))
+            if code is self._code:
+                progress, share = traceback.tb_lasti / length, 1 / length
+            elif share and self._code is not None and code.co_filename == self._code.co_filename:
+                progress, share = progress + share * traceback.tb_lasti / length, share / length
+            traceback = traceback.tb_next
+        return min(progress, 1.4)
+
+
+def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:
+    if len(one) != len(other):
+        return False
+    return all(np.shape(a) == np.shape(b) and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
