@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.numerics.estimate import Status, StatusArray
 from gradcli.numerics.noise import Mask
+from gradcli.numerics.probe import Focus
 from gradcli.numerics.space import Vector
 
 FAIL_FACTOR = 3.0
@@ -34,6 +35,7 @@ class Reading:
     """One direction measured: the rows of J v with bounds, and the claim. A NaN claim with `claimless` rows is no claim."""
 
     direction: Vector
+    focus: Focus
     numeric: Vector
     bound: Vector
     claimed: Vector
@@ -123,8 +125,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         matters = significance * max(1.0, columns**0.5 / 300.0)
         agree = smooth & ((error <= tolerance) | ((error <= matters * scale) & (tolerance <= matters * scale)))
         one_sided = (reading.status == Status.DOMAIN) & (error <= tolerance) & (tolerance <= PASS_RESOLUTION * scale)
-        quiet = smooth & (np.maximum(np.abs(reading.claimed), np.abs(reading.numeric)) <= FAIL_FACTOR * tolerance)
-        silent = ours & quiet & (reading.bound <= SILENT_NOISE * reading.size + 1e-290)
+        silent = ours & smooth & (error <= FAIL_FACTOR * tolerance) & (reading.bound <= SILENT_NOISE * reading.size + 1e-290)
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))
     if reading.differing(scale, matters)[rows].any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.numerics.estimate import Estimate, Status
+from gradcli.numerics.estimate import Estimate, Status, StatusArray
 from gradcli.numerics.kink import SMALL_JUMP, broken_at_centre, exponents, jump_size, staircases
 from gradcli.numerics.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.line import GRID, Function, Line, on_grid
@@ -15,6 +15,7 @@ from gradcli.numerics.stencil import EPS, TINY, WIDTH, one_sided_weights
 COARSE_LEVELS = 9
 DEEP_CLUSTERS = (18, 25)
 FINEST_LEVEL = 29
+DROWNED = 0.02
 ABOVE_ROUNDING = 256.0
 """Noise beyond this many units of rounding is not rounding alone."""
 
@@ -227,6 +228,8 @@ class _Search:
         line, ladder = self.line, self.ladder
         status = np.where(np.isfinite(chosen.bound), Status.OK, Status.UNRESOLVED).astype(np.int8)
         status[self.noisy & np.isfinite(chosen.bound)] = Status.NOISE
+        drowned = self._drowned(status)
+        status[drowned] = Status.UNRESOLVED
         status[self._kinked(chosen)] = Status.KINK
         if len(ladder.clusters) > 1:
             power = exponents(ladder)
@@ -236,7 +239,7 @@ class _Search:
             status[broken & (power < 0.15)] = Status.JUMP
         status[self.stairs] = Status.STAIRCASE
         status[~np.isfinite(line.centre)] = Status.DOMAIN
-        bound = np.where(np.isfinite(line.centre), chosen.bound, np.inf)
+        bound = np.where(np.isfinite(line.centre) & ~drowned, chosen.bound, np.inf)
         sigma = np.zeros(line.outputs)
         for step in np.unique(chosen.step).tolist():
             sigma = np.where(chosen.step == step, ladder.sigma(step or 1.0), sigma)
@@ -255,6 +258,15 @@ class _Search:
                 step=chosen.step,
                 evaluations=line.evaluations,
             )
+
+    def _drowned(self, status: StatusArray) -> Mask:
+        """Noisy outputs whose noise is not small against how far they move: an oscillation too fast to follow looks so."""
+        noise = self.ladder.clusters[min(self.ladder.clusters)].noise if self.ladder.clusters else np.zeros(1)
+        moves = [np.abs(self.line.at(sign * p.step) - self.line.centre)
+                 for p in self.ladder.levels.values() for sign in (1.0, -1.0)]  # fmt: skip
+        with np.errstate(all="ignore"):
+            drowned: Mask = (status == Status.NOISE) & ~(noise < DROWNED * np.fmax.reduce(moves))
+        return drowned
 
     def _one_sided(self) -> Estimate:
         """The slope on the side where f is finite, from polynomials in t; status DOMAIN."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR
-from gradcli.numerics.probe import random_direction
+from gradcli.numerics.probe import Focus, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 
@@ -27,7 +27,7 @@ class _Search:
         self.site = site
         self.places = site.map.domain.slices[input_]
         self.rows = site.rows(output)
-        self.weights = random_direction(site.rng, site.scales, self.places)
+        self.weights = random_direction(site.rng, within(site.scales, self.places))
         self.measured = 0
 
     def gap(self, start: int, stop: int) -> tuple[Vector, Vector]:
@@ -36,7 +36,7 @@ class _Search:
         direction = np.zeros(self.site.x.size)
         low = self.places.start
         direction[low + start : low + stop] = self.weights[low + start : low + stop]
-        reading = self.site.measure(direction, self.places)
+        reading = self.site.measure(direction, self.places, Focus(drawn=self.weights, judged=self.site.scales))
         with np.errstate(all="ignore"):
             gap = np.where(self.rows & reading.smooth & ~reading.claimless, reading.claimed - reading.numeric, 0.0)
         return gap, np.where(np.isfinite(reading.tolerance), reading.tolerance, 0.0)

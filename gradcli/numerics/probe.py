@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gradcli.numerics.line import power_of_two_above
@@ -32,26 +34,54 @@ def snap(x: Vector, scales: Vector) -> Vector:
     return snapped
 
 
-def random_direction(rng: np.random.Generator, scales: Vector, places: slice | None = None) -> Vector:
-    """Draw sign × magnitude in [1/2, 1) × scale for every entry, or for those of one block.
+def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
+    """Draw sign × magnitude in [1/2, 1) × scale for every entry.
 
     Pure signs would miss an exchange of two slots half the time.
     """
-    drawn = rng.integers(128, 256, scales.size) / 256.0 * rng.choice([-1.0, 1.0], scales.size)
-    if places is None:
-        return drawn * scales
-    direction = np.zeros(scales.size)
-    direction[places] = drawn[places] * scales[places]
-    return direction
+    drawn: Vector = rng.integers(128, 256, scales.size) / 256.0 * rng.choice([-1.0, 1.0], scales.size) * scales
+    return drawn
 
 
-def levelled(scales: Vector, places: slice) -> Vector:
-    """Scales of one block with the small ones raised to 2^-10 of the median, so that tiny entries count as well."""
-    raised = scales.copy()
-    block = scales[places]
-    if block.size:
-        raised[places] = np.maximum(block, power_of_two_above(np.array([np.median(block)]))[0] * 2.0**-10)
-    return raised
+def within(scales: Vector, places: slice) -> Vector:
+    """The scales of one block, zero elsewhere."""
+    alone = np.zeros(scales.size)
+    alone[places] = scales[places]
+    return alone
+
+
+GROUP_WIDTH = 10
+"""Entries of one direction differ in scale by less than 2^10 from the largest."""
+LARGEST_GROUPS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Focus:
+    """Which entries a direction moves, by how much (`drawn`, zero elsewhere), and what errors are judged against (`judged`).
+
+    An error is judged against the largest |claimed entry| × `judged`.
+    """
+
+    drawn: Vector
+    judged: Vector
+
+
+def focuses(scales: Vector, places: slice) -> list[Focus]:
+    """One focus for the whole of a block, and one for every group of entries whose scales lie far below the largest.
+
+    Beside an entry of 1e8 the derivative in an entry of 1 is invisible, though equally large: the small ones are moved
+    alone, and judged against the largest entry of the block at their own scale.
+    """
+    found = [Focus(drawn=within(scales, places), judged=scales)]
+    if not scales[places].size:
+        return found
+    exponents = np.frexp(scales[places])[1]
+    groups = (exponents.max() - exponents) // GROUP_WIDTH
+    for group in np.unique(groups[groups > 0]).tolist()[:LARGEST_GROUPS]:
+        drawn = np.zeros(scales.size)
+        drawn[places] = np.where(groups == group, scales[places], 0.0)
+        found.append(Focus(drawn=drawn, judged=np.full(scales.size, drawn.max())))
+    return found
 
 
 def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector:

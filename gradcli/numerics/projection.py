@@ -79,10 +79,10 @@ class Claim:
         return np.concatenate([entries, claimed]), np.concatenate([slack, rounding])
 
     def entry_scale(self, places: slice, output: int, scales: Vector) -> float:
-        """The largest |claimed entry| × scale in the block of one input and one output."""
+        """The largest |claimed entry| × |scale| in the block of one input and one output."""
         rows = self.forms[self.block == output][:, places]
         with np.errstate(all="ignore"):
-            sized = np.abs(rows) * scales[places]
+            sized = np.abs(rows * scales[places])
         return float(np.where(np.isfinite(sized), sized, 0.0).max(initial=0.0))
 
     def largest(self, places: slice, output: int) -> float:

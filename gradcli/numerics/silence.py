@@ -58,7 +58,7 @@ def look_elsewhere(site: Site, input_: int, output: int, significance: float) ->
         rows = there.rows(output)
         if not rows.any() or not there.claim.finite:
             continue
-        reading = there.measure(random_direction(there.rng, there.scales, places), places)
+        reading = there.probe(places)
         judgement = there.judge(reading, input_, output, significance)
         if judgement.impression in (Impression.AGREES, Impression.DIFFERS):
             return Elsewhere(site=there, where=where, judgement=judgement, reading=reading, zeros=zeros)

@@ -11,7 +11,7 @@ from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.probe import entry_scales, snap
+from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
 from gradcli.numerics.projection import Claim, make_claim
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import CountedMap
@@ -61,13 +61,18 @@ class Site:
         """The rows of one output block whose value at the point is finite."""
         return (self.claim.row_blocks() == output) & np.isfinite(self.claim.read(self.outputs))
 
-    def row_scales(self, places: slice) -> Vector:
+    def row_scales(self, places: slice, scales: Vector) -> Vector:
         """For every row, the entry scale of its output block and the given input block."""
         blocks = self.claim.row_blocks()
-        by_block = [self.claim.entry_scale(places, o, self.scales) for o in range(len(self.map.codomain.blocks))]
+        by_block = [self.claim.entry_scale(places, o, scales) for o in range(len(self.map.codomain.blocks))]
         return np.array(by_block)[blocks] if blocks.size else np.zeros(0)
 
-    def measure(self, v: Vector, places: slice, *, cheap: bool = True, start: float = 0.05) -> Reading:
+    def probe(self, places: slice, focus: Focus | None = None, *, cheap: bool = True) -> Reading:
+        """Measure a fresh random direction through some entries."""
+        focus = focus or Focus(drawn=within(self.scales, places), judged=self.scales)
+        return self.measure(random_direction(self.rng, focus.drawn), places, focus, cheap=cheap)
+
+    def measure(self, v: Vector, places: slice, focus: Focus, *, cheap: bool = True, start: float = 0.05) -> Reading:
         """Differentiate every row along v: three pairs if they meet the claim, the whole ladder otherwise."""
         if self.map.values >= self.budget:
             raise BudgetExceededError
@@ -77,12 +82,12 @@ class Site:
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
             short = predict(self.read, self.x, v, f0=f0, rng=self.rng)
-            scales = self.row_scales(places)
-            allowed = np.where(scales > 1e-12 * size, CERTIFIED * scales, 1e-11 * size)
+            entries = self.row_scales(places, focus.judged)
+            allowed = np.where(entries > 1e-12 * size, CERTIFIED * entries, 1e-11 * size)
             if (short.certifies(claimed, allowed) | claimless).all() and not claimless.all():
                 error = np.abs(short.value - claimed)
                 return Reading(
-                    direction=v, numeric=short.value, bound=4 * error + short.rounding, claimed=claimed, rounding=rounding,
+                    direction=v, focus=focus, numeric=short.value, bound=4 * error + short.rounding, claimed=claimed, rounding=rounding,
                     left=short.value, right=short.value, kink_bound=np.zeros_like(f0), status=np.zeros(f0.size, np.int8),
                     size=size, noise=short.rounding, claimless=claimless, certified=True,
                 )  # fmt: skip
@@ -93,7 +98,7 @@ class Site:
             self.noise = estimate.noise
         rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), ZERO_FLOOR, 0.0)
         return Reading(
-            direction=v, numeric=estimate.value, bound=estimate.bound, claimed=claimed, rounding=rounding,
+            direction=v, focus=focus, numeric=estimate.value, bound=estimate.bound, claimed=claimed, rounding=rounding,
             left=estimate.left, right=estimate.right, kink_bound=estimate.kink_bound, status=estimate.status,
             size=size, noise=estimate.noise, claimless=claimless, certified=False,
         )  # fmt: skip
@@ -108,7 +113,7 @@ class Site:
     def judge(self, reading: Reading, input_: int, output: int, significance: float) -> Judgement:
         """Judge a direction through one input block for one output block."""
         places = self.map.domain.slices[input_]
-        scale = self.claim.entry_scale(places, output, self.scales)
+        scale = self.claim.entry_scale(places, output, reading.focus.judged)
         columns = int(np.count_nonzero(reading.direction[places]))
         return judge(reading, self.rows(output), scale, columns, significance)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.compare import Impression
-from gradcli.numerics.probe import random_direction
+from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 
@@ -29,17 +29,17 @@ def holds_on_symmetric_matrices(site: Site, input_: int, output: int, significan
         direction[places] = change.reshape(-1)
         return direction
 
-    drawn = random_direction(site.rng, site.scales, places)[places].reshape(block.shape)
+    drawn = random_direction(site.rng, site.scales)[places].reshape(block.shape)
     flipped = np.swapaxes(drawn, -1, -2)
     blind = (np.triu(drawn, 1), np.tril(drawn, -1), (drawn - flipped) / 2)
     if not any(_unseen(site, measured(change), places, output) for change in blind):
         return False
-    reading = site.measure(measured((drawn + flipped) / 2), places, cheap=False)
+    reading = site.measure(measured((drawn + flipped) / 2), places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
     return site.judge(reading, input_, output, significance).impression is Impression.AGREES
 
 
 def _unseen(site: Site, direction: Vector, places: slice, output: int) -> bool:
-    reading = site.measure(direction, places, cheap=False)
+    reading = site.measure(direction, places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
     rows = site.rows(output)
     still = reading.smooth & (np.abs(reading.numeric) <= 3 * reading.bound)
     return bool(still[rows].all())

@@ -14,7 +14,7 @@ from gradcli.numerics.evidence import largest_entry, make_table, with_evidence
 from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
-from gradcli.numerics.probe import levelled, moved, random_direction
+from gradcli.numerics.probe import focuses, moved
 from gradcli.numerics.silence import CONFIRMING, look_elsewhere
 from gradcli.numerics.site import BudgetExceededError, Site
 from gradcli.numerics.space import Vector
@@ -155,12 +155,12 @@ class _Protocol:
             self._elsewhere(site, kinked)
 
     def _examine(self, site: Site, input_: int, outputs: list[int]) -> dict[int, _Seen]:
-        """Measure two directions through one input block, the second with small entries enlarged."""
+        """Measure two directions through one input block, or one for every group of scales."""
         places = self.map.domain.slices[input_]
         best: dict[int, _Seen] = {}
-        scales = (site.scales, levelled(site.scales, places))
-        for number, of in enumerate(scales):
-            reading = site.measure(random_direction(self.rng, of, places), places)
+        chosen = focuses(site.scales, places)
+        for number, focus in enumerate(chosen if len(chosen) > 1 else chosen * 2):
+            reading = site.probe(places, focus)
             for output in outputs:
                 judgement = site.judge(reading, input_, output, self.significance)
                 seen = _Seen(judgement=judgement, reading=reading, resolution=judgement.resolution)
@@ -172,8 +172,7 @@ class _Protocol:
         agreed = [pair for pair, block in self.outcomes.items() if block.outcome is Outcome.AGREES]
         if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
             return
-        direction = random_direction(self.rng, site.scales)
-        reading = site.measure(direction, slice(0, site.x.size))
+        reading = site.probe(slice(0, site.x.size))
         for output in sorted({o for _, o in agreed}):
             scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
             failing = reading.differing(scale, self.significance * max(1.0, site.x.size**0.5 / 300.0))
