@@ -62,8 +62,15 @@ def _tensor(spec: InputSpec, *, seed: int, dtype: str, sample: int) -> Argument:
         value=array,
         is_tensor=True,
         requires_grad=floating if spec.requires_grad is None else spec.requires_grad,
-        domain=spec.domain,
+        domain=_domain_text(domain, parameters),
     )
+
+
+def _domain_text(domain: Domain, parameters: dict[str, Any]) -> str:
+    """The domain with the ends of its interval, so that whoever changes the values knows what to stay within."""
+    if "lo" in parameters and "hi" in parameters:
+        return f"{domain.name}({parameters['lo']}, {parameters['hi']})"
+    return domain.name
 
 
 def generator_for(name: str, *, seed: int, sample: int = 0) -> np.random.Generator:

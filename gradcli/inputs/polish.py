@@ -26,25 +26,22 @@ def _widest_indices(trials: Trials, guess: Guess) -> Guess:
 
 
 def _smaller_sizes(trials: Trials, guess: Guess) -> Guess:
+    settled = {size for slot, shape in guess.shapes.items() if not guess.skeleton[slot].is_free for size in shape}
     for size in sorted({size for shape in guess.shapes.values() for size in shape}, reverse=True):
-        used = {each for shape in guess.shapes.values() for each in shape}
-        settled = {
-            each
-            for slot, shape in guess.shapes.items()
-            if not guess.skeleton[slot].is_free
-            for each in shape
-        }  # fmt: skip
-        if size <= LARGE_SIZE or size in settled:
-            continue
-        for smaller in range(2, size):
-            if smaller in used or trials.exhausted:
-                continue
-            shapes = {
-                slot: tuple(smaller if each == size else each for each in shape)
-                for slot, shape in guess.shapes.items()
-            }  # fmt: skip
-            candidate = replace(guess, shapes=shapes)
-            if trials.judge(candidate) is None:
-                guess = candidate
-                break
+        if size > LARGE_SIZE and size not in settled:
+            guess = _with_less_than(trials, guess, size)
+    return guess
+
+
+def _with_less_than(trials: Trials, guess: Guess, size: int) -> Guess:
+    """`guess` with a smaller size in the place of `size`: one not used at all, else one not used beside it."""
+    used = {each for shape in guess.shapes.values() for each in shape}
+    beside = {each for shape in guess.shapes.values() if size in shape for each in shape}
+    smaller = [each for each in range(2, size) if each not in used]
+    smaller += [each for each in range(2, size) if each in used - beside]
+    for each in smaller:
+        shapes = {slot: tuple(each if old == size else old for old in shape) for slot, shape in guess.shapes.items()}
+        candidate = replace(guess, shapes=shapes)
+        if not trials.exhausted and trials.judge(candidate) is None:
+            return candidate
     return guess

@@ -1,0 +1,197 @@
+"""The smallest inputs that still fail: smaller axes first, then simpler values; and inputs as code to paste."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.inputs.domains import parse_domain
+
+Arguments = tuple[Argument, ...]
+SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
+MAX_TRIES = 2000
+MAX_ELEMENTS = 64
+_MATRIX_DOMAINS = ("spd", "triangular", "orthogonal")
+
+
+def shrink(
+    arguments: Sequence[Argument], still_fails: Callable[[Sequence[Argument]], bool], *, budget_seconds: float = 2.0
+) -> Arguments:
+    """Smaller and simpler arguments for which the failure stays.
+
+    Axes of equal size shrink together, then one by one; then values become 0, 1, -1, 2, 0.5 or short decimals, within
+    each input's domain. Whether a tensor requires a gradient, dtypes and constants are kept. The result depends on
+    the arguments alone, as long as the budget lasts.
+
+    Args:
+        arguments: for which `still_fails` is true.
+        still_fails: whether the same failure shows for other arguments; what it raises is raised on.
+        budget_seconds: wall time in seconds after which the smallest so far is returned.
+
+    Returns:
+        The arguments found; those given where nothing smaller fails.
+    """
+    search = _Shrinking(tuple(arguments), still_fails, time.perf_counter() + budget_seconds)
+    search.reduce_sizes()
+    search.simplify_values()
+    return search.current
+
+
+@final
+class _Shrinking:
+    """A greedy descent: every step that still fails is kept."""
+
+    def __init__(
+        self, arguments: Arguments, still_fails: Callable[[Sequence[Argument]], bool], deadline: float
+    ) -> None:
+        self.current = arguments
+        self._still_fails = still_fails
+        self._deadline = deadline
+        self._tries = 0
+
+    def _exhausted(self) -> bool:
+        return self._tries >= MAX_TRIES or time.perf_counter() > self._deadline
+
+    def _accept(self, candidate: Arguments) -> bool:
+        """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments."""
+        if self._exhausted():
+            return False
+        self._tries += 1
+        fails = self._still_fails(
+            tuple(replace(each, value=each.value.copy()) if each.is_tensor else each for each in candidate)
+        )
+        if fails:
+            self.current = candidate
+        return fails
+
+    def reduce_sizes(self) -> None:
+        """Shrink axes until no step is left."""
+        progressed = True
+        while progressed and not self._exhausted():
+            progressed = any(self._accept(candidate) for candidate in self._smaller())
+
+    def _smaller(self) -> Iterator[Arguments]:
+        tensors = [argument.value for argument in self.current if argument.is_tensor]
+        sizes = sorted({size for tensor in tensors for size in tensor.shape if size > 1}, reverse=True)
+        for size in sizes:
+            for target in _targets(size):
+                yield tuple(_cut(argument, size, target, None) for argument in self.current)
+        for index, argument in enumerate(self.current):
+            for axis in range(argument.value.ndim if argument.is_tensor else 0):
+                size = argument.value.shape[axis]
+                for target in _targets(size):
+                    cut = _cut(argument, size, target, axis)
+                    yield (*self.current[:index], cut, *self.current[index + 1 :])
+
+    def simplify_values(self) -> None:
+        """Replace whole tensors by simple ones, then single entries, then round."""
+        for index, argument in enumerate(self.current):
+            if argument.is_tensor and _may_change(argument):
+                self._simplify(index)
+
+    def _simplify(self, index: int) -> None:
+        argument = self.current[index]
+        array: NDArray[Any] = argument.value
+        for value in SIMPLE_VALUES:
+            if self._replace(index, np.full_like(array, value)):
+                return
+        if array.size <= MAX_ELEMENTS:
+            for place in np.ndindex(array.shape):
+                self._simplify_entry(index, place)
+        for decimals in (0, 1, 2, 3):
+            current: NDArray[Any] = self.current[index].value
+            if current.dtype.kind in "fc" and self._replace(index, np.round(current, decimals)):
+                return
+
+    def _simplify_entry(self, index: int, place: tuple[int, ...]) -> None:
+        value = self.current[index].value[place]
+        decimals = (
+            [np.round(value, digits) for digits in (0, 1, 2)] if self.current[index].value.dtype.kind in "fc" else []
+        )
+        for simpler in (*SIMPLE_VALUES, *decimals):
+            if value in SIMPLE_VALUES and value == simpler:
+                return
+            changed = self.current[index].value.copy()
+            changed[place] = simpler
+            if self._replace(index, changed):
+                return
+
+    def _replace(self, index: int, array: NDArray[Any]) -> bool:
+        argument = self.current[index]
+        if np.array_equal(array, argument.value) or not _belongs(array, argument.domain):
+            return False
+        return self._accept((*self.current[:index], replace(argument, value=array), *self.current[index + 1 :]))
+
+
+def _targets(size: int) -> list[int]:
+    return sorted({target for target in (1, 2, size // 2, size - 1) if 1 <= target < size})
+
+
+def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argument:
+    """The argument with axes of `size` (or that one axis) cut to `target`; indices are folded into what is left."""
+    if not argument.is_tensor:
+        return argument
+    array: NDArray[Any] = argument.value
+    chosen = [number for number, each in enumerate(array.shape) if each == size and axis in (None, number)]
+    slices = tuple(slice(target) if number in chosen else slice(None) for number in range(array.ndim))
+    cut = array[slices]
+    if axis is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
+        cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
+    return replace(argument, value=np.array(cut, dtype=array.dtype))
+
+
+def _may_change(argument: Argument) -> bool:
+    return argument.value.dtype.kind in "iufc" and _domain_name(argument.domain) not in _MATRIX_DOMAINS
+
+
+def _domain_name(domain: str | None) -> str | None:
+    return parse_domain(domain)[0].name if domain is not None else None
+
+
+def _belongs(array: NDArray[Any], domain: str | None) -> bool:
+    """Whether simpler values still lie in the domain that the input was drawn from."""
+    name = _domain_name(domain)
+    if name is None or array.size == 0:
+        return True
+    low, high = _bounds(str(domain), str(name))
+    return bool(
+        (array.real > low).all()
+        and (array.real < high).all()
+        and (name != "distinct" or np.unique(array).size == array.size)
+        and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
+    )
+
+
+def _bounds(domain: str, name: str) -> tuple[float, float]:
+    """The open interval that a domain's values lie in."""
+    fixed = {"positive": (0.0, np.inf), "unit": (0.0, 1.0), "indices": (-0.5, np.inf), "open-interval": (-1.0, 1.0)}
+    inside = parse_domain(domain)[1]
+    return (inside["lo"], inside["hi"]) if "lo" in inside else fixed.get(name, (-np.inf, np.inf))
+
+
+def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:
+    """One line for each argument, such as `weight = [[1.0, 2.0]]`, that can be pasted into Python."""
+    return tuple(f"{argument.name} = {_code(argument)}" for argument in arguments)
+
+
+def _code(argument: Argument) -> str:
+    if not argument.is_tensor:
+        return repr(argument.value)
+    array: NDArray[Any] = argument.value
+    if array.size == 0:
+        return f"numpy.zeros({array.shape})"
+    return _nested(array.tolist())
+
+
+def _nested(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_nested(each) for each in value)}]"
+    if isinstance(value, complex):
+        return repr(value) if np.isfinite(value) else f"complex({_nested(value.real)}, {_nested(value.imag)})"
+    if isinstance(value, float) and not np.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
