@@ -33,7 +33,8 @@ class Mismatch:
     """A claimed and a numerical Jacobian block that differ, for the diagnosis; never serialised.
 
     Arrays have shape (rows, columns): `rows` are flat indices into the output, `columns` into the input.
-    Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are those of the point.
+    Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are
+    those at `point`, the flat vector of all active inputs (and cotangents, at higher orders) where it was measured.
     """
 
     input: int
@@ -45,6 +46,7 @@ class Mismatch:
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
     complete: bool
+    point: FloatArray
     input_value: NDArray[Any]
     output_value: NDArray[Any]
 
@@ -249,6 +251,15 @@ class Report:
             return 5
         code = {Verdict.FAILED: 1, Verdict.ERROR: 3, Verdict.INCONCLUSIVE: 4, Verdict.PASSED: 0}[self.verdict]
         return 0 if code == 4 and self.allow_inconclusive else code
+
+    def __str__(self) -> str:
+        """The plain text, as `gradcli check --format plain` prints it.
+
+        The second of the two doors that lead up the rows of modules: a report of row 2 asks a reporter of row 5.
+        """
+        from gradcli.reporters.plain import plain_report
+
+        return plain_report(self)
 
     def count(self, verdict: Verdict) -> int:
         """How many cases came to `verdict`."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,6 +119,10 @@ class Subject(ABC):
     @abstractmethod
     def point(self) -> FloatArray:
         """The active inputs, flat, shape (domain.size,)."""
+
+    @abstractmethod
+    def session(self) -> AbstractContextManager[None]:
+        """A context for many calls: random generators are restored once, at its end."""
 
     @abstractmethod
     def derivative_map(self, order: int) -> VectorMap:

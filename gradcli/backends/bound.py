@@ -1,6 +1,7 @@
 """A Function of PyTorch's shape bound to arguments: the Subject of the engine's and PyTorch's backends."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, final
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
 from gradcli.backends.call import Call, Caller
 from gradcli.backends.framework import Framework, double_precision, same_values
-from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
@@ -81,6 +82,10 @@ class BoundFunction(Subject):
     def point(self) -> FloatArray:
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    def session(self) -> AbstractContextManager[None]:
+        """Keep the random generators over many calls."""
+        return generators_kept(self.framework)
 
     def derivative_map(self, order: int) -> TensorMap:
         """The map whose derivative is checked at `order`."""

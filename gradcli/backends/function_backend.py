@@ -1,5 +1,6 @@
 """What the engine's and PyTorch's backends share: recognising targets, trying and binding them."""
 
+import difflib
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -45,7 +46,7 @@ class FunctionBackend(Backend):
         overrides_vjp = self._overrides(function_class, "vjp")
         backward = _static(function_class, "vjp" if overrides_vjp else "backward")
         if not overrides_vjp and not self._overrides(function_class, "backward"):
-            backward = None
+            raise TargetError(_no_backward(function_class))
         sample_inputs = getattr(function_class, "sample_inputs", None)
         return TargetInfo(
             name=function_class.__name__,
@@ -145,6 +146,13 @@ class FunctionBackend(Backend):
     def _overrides(self, function_class: type, name: str) -> bool:
         own = inspect.getattr_static(function_class, name, None)
         return own is not None and own is not inspect.getattr_static(self.function_base(), name, None)
+
+
+def _no_backward(function_class: type) -> str:
+    """What to say of a Function without a backward; a misspelt one is named."""
+    close = difflib.get_close_matches("backward", list(vars(function_class)), n=1, cutoff=0.7)
+    hint = f": it defines {close[0]!r}, did you mean 'backward'?" if close else ", so there is nothing to check"
+    return f"{function_class.__name__} defines no backward{hint}"
 
 
 def _static(owner: type, name: str) -> Callable[..., Any] | None:

@@ -75,13 +75,29 @@ def quiet(silent: bool) -> Iterator[None]:
         sys.stdout, sys.stderr = kept
 
 
+_keeping: set[str] = set()
+"""Frameworks whose generators an enclosing `generators_kept` will restore."""
+
+
+@contextlib.contextmanager
+def generators_kept(framework: Framework) -> Iterator[None]:
+    """Restore every random generator at the end; the snapshot is taken once, at the outermost use."""
+    if framework.name in _keeping:
+        yield
+        return
+    state = framework.random_state()
+    _keeping.add(framework.name)
+    try:
+        yield
+    finally:
+        _keeping.discard(framework.name)
+        framework.restore_random_state(state)
+
+
 @contextlib.contextmanager
 def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> Iterator[None]:
     """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off."""
-    state = framework.random_state()
-    framework.seed(seed)
-    try:
+    with generators_kept(framework):
+        framework.seed(seed)
         with quiet(silent), np.errstate(all="ignore"):
             yield
-    finally:
-        framework.restore_random_state(state)

@@ -53,7 +53,7 @@ class TorchFramework(Framework):
 
     def seed_generators(self, seed: int) -> None:
         """Reset torch's CPU generator."""
-        self.namespace.manual_seed(seed)
+        self.namespace.default_generator.manual_seed(seed)
 
     def generator_states(self) -> object:
         """torch's CPU generator state."""

@@ -20,16 +20,21 @@ def run_battery(subject: Subject, settings: Settings, *, seed: int) -> tuple[Evi
         UserCodeError: the user's own code raised.
     """
     situation = Situation(subject=subject, settings=settings, seed=seed)
-    return tuple(_run(situation))
+    with subject.session():
+        return tuple(_run(situation))
 
 
 def _run(situation: Situation) -> Iterator[Evidence]:
+    failed = False
     for check in CHECKS:
+        if failed and check.name == "higher-order":
+            return
         if not _wanted(check, situation.settings):
             yield Evidence(check=check.name, verdict=Verdict.SKIPPED, note="left out on request")
             continue
         found = list(check.run(situation))
         yield from found
+        failed = failed or any(e.verdict is Verdict.FAILED for e in found)
         if check.name in _STOPPING and any(e.verdict is Verdict.FAILED for e in found):
             return
         if check.name == "forward" and any(e.verdict is Verdict.INCONCLUSIVE for e in found):

@@ -110,10 +110,11 @@ def evidence_of(
     check: str, order: int, map_: VectorMap, found: Verification, outputs: Sequence[int]
 ) -> Iterator[Evidence]:
     """The evidence for each pair of input and output block, kinks as notes."""
-    kinks = tuple(describe_kink(map_.domain, note) for note in found.kinks) if order == 1 else ()
+    kinks = [describe_kink(map_.domain, note) for note in found.kinks] if order == 1 else []
     for block in found.blocks:
         name = map_.domain.blocks[block.input].name
-        notes = [*kinks, block.note] if block.note else list(kinks)
+        told = block.note is not None and not (order > 1 and block.zero_everywhere)
+        notes = [*kinks, str(block.note)] if told else kinks
         yield Evidence(
             check=check,
             order=order,
@@ -164,6 +165,7 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         rows=table.rows,
         columns=table.columns,
         complete=table.complete,
+        point=table.point,
         input_value=inputs[block.input],
         output_value=outputs[block.output],
     )

@@ -17,7 +17,41 @@ from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
 STRUCTURAL_NAMES = frozenset(
-    ["dim", "dims", "axis", "axes", "keepdim", "keepdims", "size", "shape", "stride", "padding", "dilation", "groups", "kernel_size", "num_classes", "num_heads", "n_heads", "heads", "reduction", "seed", "training", "inplace", "chunks", "block", "block_size", "steps", "n_steps", "iterations", "n_iter", "max_iter", "num_iters", "ndim", "index", "offset"]
+    [
+        "dim",
+        "dims",
+        "axis",
+        "axes",
+        "keepdim",
+        "keepdims",
+        "size",
+        "shape",
+        "stride",
+        "padding",
+        "dilation",
+        "groups",
+        "kernel_size",
+        "num_classes",
+        "num_heads",
+        "n_heads",
+        "heads",
+        "reduction",
+        "seed",
+        "training",
+        "inplace",
+        "chunks",
+        "block",
+        "block_size",
+        "steps",
+        "n_steps",
+        "iterations",
+        "n_iter",
+        "max_iter",
+        "num_iters",
+        "ndim",
+        "index",
+        "offset",
+    ]
 )
 """Names of arguments that choose a structure rather than enter a formula: not varied."""
 

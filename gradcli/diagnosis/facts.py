@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.errors import UserCodeError
 from gradcli.numerics.difference import directional_derivative
-from gradcli.numerics.estimate import Estimate, Status
-from gradcli.numerics.probe import entry_scales, random_direction, snap
+from gradcli.numerics.estimate import Estimate
+from gradcli.numerics.probe import entry_scales, snap
 
 DIRECTIONS = 3
 _MARGIN = 3.0
@@ -66,7 +66,7 @@ class Facts:
             generator = np.random.default_rng([self._seed, 29, place])
             where = self.subject.domain.slices[place]
             self._slopes[place] = tuple(
-                self._slope(generator, random_direction(generator, self._scales, where)) for _ in range(DIRECTIONS)
+                self._slope(generator, self._direction(generator, where)) for _ in range(DIRECTIONS)
             )
         return self._slopes[place]
 
@@ -104,10 +104,18 @@ class Facts:
         scale = direction[where.start + coordinate]
         return float(estimate.value[0] / scale), float(estimate.bound[0] / scale)
 
+    def _direction(self, generator: np.random.Generator, where: slice) -> FloatArray:
+        """Sign × magnitude in [1/2, 1) × scale in one input's entries, zero elsewhere."""
+        drawn = generator.integers(128, 256, self._scales.size) / 256 * generator.choice([-1.0, 1.0], self._scales.size)
+        direction = np.zeros(self._scales.size)
+        direction[where] = (drawn * self._scales)[where]
+        return direction
+
     def _slope(self, generator: np.random.Generator, direction: FloatArray) -> Slope:
         estimate = self._estimate(generator, direction, self.cotangents)
-        sound = np.asarray([status is Status.OK for status in estimate.status])
-        return Slope(direction=direction, values=estimate.value, bounds=np.where(sound, estimate.bound, np.inf))
+        return Slope(
+            direction=direction, values=estimate.value, bounds=np.where(estimate.smooth, estimate.bound, np.inf)
+        )
 
     def _estimate(self, generator: np.random.Generator, direction: FloatArray, cotangents: FloatArray) -> Estimate:
         return directional_derivative(lambda x: cotangents @ self._map.value(x), self._point, direction, rng=generator)

@@ -84,7 +84,7 @@ def _missing(suspect: Suspect) -> Named | None:
             return (
                 FindingKind.SWAPPED_GRADIENTS,
                 f"{name} gets no gradient: backward returns {what} for it although its numerical gradient is not zero, "
-                f"and the gradient of {name} was returned in {argument.name}'s suspect.place",
+                f"and the gradient of {name} was returned in {argument.name}'s place",
                 {},
             )
     return (
@@ -114,10 +114,12 @@ def _swapped(suspect: Suspect) -> Named | None:
     for other in range(len(suspect.facts.subject.active)):
         if other == suspect.place or not suspect.facts.explains(other, suspect.gradients):
             continue
+        lost = suspect.facts.of(suspect.facts.subject.active[other])
+        if suspect.facts.explains(other, lost):
+            continue
         name, owner = suspect.name, _name(suspect.facts, other)
         shape = list(suspect.facts.subject.domain.blocks[suspect.place].shape)
         got = list(np.shape(next(g for g in suspect.gradients if g is not None)))
-        lost = suspect.facts.of(suspect.facts.subject.active[other])
         tail = f", and {owner} gets None" if all(g is None for g in lost) else ""
         how = "the gradient returned for it"
         if got != shape:
@@ -126,7 +128,7 @@ def _swapped(suspect: Suspect) -> Named | None:
             tail += f"; the framework silently sums it to {shape}" if summed else ""
         return (
             FindingKind.SWAPPED_GRADIENTS,
-            f"{name}: {how} is the gradient of {owner}{tail}: the gradient of {owner} was returned in {name}'s suspect.place",
+            f"{name}: {how} is the gradient of {owner}{tail}: the gradient of {owner} was returned in {name}'s place",
             {},
         )
     return None

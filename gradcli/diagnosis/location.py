@@ -5,12 +5,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.source import FunctionSource, function_tree
+from gradcli.diagnosis.watch import watched_write
 from gradcli.findings import FindingKind
 from gradcli.results import Finding, Location
 
@@ -32,12 +33,14 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
     write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
     """
-    function = subject.info.forward if finding.kind in _IN_FORWARD else subject.info.backward
+    in_forward = finding.kind in _IN_FORWARD and not finding.message.startswith("backward")
+    function = subject.info.forward if in_forward else subject.info.backward
     source = function_tree(function)
     if source is None:
         return None
     if finding.kind in _WRITES:
-        line = _first_write(source)
+        seen = watched_write(subject, finding.kind) if function is subject.info.backward else None
+        line = _first_write(source) if seen is None else seen - source.first_line + 1
         return None if line is None else _place(source, line, "writes in place")
     executed = _executed_lines(subject, source)
     slot = _slot(finding, subject)
@@ -108,14 +111,9 @@ def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int
         if slot >= len(value.elts) or any(isinstance(e, ast.Starred) for e in value.elts):
             return statement.lineno
         value = value.elts[slot]
-    root = value
-    while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    if not isinstance(value, ast.Name) and not (isinstance(root, ast.Name) and root is not value):
+    if not isinstance(value, ast.Name):
         return value.lineno
-    if not isinstance(root, ast.Name):
-        return value.lineno
-    lines = [n.lineno for n in _assignments(source.tree, root.id) if _ran(n, executed)]
+    lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]
     return max(lines, default=value.lineno)
 
 
@@ -144,14 +142,14 @@ def _root_name(target: ast.expr) -> str | None:
 
 def _first_write(source: FunctionSource) -> int | None:
     """The first statement that writes into an object: x[...] = ..., x += ..., x.method_(...)."""
-    found = []
-    for node in ast.walk(source.tree):
-        if (isinstance(node, ast.Assign) and any(isinstance(t, ast.Subscript) for t in node.targets)) or isinstance(
-            node, ast.AugAssign
-        ):
-            found.append(node.lineno)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            if name.endswith("_") and not name.startswith("_") and not name.endswith("__"):
-                found.append(node.lineno)
+    found = [node.lineno for node in ast.walk(source.tree) if _writes(node)]
     return min(found, default=None)
+
+
+def _writes(node: ast.AST) -> TypeGuard[ast.stmt | ast.expr]:
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) for target in node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        return name.endswith("_") and not name.endswith("__")
+    return isinstance(node, ast.AugAssign)

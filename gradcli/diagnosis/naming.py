@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.entries import worst_entries
 from gradcli.diagnosis.facts import Facts
@@ -10,10 +12,15 @@ from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
 from gradcli.diagnosis.location import Place, locate
 from gradcli.findings import FindingKind
-from gradcli.results import Evidence, Finding
+from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Verdict
 
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
+_WRITES = frozenset({FindingKind.MUTATES_INPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_GRAD_OUTPUT})
+_CONSEQUENCES = frozenset(
+    {FindingKind.SECOND_BACKWARD_FAILS, FindingKind.NONDETERMINISTIC_BACKWARD, FindingKind.NONDETERMINISTIC_FORWARD}
+)
+"""What a write in place brings about by itself."""
 
 
 def name_findings(evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0) -> tuple[Finding, ...]:
@@ -21,7 +28,11 @@ def name_findings(evidence: Sequence[Evidence], subject: Subject, *, seed: int =
 
     A check that named its own finding keeps it, but for a wrong shape, which the values may explain better.
     """
-    failed = [e for e in evidence if e.verdict is Verdict.FAILED]
+    with subject.session():
+        return _name_all([e for e in evidence if e.verdict is Verdict.FAILED], subject, seed)
+
+
+def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int) -> tuple[Finding, ...]:
     named = list(_named_by_checks(failed, subject, seed))
     spoken_for = {finding.input for finding in named if finding.kind is not FindingKind.WRONG_ARITY}
     values = [e for e in failed if e.finding is None]
@@ -66,11 +77,24 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int) -> Itera
         facts = Facts(witness, seed)
         for name in dict.fromkeys(str(e.input) for e in group):
             own = [e for e in group if e.input == name]
-            finding = name_gradient(facts, name, own[0].mismatch, own)
+            mismatch = own[0].mismatch
+            finding = name_gradient(_facts_at(facts, mismatch, seed), name, mismatch, own)
             if finding is None:
                 continue
+            finding = _located(finding, witness)
             label = own[0].note if witness is not subject else None
             yield replace(finding, message=f"{finding.message}; this shows {label}") if label else finding
+
+
+def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
+    """The facts where the mismatch was measured, which may be a point moved off a kink."""
+    subject = facts.subject
+    if mismatch is None or np.allclose(mismatch.point, subject.point, rtol=1e-12, atol=0.0):
+        return facts
+    arguments = list(subject.arguments)
+    for position, value in zip(subject.active, subject.domain.unflatten(mismatch.point), strict=True):
+        arguments[position] = replace(arguments[position], value=value)
+    return Facts(subject.rebind(arguments), seed)
 
 
 def _located(finding: Finding, subject: Subject) -> Finding:
@@ -79,9 +103,13 @@ def _located(finding: Finding, subject: Subject) -> Finding:
 
 
 def _without_repeats(findings: Sequence[Finding]) -> list[Finding]:
-    """One finding for each kind, input and order; generic names last."""
+    """One finding for each kind, input and order, without those that another explains; generic names last."""
+    kinds = {finding.kind for finding in findings}
+    explained = _CONSEQUENCES if kinds & _WRITES else frozenset()
     seen: dict[tuple[FindingKind, str | None, int], Finding] = {}
     for finding in findings:
+        if finding.kind in explained:
+            continue
         seen.setdefault((finding.kind, finding.input, finding.order), finding)
     return sorted(seen.values(), key=lambda f: f.kind is FindingKind.WRONG_GRADIENT)
 

@@ -1,0 +1,135 @@
+"""A backend whose every gradient is nothing: whatever claims to test gradients must fail on it."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Backend, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
+from gradcli.cases import Argument
+from gradcli.numerics.space import Space
+from gradcli.numerics.vector_map import VectorMap
+from gradcli.targets import TargetInfo, Trial
+
+
+@final
+class NullBackend(Backend):
+    """Another backend with its forward kept and its gradients taken away."""
+
+    name = "null"
+
+    def __init__(self, inner: Backend) -> None:
+        self._inner = inner
+
+    def claims(self, target: object) -> bool:
+        """Whatever the other backend claims."""
+        return self._inner.claims(target)
+
+    def describe(self, target: object) -> TargetInfo:
+        """As the other backend does."""
+        return self._inner.describe(target)
+
+    def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
+        """As the other backend does."""
+        return self._inner.attempt(target, arguments, gradients=gradients)
+
+    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+        """The other backend's subject, without its gradients."""
+        return NullSubject(self._inner.bind(target, arguments))
+
+    def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
+        """As the other backend does."""
+        return self._inner.adopt(values)
+
+
+@final
+class NullSubject(Subject):
+    """A subject whose backward returns None for everything."""
+
+    def __init__(self, inner: Subject) -> None:
+        self._inner = inner
+        self.info = inner.info
+        self.arguments = inner.arguments
+        self.active = inner.active
+        self.counters = inner.counters
+
+    @property
+    def domain(self) -> Space:
+        """The inner subject's."""
+        return self._inner.domain
+
+    @property
+    def codomain(self) -> Space:
+        """The inner subject's."""
+        return self._inner.codomain
+
+    @property
+    def output_numbers(self) -> tuple[int, ...]:
+        """The inner subject's."""
+        return self._inner.output_numbers
+
+    @property
+    def point(self) -> FloatArray:
+        """The inner subject's."""
+        return self._inner.point
+
+    def session(self) -> AbstractContextManager[None]:
+        """The inner subject's."""
+        return self._inner.session()
+
+    def derivative_map(self, order: int) -> VectorMap:
+        """The inner map with zeros for its gradient."""
+        return NullMap(self._inner.derivative_map(order))
+
+    def base_point(self, order: int, seed: int) -> FloatArray:
+        """The inner subject's."""
+        return self._inner.base_point(order, seed)
+
+    def call(self) -> ForwardCall:
+        """The inner subject's."""
+        return self._inner.call()
+
+    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
+        """None for every input."""
+        return tuple(None for _ in self.active)
+
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+        """None in every place."""
+        nothing = RawGradient(is_none=True, is_tensor=False, shape=None, dtype=None, value=None, type_name="NoneType")
+        return RawBackward(gradients=tuple(nothing for _ in self.arguments))
+
+    def backward_interleaved(
+        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
+    ) -> tuple[NDArray[Any] | None, ...] | None:
+        """None for every input."""
+        return self.backward(cotangents)
+
+    def backward_twice(
+        self, cotangents: Sequence[NDArray[Any] | None]
+    ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...]]:
+        """None for every input, twice."""
+        return self.backward(cotangents), self.backward(cotangents)
+
+    def rebind(self, arguments: Sequence[Argument]) -> "NullSubject":
+        """The inner subject at other arguments, without gradients."""
+        return NullSubject(self._inner.rebind(arguments))
+
+
+@final
+class NullMap(VectorMap):
+    """A map that claims a derivative of zero."""
+
+    def __init__(self, inner: VectorMap) -> None:
+        self.domain = inner.domain
+        self.codomain = inner.codomain
+        self._inner = inner
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """The inner map's value."""
+        return self._inner.value(x)
+
+    def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """Zeros."""
+        return np.zeros(self.domain.size)

@@ -1,0 +1,95 @@
+"""What a trace means: why a `.grad` is None or zero, what hooks did to it, and which hooks cannot work as meant."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gradcli.diagnosis.symptom_names import Symptom
+from gradcli.diagnosis.trace_fates import explained
+from gradcli.diagnosis.trace_flow import Flow, effects_of_hooks, who
+from gradcli.traces import HookCall, HookRegistration, TraceGraph, TraceNode
+
+__all__ = ["Symptom", "explain_trace"]
+
+
+def explain_trace(graph: TraceGraph) -> TraceGraph:
+    """The same trace with its meaning: causes and symptoms of each tensor, effects of hooks, lints, and a hint."""
+    flow = Flow.of(graph)
+    sick = _first_non_finite(graph)
+    return replace(
+        graph,
+        tensors=tuple(explained(flow, fate) for fate in graph.tensors),
+        hooks=tuple(replace(call, warning=_warning(call)) for call in graph.hooks),
+        effects=tuple(effects_of_hooks(flow)),
+        lints=tuple(dict.fromkeys([*_lints(graph), *([] if sick is None else [sick])])),
+        graph_symptoms=() if sick is None else (Symptom.NON_FINITE.value,),
+        error_hint=_hint(graph),
+    )
+
+
+def _warning(call: HookCall) -> str | None:
+    """What is worth knowing about a hook that looks as if it worked."""
+    if call.kind == "module-legacy" and call.last_node is not None:
+        return (
+            f"legacy module hook: grad_input is that of the last operation only ({call.last_node}), "
+            f"not of {call.owner}; register_full_backward_hook gives the module's own"
+        )
+    if call.kind == "module-full" and call.before and all(gradient is None for gradient in call.before):
+        shown = "(None,)" if len(call.before) == 1 else f"({', '.join(['None'] * len(call.before))})"
+        return f"full backward hook: grad_input is {shown} because no input of {call.owner} requires grad"
+    return None
+
+
+def _lints(graph: TraceGraph) -> Iterator[str]:
+    for call in graph.hooks:
+        warning = _warning(call)
+        if warning is not None:
+            yield f"{who(call)} on {call.owner}: {warning}"
+    for registration in graph.registrations:
+        silent = _why_silent(graph, registration)
+        if silent is not None:
+            place = "" if registration.site is None else f" at {registration.site}"
+            yield f"{registration.kind} hook `{registration.function}`{place} on {registration.owner} {silent}"
+
+
+def _why_silent(graph: TraceGraph, hook: HookRegistration) -> str | None:
+    if hook.calls or not hook.kind.startswith(("module", "tensor", "post", "multi", "node")):
+        return None
+    if hook.forward_called_directly_at is not None:
+        return (
+            f"did not fire: {hook.forward_called_directly_at} calls {hook.owner}.forward directly, which skips hooks; "
+            "call the module itself"
+        )
+    if hook.after_forward:
+        return "did not fire: it was registered after forward; module hooks count from the next forward on"
+    if not hook.owner_called:
+        return f"did not fire: this {hook.owner} was not called"
+    if graph.error is not None or not graph.passes:
+        return None
+    return "did not fire: no gradient came by in this backward pass"
+
+
+def _hint(graph: TraceGraph) -> str | None:
+    """The hook behind an error of backward: what it returned, and what was expected of it."""
+    if graph.error is None or graph.error_phase != "backward" or not graph.hooks:
+        return None
+    last = graph.hooks[-1]
+    if last.problem is None:
+        return None
+    where = "" if last.node is None else f" (at {_node_text(graph.nodes[last.node])})"
+    return f"{last.kind} hook {who(last)} on {last.owner} {last.problem}{where}"
+
+
+def _first_non_finite(graph: TraceGraph) -> str | None:
+    if graph.result is not None and graph.result.non_finite:
+        return "the result itself is not finite, before any backward pass"
+    for node in graph.nodes:
+        arrived = sum(g.non_finite for g in node.gradients_in if g is not None)
+        left = sum(g.non_finite for g in node.gradients_out if g is not None)
+        if left and not arrived:
+            count = f"{left} {'entry' if left == 1 else 'entries'}"
+            return f"{_node_text(node)} made the first NaN or Inf: finite gradients came in, {count} not finite left"
+    return None
+
+
+def _node_text(node: TraceNode) -> str:
+    return node.name + ("" if node.site is None else f", {node.site}")

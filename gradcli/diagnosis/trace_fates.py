@@ -1,0 +1,157 @@
+"""Why the `.grad` of a tensor is None or zero: one sentence, and the symptom where something looks wrong."""
+
+import re
+from dataclasses import replace
+
+from gradcli.diagnosis.symptom_names import Symptom
+from gradcli.diagnosis.trace_flow import Flow, who
+from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
+
+_CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_CONVERSION_CALL = re.compile(
+    r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
+)
+_BACKWARD_SUFFIX = re.compile(r"Backwards?\d*$")
+
+
+def explained(flow: Flow, fate: TensorFate) -> TensorFate:
+    """The fate with its cause, where `.grad` is None or zero."""
+    graph = flow.graph
+    if fate.grad is not None:
+        zero = fate.is_leaf and fate.grad.norm == 0 and fate.grad.shape.count(0) == 0 and graph.fills_grad
+        return _told(fate, *_zero(flow, fate)) if zero else fate
+    if not fate.floating or fate.retains_grad:
+        return fate
+    if not fate.requires_grad:
+        return _told(fate, *_not_required(fate))
+    if not fate.is_leaf:
+        return _told(fate, *_not_a_leaf(graph, fate))
+    return _told(fate, *_empty_leaf(flow, fate))
+
+
+def _told(fate: TensorFate, why: str | None, symptom: Symptom | None) -> TensorFate:
+    return replace(fate, why=why, symptom=None if symptom is None else symptom.value)
+
+
+def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
+    if fate.stray_attribute is not None:
+        return (
+            f"requires_grad is False, but {fate.name} has an attribute {fate.stray_attribute}: "
+            "did you mean requires_grad?",
+            Symptom.MISSPELT_FLAG,
+        )
+    return ("requires_grad is False", None) if fate.role in ("input", "parameter") else (None, None)
+
+
+def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
+    made = f"{fate.name} is not a leaf: {_made(fate)}"
+    if fate.operations and all(operation in _CONVERSIONS for operation in fate.operations):
+        origin = fate.origins[0]
+        if origin:
+            return f"{made}; {_state_of(graph, origin)}", None if _is_parameter(graph, origin) else Symptom.MOVED_LEAF
+        return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
+    if fate.operations and fate.origins == ("",) and fate.role != "attribute":
+        return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
+    return f"{made}; a result keeps its gradient only after retain_grad()", None
+
+
+def _made(fate: TensorFate) -> str:
+    where = "an operation" if fate.site is None else str(fate.site)
+    origins = [origin or "a tensor without a name" for origin in fate.origins]
+    shown = ", ".join(origins[:4]) + (f" and {len(origins) - 4} more" if len(origins) > 4 else "")
+    return f"{where} made it with {_operation(fate)}" + (f" from {shown}" if shown else "")
+
+
+def _operation(fate: TensorFate) -> str:
+    """How the operation is written: the call in the source line for conversions, else the operation's name."""
+    call = _CONVERSION_CALL.search(fate.made_with or "")
+    if fate.made_by in _CONVERSIONS:
+        return call.group() if call else ".clone()" if fate.made_by == "CloneBackward0" else ".to()"
+    stem = _BACKWARD_SUFFIX.sub("", fate.made_by or "")
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower() or "an operation"
+
+
+def _state_of(graph: TraceGraph, name: str) -> str:
+    origin = next((other for other in graph.tensors if other.name == name), None)
+    if origin is None:
+        return f"the gradient went to {name}"
+    return f"{name}.grad is filled" if origin.grad is not None else f"{name}.grad is None too"
+
+
+def _is_parameter(graph: TraceGraph, name: str) -> bool:
+    return any(other.name == name and other.role == "parameter" for other in graph.tensors)
+
+
+def _empty_leaf(flow: Flow, fate: TensorFate) -> tuple[str, Symptom | None]:
+    graph = flow.graph
+    if not graph.passes or fate.node is None:
+        return _not_reached(graph, fate) if graph.passes else _no_pass(graph, fate)
+    if graph.error is not None:
+        return f"backward raised before it came to {fate.name}: {graph.error}", Symptom.BACKWARD_RAISED
+    if not graph.fills_grad:
+        return "only autograd.grad was called: it returns gradients and fills no .grad", None
+    return _passed_by(flow, fate.node)
+
+
+def _passed_by(flow: Flow, leaf: int) -> tuple[str, Symptom | None]:
+    lost = flow.lost_at(leaf)
+    if lost is not None:
+        return f"{_node(lost[0])} returned None for its operand {lost[1]}{_rule(lost[0])}", Symptom.RETURNED_NONE
+    if not flow.graph.nodes[leaf].executed:
+        return "this backward pass was not asked for it (inputs=...)", None
+    return ".grad was taken away again after backward (set to None, as zero_grad does)", None
+
+
+def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
+    if graph.error is not None:
+        return f"{graph.error_phase} raised, and no backward pass ran: {graph.error}", Symptom.BACKWARD_RAISED
+    cut = _cut_for(graph, fate)
+    if cut is not None:
+        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how == "no_grad" else Symptom.DETACHED
+    reason = "" if graph.result is None else ": the result does not require grad"
+    return f"no backward pass ran{reason}", Symptom.BACKWARD_NOT_RUN
+
+
+def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
+    cut = _cut_for(graph, fate)
+    if cut is None:
+        return f"no path leads from the result to {fate.name}", Symptom.NOT_REACHED
+    return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how == "no_grad" else Symptom.DETACHED
+
+
+def _cut_for(graph: TraceGraph, fate: TensorFate) -> GraphCut | None:
+    """The line that took something made of this leaf out of the graph; else a no_grad block, if there is one."""
+    cuts = [cut for cut in graph.cuts if fate.name in cut.leaves]
+    return next(iter([*cuts, *(cut for cut in graph.cuts if cut.how == "no_grad")]), None)
+
+
+def _cut_text(cut: GraphCut, fate: TensorFate) -> str:
+    if cut.how == "no_grad":
+        return f"no path leads from the result to {fate.name}: {cut.site} computes under no_grad"
+    return f"no path leads from the result to {fate.name}: {cut.site} takes it out of the graph with {cut.how}"
+
+
+def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
+    if fate.node is None or not flow.graph.passes:
+        return None, None
+    for call in flow.graph.hooks:
+        if call.node is not None and call.factor == 0 and fate.node in flow.below(call):
+            return f"zero: the hook {who(call)} gave zeros", Symptom.ZERO_GRADIENT
+    lost = flow.lost_at(fate.node)
+    if lost is None:
+        arrived = flow.graph.nodes[fate.node].gradients_in
+        cancelled = any(g is not None and g.norm == 0 for g in arrived)
+        return (
+            ("zero: the contributions to it cancel, or the result's own gradient is zero", None)
+            if cancelled
+            else (None, None)
+        )
+    return f"zero: {_node(lost[0])} gives zeros to its operand {lost[1]}{_rule(lost[0])}", Symptom.ZERO_GRADIENT
+
+
+def _node(node: TraceNode) -> str:
+    return node.name + ("" if node.site is None else f" ({node.site})")
+
+
+def _rule(node: TraceNode) -> str:
+    return "" if node.rule is None else f"; its backward is at {node.rule}"

@@ -1,0 +1,376 @@
+"""Mistakes to plant, with the name, the input and the marked line that a diagnosis must come to."""
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import numpy as np
+
+from gradcli.findings import FindingKind as K
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A builder of a wrong Function, its inputs, and what must be said; the suspect line ends in `# here`."""
+
+    name: str
+    build: Callable[[Any], type]
+    inputs: dict[str, Any]
+    kinds: set[K]
+    wrong: set[str | None]
+    says: str
+    order: int = 1
+
+
+def linear_with(ns, backward_body):
+    class Linear(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w, b=None):
+            ctx.save_for_backward(x, w, b)
+            y = x.mm(w.t())
+            return y if b is None else y + b
+
+        backward = staticmethod(backward_body)
+
+    return Linear
+
+
+def swapped(ns):
+    def backward(ctx, g):
+        x, w, _ = ctx.saved_tensors
+        gx = gw = None
+        if ctx.needs_input_grad[0]:
+            gx = g.mm(w)
+        if ctx.needs_input_grad[1]:
+            gx = g.t().mm(x)  # here
+        return gx, gw, None
+
+    return linear_with(ns, backward)
+
+
+def missing(ns):
+    def backward(ctx, g):
+        x, w, _ = ctx.saved_tensors
+        gx = g.mm(w)
+        gw = None  # here
+        return gx, gw, None
+
+    return linear_with(ns, backward)
+
+
+def transposed(ns):
+    def backward(ctx, g):
+        x, w, _ = ctx.saved_tensors
+        return g.mm(w), x.t().mm(g), None  # here
+
+    return linear_with(ns, backward)
+
+
+def transposed_square(ns):
+    class Project(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x.mm(w)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            gx = g.mm(w.t())
+            gw = g.t().mm(x)  # here
+            return gx, gw
+
+    return Project
+
+
+def mean_for_sum(ns):
+    def backward(ctx, g):
+        x, w, _ = ctx.saved_tensors
+        gb = g.mean(0)  # here
+        return g.mm(w), g.t().mm(x), gb
+
+    return linear_with(ns, backward)
+
+
+def wrong_sign(ns):
+    class Difference(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a - b
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g  # here
+
+    return Difference
+
+
+def sign_in_a_region(ns):
+    class Absolute(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.abs()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 1.0  # here
+
+    return Absolute
+
+
+def lost_where_negative(ns):
+    class Leaky(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(min=0) + 0.1 * x.clamp(max=0)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            g = g.clone()
+            g[x < 0] = 0  # here
+            return g
+
+    return Leaky
+
+
+def last_row(ns):
+    class Doubled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            out = g * 2
+            out[-1] = 0  # here
+            return out
+
+    return Doubled
+
+
+def ignores_grad_output(ns):
+    class Squared(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x  # here
+
+    return Squared
+
+
+def nonlinear(ns):
+    class Doubled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g.clamp(min=-0.4, max=0.4)  # here
+
+    return Doubled
+
+
+def too_few(ns):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k  # here
+
+    return Scaled
+
+
+def for_a_constant(ns):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.k, g.sum()  # here
+
+    return Scaled
+
+
+def mutates_cotangent(ns):
+    class Rectified(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.clamp(min=0)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            g[x < 0] = 0  # here
+            return g
+
+    return Rectified
+
+
+def mutates_saved(ns):
+    class Exponential(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y.clone())
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            y.mul_(g)  # here
+            return y
+
+    return Exponential
+
+
+def mutates_input(ns):
+    class Doubled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            x.zero_()  # here
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Doubled
+
+
+def saved_intermediate(ns):
+    class Cube(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            square = x * x
+            ctx.save_for_backward(square)
+            return square * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (square,) = ctx.saved_tensors
+            return g * 3 * square  # here
+
+    return Cube
+
+
+def detached(ns):
+    class Cube(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = 3 * x.detach() * x  # here
+            return g * slope
+
+    return Cube
+
+
+def not_reduced(ns):
+    class AddRows(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, column):
+            return x + column.unsqueeze(1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g  # here
+
+    return AddRows
+
+
+def keeps_state(ns):
+    class Scaled(ns.autograd.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            Scaled.kept = x.clone()
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * Scaled.kept * g  # here
+
+    return Scaled
+
+
+def conjugate(ns):
+    class Square(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, g):
+            (z,) = ctx.saved_tensors
+            return (g.conj() * 2 * z)  # here
+
+    return Square
+
+
+def rolled(ns):
+    class Weighted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return (x * w).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            gx = ns.cat([w[1:], w[:1]]) * g  # here
+            return gx, x * g
+
+    return Weighted
+
+
+MISTAKES = (
+    Mistake("swapped", swapped, {"x": (3, 4), "w": (5, 4)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "gradient of w"),
+    Mistake("swapped-equal-shapes", swapped, {"x": (2, 2), "w": (2, 2)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "None"),
+    Mistake("missing", missing, {"x": (3, 4), "w": (5, 4)}, {K.MISSING_GRADIENT}, {"w"}, "gets no gradient"),
+    Mistake("transposed", transposed, {"x": (3, 4), "w": (5, 4)}, {K.TRANSPOSED}, {"w"}, "transposed"),
+    Mistake("transposed-square", transposed_square, {"x": (3, 4), "w": (4, 4)}, {K.TRANSPOSED}, {"w"}, "transposed"),
+    Mistake("mean", mean_for_sum, {"x": (7, 4), "w": (5, 4), "b": (5,)}, {K.WRONG_FACTOR}, {"b"}, "1/7"),
+    Mistake("sign", wrong_sign, {"a": (3,), "b": (3,)}, {K.WRONG_SIGN}, {"b"}, "-1 times"),
+    Mistake("sign-region", sign_in_a_region, {"x": (4, 5)}, {K.WRONG_SIGN}, {"x"}, "x < 0"),
+    Mistake("region", lost_where_negative, {"x": (4, 5)}, {K.WRONG_ENTRIES}, {"x"}, "x < 0"),
+    Mistake("last-row", last_row, {"x": (4, 3)}, {K.WRONG_ENTRIES}, {"x"}, "the last row"),
+    Mistake("ignores", ignores_grad_output, {"x": (3,)}, {K.IGNORES_GRAD_OUTPUT}, {"x"}, "does not use grad_output"),
+    Mistake("nonlinear", nonlinear, {"x": (6,)}, {K.NONLINEAR_BACKWARD}, {"x"}, "differs from"),
+    Mistake("too-few", too_few, {"x": (3,), "k": 2.5}, {K.WRONG_ARITY}, {None}, "returns 1 value"),
+    Mistake("constant", for_a_constant, {"x": (3,), "k": 2.5}, {K.UNNEEDED_GRADIENT}, {"k"}, "not a tensor"),
+    Mistake("cotangent", mutates_cotangent, {"x": (6,)}, {K.MUTATES_GRAD_OUTPUT}, {None}, "in place"),
+    Mistake("saved", mutates_saved, {"x": (4,)}, {K.MUTATES_SAVED}, {None}, "saved tensor 0"),
+    Mistake("input", mutates_input, {"x": (4,)}, {K.MUTATES_INPUT}, {"x"}, "mark_dirty"),
+    Mistake("cut", saved_intermediate, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "saved tensor 0", order=2),
+    Mistake("detached", detached, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "detaches", order=2),
+    Mistake("unreduced", not_reduced, {"x": (3, 4), "column": (3,)}, {K.MISSING_REDUCTION}, {"column"}, "axis 1"),
+    Mistake("state", keeps_state, {"x": (4,)}, {K.STATEFUL}, {"x"}, "ctx"),
+    Mistake(
+        "conjugate", conjugate, {"z": np.array([1 + 2j, 0.5 - 0.75j])}, {K.NONLINEAR_BACKWARD, K.MISSING_CONJUGATE},
+        {"z"}, "conjugate",
+    ),
+    Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
+)  # fmt: skip

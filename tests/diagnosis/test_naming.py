@@ -1,0 +1,41 @@
+"""Every planted mistake is named, at the right input, with the suspect line marked."""
+
+import linecache
+
+import pytest
+
+from gradcli.backends.registry import backend_named
+from gradcli.checks.battery import run_battery
+from gradcli.diagnosis.excerpt import excerpt_for
+from gradcli.diagnosis.naming import name_findings
+from gradcli.results import judge
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+from tests.backends.functions import Row, arguments
+from tests.diagnosis.mistakes import MISTAKES
+
+
+@pytest.fixture(params=["engine", "torch"])
+def backend(request):
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
+    return backend_named(request.param)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[m.name for m in MISTAKES])
+def test_a_mistake_gets_its_name_its_input_and_its_line(backend, mistake, seed):
+    given = arguments(Row(mistake.name, mistake.build, mistake.inputs), seed)
+    subject = backend.bind(mistake.build(backend.framework.namespace), given)
+    evidence = run_battery(subject, Settings(), seed=seed)
+    assert judge(evidence) is Verdict.FAILED
+    findings = name_findings(evidence, subject, seed=seed)
+    shown = [(f.kind.value, f.input, f.message) for f in findings]
+    assert {f.kind for f in findings} <= mistake.kinds, shown
+    assert {f.input for f in findings} == mistake.wrong, shown
+    assert any(mistake.says in f.message for f in findings), shown
+    assert {f.order for f in findings} == {mistake.order}
+    marked = [linecache.getline(f.location.file, f.location.line) for f in findings if f.location is not None]
+    assert marked
+    assert any("# here" in line for line in marked), marked
+    assert excerpt_for(findings[0]) is not None
