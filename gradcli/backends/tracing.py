@@ -98,10 +98,10 @@ class Tracer:
                     self.result = run()
                 if not self.passes:
                     self._backward()
-                elif not self.lens.differentiable(self.result):
-                    self.result = self.roots
             except (Exception, SystemExit) as raised:
                 self.error = (f"{type(raised).__name__}: {raised}", self.phase, users_traceback(raised))
+            if self.passes and not self.lens.differentiable(self.result):
+                self.result = self.roots
             registrations = modules.registrations()
         facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph)
         error, phase, text = self.error or (None, None, None)
