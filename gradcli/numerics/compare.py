@@ -125,7 +125,8 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         matters = significance * max(1.0, columns**0.5 / 300.0)
         agree = smooth & ((error <= tolerance) | ((error <= matters * scale) & (tolerance <= matters * scale)))
         one_sided = (reading.status == Status.DOMAIN) & (error <= tolerance) & (tolerance <= PASS_RESOLUTION * scale)
-        silent = ours & smooth & (error <= FAIL_FACTOR * tolerance) & (reading.bound <= SILENT_NOISE * reading.size + 1e-290)
+        known = np.maximum(reading.size, np.abs(reading.numeric))
+        silent = ours & smooth & (error <= FAIL_FACTOR * tolerance) & (reading.bound <= SILENT_NOISE * known + 1e-290)
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))
     if reading.differing(scale, matters)[rows].any():

@@ -146,12 +146,16 @@ class _Search:
             | ~(second.noise <= ABOVE_ROUNDING * EPS * size)
             | (second.constant & noisy)
         )
+        countable = self.stairs & ~first.constant & np.isfinite(first.noise)
         coarse_works = chosen.bound < 2.5 * chosen.noise
         if deeper.any():
             third = ladder.add_cluster(DEEP_CLUSTERS[1])
             self.stairs |= staircases(ladder)
             lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.stairs
             self.noisy = noisy & wanted & lasting & ~third.broken & ~second.broken & coarse_works
+            countable |= self.stairs & ~first.constant & np.isfinite(first.noise)
+        self.noisy |= countable
+        self.stairs &= ~countable
         self.quiet |= self.noisy
         fine = self._descend(wanted & ~self.noisy, first.broken, bool(deeper.any()))
         return self._weigh(chosen, fine, wanted & ~self.noisy, rough)

@@ -46,6 +46,17 @@ def quantised(values: Matrix) -> tuple[Mask, Vector]:
     return stepped & (np.ptp(whole, axis=0) > 0), quantum
 
 
+def single_precision(values: Matrix) -> Mask:
+    """Whether all of an output's values are float32 numbers, some with more than 16 significant bits.
+
+    Float64 arithmetic gives such a value once in 2^29 times by chance, and nine of them never.
+    """
+    rounded = values.astype(np.float32).astype(np.float64)
+    long = np.ldexp(np.frexp(values)[0], 16) % 1 != 0
+    low: Mask = (rounded == values).all(axis=0) & long.any(axis=0)
+    return low
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Nine nodes round x at one scale: the noise there, and what the nine values look like."""
@@ -73,6 +84,7 @@ def measure_cluster(nodes: Vector, values: Matrix, step: float) -> Cluster:
         halves = np.maximum(halves, EPS * size)
         broken = np.isfinite(noise) & (noise > 30 * halves)
         noise = np.where(broken, 2 * halves, noise)
+        noise = np.where(single_precision(safe), np.maximum(noise, 0.5 * 2.0**-24 * size), noise)
     constant = finite & (np.ptp(safe, axis=0) == 0)
     return Cluster(step, np.maximum(noise, ROUNDING_FLOOR * EPS * size), constant, broken)
 
