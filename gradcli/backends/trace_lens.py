@@ -42,8 +42,8 @@ class Lens:
             plain = tensor.detach()
             if str(plain.dtype).endswith("bfloat16"):
                 plain = plain.float()
-            if plain.is_complex() and plain.is_conj():
-                plain = plain.resolve_conj()
+            if plain.is_complex():  # a lazy conjugate has no array of its own
+                return np.array(plain.tolist(), dtype=dtype_name(plain.dtype))
             return np.asarray(plain.cpu().numpy() if plain.device.type != "cpu" else plain.numpy())
         except (RuntimeError, TypeError, ValueError):  # sparse, meta and vmapped tensors have no array
             return None

@@ -17,6 +17,7 @@ from gradcli.backends.trace_facts import Facts
 from gradcli.backends.trace_graph import GraphPass
 from gradcli.backends.trace_hooks import HookLog
 from gradcli.backends.trace_lens import Lens, as_tuple
+from gradcli.backends.trace_lines import LineRecorder
 from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import NameTable
 from gradcli.backends.trace_patches import Patches
@@ -73,6 +74,7 @@ class Tracer:
     names: NameTable = field(init=False)
     log: HookLog = field(init=False)
     patches: Patches = field(default_factory=Patches)
+    lines: LineRecorder = field(init=False)
     graph: GraphPass | None = None
     passes: int = 0
     fills_grad: bool = False
@@ -86,6 +88,7 @@ class Tracer:
     def __post_init__(self) -> None:
         self.names = NameTable(self.lens)
         self.log = HookLog(self.lens)
+        self.lines = LineRecorder(self.lens.namespace)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
         """Run, and give what was recorded."""
@@ -94,7 +97,7 @@ class Tracer:
         with self.patches:
             self._install(modules, cuts)
             try:
-                with self._lines_of_nodes(), self._locals_noted():
+                with self.lines.recorded(self.patches), self._locals_noted():
                     self.result = run()
                 if not self.passes:
                     self._backward()
@@ -223,18 +226,16 @@ class Tracer:
         self.phase, self.running_pass = "backward", True
         self.roots = roots
         self.graph = GraphPass(self.lens, self.log)
-        lines = self.lens.namespace.is_anomaly_enabled() and not self.lens.namespace.is_anomaly_check_nan_enabled()
-        try:
-            self.graph.begin(roots)
-            for record in self.graph.records:
-                if record.variable is not None:
-                    self._stand_in_for_hooks_of(record.variable)
-            self._record_lines(False) if lines else None
-            yield
-        finally:
-            self.graph.end()
-            self._record_lines(True) if lines else None
-            self.running_pass = False
+        with self.lines.paused():
+            try:
+                self.graph.begin(roots)
+                for record in self.graph.records:
+                    if record.variable is not None:
+                        self._stand_in_for_hooks_of(record.variable)
+                yield
+            finally:
+                self.graph.end()
+                self.running_pass = False
         self.phase = "forward"
 
     def _note_frames(self, frame: FrameType | None) -> None:
@@ -266,22 +267,6 @@ class Tracer:
         finally:
             if sys.getprofile() is returned:
                 sys.setprofile(None)
-
-    @contextmanager
-    def _lines_of_nodes(self) -> Iterator[None]:
-        """Let the framework note the line of each node, unless the user's own anomaly mode does so already."""
-        if self.lens.namespace.is_anomaly_enabled():
-            yield
-            return
-        self._record_lines(True)
-        try:
-            yield
-        finally:
-            if self.lens.namespace.is_anomaly_enabled() and not self.lens.namespace.is_anomaly_check_nan_enabled():
-                self._record_lines(False)
-
-    def _record_lines(self, on: bool) -> None:
-        self.lens.namespace.autograd.set_detect_anomaly(on, check_nan=not on)
 
     def _backward(self) -> None:
         roots = self.lens.differentiable(self.result)

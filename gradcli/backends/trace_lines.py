@@ -1,0 +1,68 @@
+"""The line that made each node: anomaly mode notes it, without its check for NaN and outside backward passes only."""
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, final
+
+from gradcli.backends.trace_patches import Patches
+from gradcli.backends.trace_sites import called_by_user
+
+
+@final
+@dataclass(slots=True)
+class LineRecorder:
+    """Turns anomaly mode on for forward. Where the user sets it, it is theirs: what they set is what counts."""
+
+    namespace: ModuleType
+    _setting: Any = None
+    _pausing: bool = False
+
+    @contextmanager
+    def recorded(self, patches: Patches) -> Iterator[None]:
+        """Record lines inside; the mode is as before afterwards."""
+        if self._on_already():
+            yield
+            return
+        autograd = self.namespace.autograd
+        for kind in (autograd.set_detect_anomaly, autograd.detect_anomaly):
+            patches.attribute(kind, "__init__", self._yielding(kind.__init__))
+        self._setting = autograd.set_detect_anomaly(True, check_nan=False)
+        try:
+            yield
+        finally:
+            self._give_back()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Not recorded inside: in anomaly mode an error of backward would warn, which it does not without a trace."""
+        if self._setting is None:
+            yield
+            return
+        self._pausing = True
+        try:
+            with self.namespace.autograd.set_detect_anomaly(False):
+                yield
+        finally:
+            self._pausing = False
+
+    def _on_already(self) -> bool:
+        with self.namespace.enable_grad():
+            probe = self.namespace.ones(1, requires_grad=True) * 1
+        return "traceback_" in probe.grad_fn.metadata
+
+    def _give_back(self) -> None:
+        if self._setting is not None:
+            self._setting.__exit__(None, None, None)
+            self._setting = None
+
+    def _yielding(self, make: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(make)
+        def watched(setting: Any, *args: Any, **keywords: Any) -> None:
+            if called_by_user(1) is not None and not self._pausing:
+                self._give_back()
+            make(setting, *args, **keywords)
+
+        return watched

@@ -1,0 +1,48 @@
+"""What the tests of the trace share: running a program on a framework, and reading what was recorded."""
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from gradcli.backends.tracing import trace_call
+from gradcli.diagnosis.symptoms import explain_trace
+from gradcli.traces import HookCall, SourceSite, TensorFate, TraceGraph
+
+
+def traced(framework: ModuleType, run: Callable[[], object], **options: Any) -> TraceGraph:
+    return explain_trace(trace_call(framework, run, target="test", backend=framework.__name__, **options))
+
+
+def fate(graph: TraceGraph, name: str) -> TensorFate:
+    return next(found for found in graph.tensors if name in (found.name, *found.aliases))
+
+
+def grads(graph: TraceGraph) -> dict[str, Any]:
+    return {f.name: None if f.grad is None else list(f.grad.values or ()) for f in graph.tensors if f.is_leaf}
+
+
+def before(call: HookCall) -> list[list[float] | None]:
+    return [None if g is None else list(g.values or ()) for g in call.before]
+
+
+def after(call: HookCall) -> list[list[float] | None]:
+    return [None if g is None else list(g.values or ()) for g in call.after]
+
+
+def shapes(call: HookCall) -> list[list[int] | None]:
+    return [None if g is None else list(g.shape) for g in call.before]
+
+
+def line_of(module: ModuleType, text: str) -> int:
+    """The only line of a module's source that holds `text`."""
+    lines = inspect.getsource(module).splitlines()
+    found = [number for number, line in enumerate(lines, start=1) if text in line]
+    assert len(found) == 1, f"{text!r} is on the lines {found}"
+    return found[0]
+
+
+def at(site: SourceSite | None, module: ModuleType, text: str) -> bool:
+    """Whether a site is the line of a module that holds `text`."""
+    assert site is not None
+    return module.__file__ is not None and module.__file__.endswith(site.file) and site.line == line_of(module, text)
