@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from time import perf_counter
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gradcli.backends.registry import backend_for
 from gradcli.cases import CheckSpec
@@ -79,13 +79,16 @@ def check(
     return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
 
 
-def trace(target: object, inputs: Given | None = None, **options: Any) -> "TraceGraph":
+def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "TraceGraph":
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
 
     Args:
         target: as for `check`, or a callable that builds a loss and may call backward itself.
         inputs: as for `check`.
-        options: as for `gradcli.runner.trace.trace_target`.
+        seed: fixes the inputs drawn, the cotangents, and the random generators while the target runs.
+
+    Returns:
+        The graph, the hook calls, and why gradients are missing; `to_dict()` has schema gradcli.trace/1.
 
     Raises:
         TargetError: the target cannot be found, or is nothing that can be traced.
@@ -93,7 +96,7 @@ def trace(target: object, inputs: Given | None = None, **options: Any) -> "Trace
     """
     from gradcli.runner.trace import trace_target
 
-    return trace_target(target, inputs, **options)
+    return trace_target(target, inputs, seed=seed)
 
 
 def _run(target: object, inputs: Given | None, settings: Settings) -> tuple[CheckResult, ...]:

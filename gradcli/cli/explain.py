@@ -39,6 +39,7 @@ def explain_command(
 
 def _entries() -> Iterator[Entry]:
     from gradcli.checks.registry import CHECKS
+    from gradcli.diagnosis.symptom_names import Symptom
 
     for kind in FindingKind:
         more = (("how it is detected", kind.detection), ("how to fix it", kind.remedy))
@@ -48,6 +49,9 @@ def _entries() -> Iterator[Entry]:
     for reason in Reason:
         advice = (("what to do", reason.remedy),)
         yield Entry(name=reason.value, kind="reason for INCONCLUSIVE", sentence=reason.sentence, more=advice)
+    for symptom in Symptom:
+        more = (("how it is detected", symptom.detection), ("what to do", symptom.remedy))
+        yield Entry(name=symptom.value, kind="symptom", sentence=symptom.sentence, more=more)
     for check in CHECKS:
         yield Entry(name=check.name, kind="check", sentence=f"{check.sentence}.")
 

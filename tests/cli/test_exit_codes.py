@@ -1,0 +1,86 @@
+"""Each exit code of the contract, from a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (0, ["check", "functions:Square"]),
+        (1, ["check", "functions:Forgets"]),
+        (1, ["check", "functions:Raises", "functions:Forgets"]),
+        (2, ["check", "functions:Sqare"]),
+        (2, ["check", "nosuchmodule:Square"]),
+        (2, ["check", "functions:Square", "--nosuchoption"]),
+        (2, ["check", "functions:Square", "--format", "sarif"]),
+        (2, ["chek"]),
+        (2, ["replay", "nosuchfile.json"]),
+        (2, ["explain", "nosuchname"]),
+        (3, ["check", "functions:Raises"]),
+        (3, ["check", "functions:Raises", "functions:Square"]),
+        (4, ["check", "functions:Square", "-i", "x=0"]),
+        (0, ["check", "functions:Square", "-i", "x=0", "--allow-inconclusive"]),
+        (5, ["check"]),
+        (5, ["check", "functions:Square", "--shard", "2/2"]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else " ".join(value),
+)
+def test_the_process_ends_with_the_code_of_the_contract(gradcli: Run, code: int, arguments: list[str]) -> None:
+    ended = gradcli(*arguments)
+    assert ended.returncode == code, ended.stderr.decode() + ended.stdout.decode()
+    if code in (2, 5):
+        assert ended.stdout == b""
+        assert ended.stderr.strip()
+        assert b"Traceback" not in ended.stderr
+
+
+def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(folder: Path) -> None:
+    program = (
+        "import sys\n"
+        "import gradcli.runner.case as case\n"
+        "def broken(*args, **kwargs): raise ZeroDivisionError('planted')\n"
+        "case.run_battery = broken\n"
+        "from gradcli.__main__ import main\n"
+        "sys.argv[1:] = ['check', 'functions:Square']\n"
+        "sys.exit(main())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, check=False
+    )
+    assert ended.returncode == 70
+    assert b"ZeroDivisionError: planted" in ended.stderr
+    assert b"report it" in ended.stderr
+    assert ended.stdout == b""
+
+
+@pytest.mark.parametrize("extra", [[], ["-j", "2"]], ids=["in process", "in workers"])
+def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, extra: list[str]) -> None:
+    (folder / "waits.py").write_text(
+        "import os, time\nfrom functions import Square\nclass Waits(Square):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        open('pid', 'w').write(str(os.getpid()))\n"
+        "        while True: time.sleep(0.01)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "gradcli", "check", "waits:Waits", "-i", "x=2", *extra]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
+        deadline = time.monotonic() + 60
+        while not (folder / "pid").exists() or not (folder / "pid").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error.decode()
+    assert out == b""
+    worker = int((folder / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
