@@ -136,14 +136,14 @@ def _npz(_: np.random.Generator, __: Shape, parameters: Parameters) -> NDArray[A
     if not path:
         raise UsageError("domain npz needs a file: domain=npz:data.npz, or path=data.npz")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                return archive
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded as archive:
             names = list(archive.keys())
-            if key is None and len(names) == 1:
-                return np.asarray(archive[names[0]])
-            if key in names:
-                return np.asarray(archive[str(key)])
+            chosen = names[0] if key is None and len(names) == 1 else key
+            if chosen in names:
+                return np.asarray(archive[str(chosen)])
     except (OSError, ValueError, EOFError) as error:
         raise UsageError(f"{path}: cannot be read as .npz or .npy: {error}") from error
     raise UsageError(f"{path} holds the arrays {', '.join(names)}; name one by key=..., got key={key!r}")

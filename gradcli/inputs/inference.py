@@ -124,6 +124,8 @@ class _Search:
             if last is not None and (visited > last[0] or time.perf_counter() > last[1]):
                 break
             _, _, level, skeleton = heapq.heappop(queue)
+            if found and self._cost(skeleton) >= min(score for score, _, _ in found):
+                continue
             unifier = self._unifier(skeleton)
             outcome = self._solve(unifier, skeleton, level)
             failure: Failure | None = None

@@ -38,6 +38,7 @@ def shrink(
     search = _Shrinking(tuple(arguments), still_fails, time.perf_counter() + budget_seconds)
     search.reduce_sizes()
     search.simplify_values()
+    search.reduce_sizes()
     return search.current
 
 

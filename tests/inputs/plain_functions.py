@@ -123,8 +123,8 @@ def where(mask, a, b):
 
 
 def conv1d(x, weight, bias=None):
-    N, C, L = x.shape
-    O, I, K = weight.shape
+    _n, C, L = x.shape
+    _o, I, K = weight.shape
     if I != C:
         raise RuntimeError(f"expected input to have {I} channels, but got {C} channels instead")
     if K > L:
@@ -137,7 +137,7 @@ def conv1d(x, weight, bias=None):
 
 def conv2d(x, weight):
     N, C, H, W = x.shape
-    O, I, P, Q = weight.shape
+    _o, I, P, Q = weight.shape
     if I != C:
         raise RuntimeError(f"expected input[{N}, {C}, {H}, {W}] to have {I} channels, but got {C} channels instead")
     if P > H or Q > W:

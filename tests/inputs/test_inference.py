@@ -1,0 +1,270 @@
+"""Inference finds inputs that forward accepts, rich enough that a mistake cannot hide in them."""
+
+import time
+
+import numpy as np
+import pytest
+
+from gradcli.cases import InputSpec
+from gradcli.errors import InputsNotFoundError, UsageError
+from gradcli.inputs.builders import build
+from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.inputs.inference import infer
+from gradcli.inputs.messages import size_pairs
+from gradcli.targets import TargetInfo, Trial
+
+from . import plain_functions as plain
+
+EXPECTED = {
+    "linear": "-i input=3x4 -i weight=5x4 -i bias=5",
+    "mul_constant": "-i tensor=3x4 -a constant=2.5",
+    "relu": "-i input=3x4",
+    "matmul": "-i a=3x4 -i b=4x5",
+    "mm": "-i a=3x4 -i b=4x5",
+    "bmm": "-i a=3x4x5 -i b=3x5x2",
+    "outer": "-i a=3 -i b=4",
+    "add": "-i x=3x4 -i y=3x4",
+    "divide": "-i a=3x4 -i b=3x4",
+    "softmax": "-i x=3x4 -a dim=-1",
+    "layer_norm": "-i x=3x4 -i weight=4 -i bias=4",
+    "embedding": "-i weight=3x4 -i idx=5,domain=indices,high=3",
+    "cross_entropy": "-i logits=3x4 -i target=3,domain=indices,high=4",
+    "where": "-i mask=3x4,domain=boolean -i a=3x4 -i b=3x4",
+    "cumsum": "-i x=3x4 -a dim=-1",
+    "norm": "-i x=3x4",
+    "log": "-i x=3x4,domain=positive",
+    "sqrt": "-i x=3x4,domain=positive",
+    "acosh": "-i x=3x4,domain=open-interval,lo=1.2,hi=3.0",
+    "atanh": "-i x=3x4,domain=open-interval,lo=-1.0,hi=1.0",
+    "cholesky": "-i a=3x3,domain=spd",
+    "inverse": "-i a=3x3",
+    "total": "-i tensors[0]=3x4 -i tensors[1]=3x4",
+    "flagged": "-i x=3x4 -a transposed=True",
+    "reduced": "-i x=3x4 -i target=3x4",
+    "keyworded": "-i x=3x4 -i scale=3x4",
+    "scalar_loss": "-i prediction=3x4 -i target=3x4",
+    "dot": "-i a=3 -i b=3",
+    "complex_abs": "-i z=3x4",
+    "bilinear": "-i x=3x4 -i y=3x5 -i weight=2x4x5",
+}
+ALSO_FOUND = ("gather", "conv1d", "conv2d", "solve", "clamp", "power")
+
+
+def inferred(name, **options):
+    function = getattr(plain, name)
+    return infer(plain.info_of(function), plain.attempt_of(function), **options)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_expected_inputs_are_found(name):
+    assert inferred(name).as_flags() == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", [*EXPECTED, *ALSO_FOUND])
+def test_inputs_and_alternatives_are_accepted_finite_and_matter(name):
+    function = getattr(plain, name)
+    found = inferred(name)
+    attempt = plain.attempt_of(function)
+    for specs in (found.specs, *found.alternatives):
+        for sample in range(5):
+            keyword = {p.name for p in plain.info_of(function).parameters if p.keyword_only}
+            built = build(specs, seed=11, sample=sample)
+            trial = attempt([a if a.name not in keyword else _keyword(a) for a in built])
+            assert trial.ok
+            assert all(np.isfinite(output).all() and output.size for output in trial.outputs)
+
+
+def _keyword(argument):
+    from dataclasses import replace
+
+    return replace(argument, keyword=True)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in [*EXPECTED, *ALSO_FOUND] if name not in ("cholesky", "inverse", "solve")]
+)
+def test_no_tensor_has_two_equal_axes_unless_forward_demands_it(name):
+    for spec in inferred(name).specs:
+        if spec.shape is not None:
+            assert len(set(spec.shape)) == len(spec.shape)
+            assert 1 not in spec.shape
+
+
+def test_a_kernel_fits_into_its_image():
+    x, weight = inferred("conv2d").specs
+    assert len(x.shape) == len(weight.shape) == 4
+    assert x.shape[1] == weight.shape[1]
+    assert weight.shape[2] <= x.shape[2]
+    assert weight.shape[3] <= x.shape[3]
+
+
+def test_a_solve_takes_a_square_matrix_of_at_least_three():
+    a, b = inferred("solve").specs
+    assert a.shape == (3, 3)
+    assert b.shape[0] == 3
+
+
+def test_optional_arguments_are_given_and_once_left_out():
+    found = inferred("linear")
+    assert [spec.name for spec in found.specs] == ["input", "weight", "bias"]
+    assert [[spec.name for spec in other] for other in found.alternatives] == [["input", "weight"]]
+
+
+def test_the_other_axis_and_the_other_flag_are_cases_too():
+    assert [other[1].value for other in inferred("softmax").alternatives] == [0]
+    assert [other[1].value for other in inferred("flagged").alternatives] == [False]
+
+
+def test_a_broadcast_that_merely_runs_is_no_case():
+    assert inferred("add").alternatives == ()
+
+
+def test_a_broadcast_that_backward_provides_for_is_a_case():
+    def backward(grad_output):
+        return sum_to_size(grad_output, (3,)), grad_output  # noqa: F821
+
+    found = infer(plain.info_of(plain.add, backward), plain.attempt_of(plain.add))
+    assert [[spec.shape for spec in other] for other in found.alternatives] == [[(3, 4), (1, 4)]]
+
+
+def test_complex_inputs_are_a_case_where_backward_conjugates():
+    def backward(grad_output):
+        return grad_output.conj()
+
+    found = infer(plain.info_of(plain.norm, backward), plain.attempt_of(plain.norm))
+    assert [[spec.dtype for spec in other] for other in found.alternatives] == [["complex128"]]
+
+
+def test_a_constant_is_never_one_or_zero():
+    (_, constant) = inferred("mul_constant").specs
+    assert constant.value not in (0, 1)
+
+
+def test_a_domain_is_noted_because_it_narrows_what_is_checked():
+    assert "positive" in inferred("log").notes[0]
+    assert inferred("relu").notes == ()
+
+
+def test_given_inputs_stay_as_they_are():
+    fixed = (parse_input("weight=7x2"),)
+    found = inferred("linear", fixed=fixed)
+    shapes = {spec.name: spec.shape for spec in found.specs}
+    assert fixed[0] in found.specs
+    assert shapes["input"][1] == 2
+    assert shapes["bias"] == (7,)
+
+
+def test_a_given_constant_stays_as_it_is():
+    found = inferred("mul_constant", fixed=(parse_argument("constant=5"),))
+    assert found.as_flags() == "-i tensor=3x4 -a constant=5"
+
+
+def test_a_given_none_leaves_an_optional_argument_out():
+    found = inferred("linear", fixed=(parse_argument("bias=None"),))
+    assert found.specs[2].value is None
+
+
+def test_given_inputs_name_the_tensors_of_a_variadic_forward():
+    found = inferred("total", fixed=(parse_input("a=2"), parse_input("b=2"), parse_input("c=2")))
+    assert [spec.name for spec in found.specs] == ["a", "b", "c"]
+
+
+def test_a_given_name_that_forward_lacks_is_refused_with_a_close_one():
+    with pytest.raises(UsageError, match=r"no argument 'wieght' \(did you mean 'weight'\?\)"):
+        inferred("linear", fixed=(parse_input("wieght=3x4"),))
+
+
+def test_the_same_seed_finds_the_same_inputs():
+    assert inferred("gather").specs == inferred("gather").specs
+
+
+def test_the_search_is_quick():
+    seconds = sorted(inferred(name).seconds for name in [*EXPECTED, *ALSO_FOUND])
+    assert seconds[len(seconds) // 2] < 0.1
+
+
+def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
+    def impossible(items, count):
+        return items["key"].missing(count)
+
+    began = time.perf_counter()
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(impossible), plain.attempt_of(impossible), budget_seconds=0.3)
+    assert time.perf_counter() - began < 1.5
+    text = str(caught.value)
+    assert "impossible" in text
+    assert "tried" in text
+    assert "-i items=3x4 -i count=3x4" in text
+    assert "Error" in text
+
+
+def test_the_most_informative_error_is_the_one_that_came_farthest():
+    def picky(x):
+        if x.ndim != 2:
+            raise ValueError("first")
+        y = x + 1
+        z = y * 2
+        raise RuntimeError("deep inside", z.shape[:0])
+
+    with pytest.raises(InputsNotFoundError, match=r"RuntimeError: .*deep inside"):
+        infer(plain.info_of(picky), plain.attempt_of(picky), budget_seconds=0.3)
+
+
+def test_an_input_that_does_not_matter_is_not_accepted():
+    def ignores(x, unused):
+        return x * 2 if np.ndim(unused) == 2 and unused.shape == (7, 7, 7) else x * np.sum(unused) * 0
+
+    with pytest.raises(InputsNotFoundError):
+        infer(plain.info_of(ignores), plain.attempt_of(ignores), budget_seconds=0.2, budget_tries=800)
+
+
+def test_no_outputs_and_no_arguments_are_no_inputs():
+    def nothing():
+        return 3
+
+    with pytest.raises(InputsNotFoundError):
+        infer(plain.info_of(nothing), plain.attempt_of(nothing), budget_seconds=0.2)
+
+
+def test_a_forward_that_writes_into_its_input_spoils_nothing():
+    def in_place(x, y):
+        x *= 2
+        return x + y
+
+    found = infer(plain.info_of(in_place), plain.attempt_of(in_place))
+    assert [spec.shape for spec in found.specs] == [(3, 4), (3, 4)]
+
+
+def test_backward_breaks_a_tie_and_never_more():
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(plain.relu)(arguments)
+        failed = ValueError("vectors only") if arguments[0].value.ndim != 1 else None
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
+    assert found.specs == (InputSpec(name="input", shape=(3,)),)
+
+
+def test_a_target_without_python_source_is_inferred_too():
+    function = np.exp
+    info = TargetInfo(
+        name="exp", backend="numpy", forward=None, backward=None,
+        parameters=plain.info_of(plain.relu).parameters,
+    )  # fmt: skip
+    assert infer(info, plain.attempt_of(function)).as_flags() == "-i input=3x4"
+
+
+@pytest.mark.parametrize(
+    ("message", "pair"),
+    [
+        ("mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)", (4, 5)),
+        ("shapes (3,4) and (5,6) not aligned: 4 (dim 1) != 5 (dim 0)", (4, 5)),
+        ("mismatch in its core dimension 0 (size 5 is different from 4)", (5, 4)),
+        ("The size of tensor a (4) must match the size of tensor b (5) at non-singleton dimension 1", (4, 5)),
+        ("operands could not be broadcast together with shapes (3,4) (7,) ", (4, 7)),
+        ("expected input[3, 4, 5] to have 7 channels, but got 4 channels instead", (7, 4)),
+    ],
+)
+def test_messages_tell_which_sizes_should_be_equal(message, pair):
+    _, one, other = min(size_pairs(message))
+    assert {one, other} == set(pair)
