@@ -35,14 +35,14 @@ def shapes(call: HookCall) -> list[list[int] | None]:
 
 
 def line_of(module: ModuleType, text: str) -> int:
-    """The only line of a module's source that holds `text`."""
+    """The only line of a module's source that ends with `text`."""
     lines = inspect.getsource(module).splitlines()
-    found = [number for number, line in enumerate(lines, start=1) if text in line]
+    found = [number for number, line in enumerate(lines, start=1) if line.endswith(text)]
     assert len(found) == 1, f"{text!r} is on the lines {found}"
     return found[0]
 
 
 def at(site: SourceSite | None, module: ModuleType, text: str) -> bool:
-    """Whether a site is the line of a module that holds `text`."""
+    """Whether a site is the line of a module that ends with `text`."""
     assert site is not None
     return module.__file__ is not None and module.__file__.endswith(site.file) and site.line == line_of(module, text)
