@@ -62,6 +62,7 @@ def _other(result: CheckResult) -> dict[str, str | None]:
 def _counts(result: CheckResult) -> dict[str, str | None]:
     return {
         "orders": ",".join(str(order) for order in result.orders),
+        "expected": None if result.expected is None else f"'{result.expected}'",
         "resolution": None if result.resolution is None else magnitude(result.resolution),
         "forwards": str(result.forwards),
         "backwards": str(result.backwards),
