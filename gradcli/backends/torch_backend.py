@@ -37,6 +37,8 @@ class TorchFramework(Framework):
         plain = tensor.detach().resolve_conj().resolve_neg()
         if plain.layout != torch.strided:
             plain = plain.to_dense()
+        if plain._is_zerotensor():
+            plain = torch.zeros(plain.shape, dtype=plain.dtype)
         if plain.dtype is torch.bfloat16:
             plain = plain.float()
         return np.array(plain.cpu().numpy())

@@ -25,6 +25,15 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     order = min(e.order for e in failed)
     worst = [e for e in failed if e.order == order]
     inputs = ", ".join(dict.fromkeys(str(e.input) for e in worst))
+    if any(e.mismatch is not None and not np.isfinite(e.mismatch.claimed).all() for e in worst):
+        return Finding(
+            kind=FindingKind.NON_FINITE_GRADIENT,
+            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite where backward itself "
+            "changes smoothly",
+            order=order,
+            input=worst[0].input,
+            output=worst[0].output,
+        )
     cause, location = _cause(subject)
     missing = all(_claims_nothing(e) for e in worst)
     what = "zero" if missing else "incomplete"
