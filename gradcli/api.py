@@ -12,7 +12,7 @@ from gradcli.runner.case import check_object
 from gradcli.runner.execute import execute
 from gradcli.runner.gather import gather, is_named
 from gradcli.runner.given import Given, supply_from
-from gradcli.runner.plan import CheckCase, case_of, plan
+from gradcli.runner.plan import CheckCase, case_of, plan, require_checks
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 
@@ -102,6 +102,7 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
 def _run(target: object, inputs: Given | None, settings: Settings) -> tuple[CheckResult, ...]:
     if isinstance(target, str) and (inputs is None or not is_named(target)):
         return tuple(execute(plan(gather([target]), settings), settings))
+    require_checks((*settings.only, *settings.skip), "only/skip")
     found = resolve(target).object if isinstance(target, str) else target
     case = case_of(CheckSpec(target=target if isinstance(target, str) else _name_of(target)), settings)
     return (_check_given(found, inputs, case),)

@@ -60,8 +60,8 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
                 f"{spec.origin or spec.case_id}: a hand-written gradient (grad={spec.grad!r}) is for plain NumPy "
                 "callables, which this version does not check; wrap the pair in a gradcli.engine.autograd.Function"
             )
-        _require_checks((*settings.only, *settings.skip), "--only/--skip")
-        _require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
+        require_checks((*settings.only, *settings.skip), "--only/--skip")
+        require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
     cases = tuple(case_of(spec, settings) for spec in specs)
     if shard is not None:
         cases = cases[shard.index - 1 :: shard.count]
@@ -91,7 +91,8 @@ def case_seed(run_seed: int, target: str, name: str | None) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
-def _require_checks(names: Iterable[str], where: str) -> None:
+def require_checks(names: Iterable[str], where: str) -> None:
+    """Refuse the name of a check that does not exist; `where` says where it was given."""
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
