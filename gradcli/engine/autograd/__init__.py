@@ -1,0 +1,55 @@
+"""Differentiation: custom Functions, gradients and their checks, recording modes, and the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.engine.autograd import function as function
+from gradcli.engine.autograd import functional as functional
+from gradcli.engine.autograd import graph as graph
+from gradcli.engine.autograd.anomaly import detect_anomaly as detect_anomaly
+from gradcli.engine.autograd.anomaly import set_detect_anomaly as set_detect_anomaly
+from gradcli.engine.autograd.variable import Variable as Variable
+from gradcli.engine.backpropagation_api import grad as grad
+from gradcli.engine.backpropagation_api import run_backward as backward
+from gradcli.engine.function import Function as Function
+from gradcli.engine.grad_mode import enable_grad as enable_grad
+from gradcli.engine.grad_mode import inference_mode as inference_mode
+from gradcli.engine.grad_mode import no_grad as no_grad
+from gradcli.engine.grad_mode import set_grad_enabled as set_grad_enabled
+from gradcli.engine.printed import PRINTED_MODULE
+
+if TYPE_CHECKING:
+    from gradcli.gradcheck import GradcheckError as GradcheckError
+    from gradcli.gradcheck import gradcheck as gradcheck
+    from gradcli.gradcheck import gradgradcheck as gradgradcheck
+
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch the checks from `gradcli.gradcheck`, above the engine: programs call them here."""
+    if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
+        from gradcli import gradcheck as checks
+
+        value = vars(checks)[name]
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module '{PRINTED_MODULE}.autograd' has no attribute '{name}'")

@@ -1,0 +1,126 @@
+"""Watching the graph: hooks on saved tensors and on several tensors at once, and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from gradcli.engine.grad_mode import STATE
+from gradcli.engine.graph import Node as Node
+from gradcli.engine.tensor import Tensor
+from gradcli.engine.utils.hooks import RemovableHandle
+
+
+class GradientEdge(tuple[Any, ...]):
+    """Where a cotangent goes: a node, and which of its outputs.
+
+    Args:
+        node: the node.
+        output_nr: the number of the output.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, node: Node, output_nr: int) -> GradientEdge:
+        """Return the edge."""
+        return super().__new__(cls, (node, output_nr))
+
+    @property
+    def node(self) -> Any:
+        """The node."""
+        return self[0]
+
+    @property
+    def output_nr(self) -> Any:
+        """The number of the output."""
+        return self[1]
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Return where the cotangent of a tensor goes.
+
+    Raises:
+        RuntimeError: nowhere.
+    """
+    node, number = tensor._edge()
+    if node is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(node, number)
+
+
+class saved_tensors_hooks:  # noqa: N801  (the name programs use)
+    """While active, tensors saved for backward are kept as `pack_hook` makes them, and restored by `unpack_hook`."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        STATE.saved_hooks = (*STATE.saved_hooks, (self.pack_hook, self.unpack_hook))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        STATE.saved_hooks = STATE.saved_hooks[:-1]
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (the name programs use)
+    """Keep copies of what is saved."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:  # noqa: ARG002  (all is on the CPU)
+        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+class MultiHandle(RemovableHandle):
+    """Takes several hooks away at once.
+
+    Args:
+        handles: the handles of the hooks.
+    """
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]) -> None:
+        self.handles = handles
+
+    def remove(self) -> None:
+        """Take all hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` when gradients of several tensors are known.
+
+    Args:
+        tensors: what to wait for.
+        fn: gets, with "all", the list of gradients (None where there is none) once all that will come have come; with
+            "any", the first gradient of a pass.
+        mode: "all" or "any".
+
+    Raises:
+        ValueError: the mode is another.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    seen: dict[int, Tensor | None] = {}
+
+    def hook_of(position: int) -> Callable[[Tensor], None]:
+        def hook(gradient: Tensor) -> None:
+            if mode == "any":
+                if not seen:
+                    fn(gradient)
+                seen[position] = gradient
+                if len(seen) == len(tensors):
+                    seen.clear()
+                return
+            seen[position] = gradient
+            if len(seen) == len(tensors):
+                ready = [seen[i] for i in range(len(tensors))]
+                seen.clear()
+                fn(ready)
+
+        return hook
+
+    return MultiHandle(tuple(tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)))

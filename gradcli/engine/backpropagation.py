@@ -1,0 +1,316 @@
+"""The backward pass: every node runs once, with the whole cotangent of each of its outputs, latest node first.
+
+The walk is a loop over a heap of ready nodes, so that its depth does not grow with the graph; the cotangents under way
+live in one dict of this call, and go with it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import BY_NUMPY, Size
+from gradcli.engine.grad_mode import STATE
+from gradcli.engine.graph import AccumulateGrad, Edge, Node, OutputMeta
+from gradcli.engine.ops.shape import sum_to
+from gradcli.engine.tensor import Tensor, from_array
+
+NOT_USED = (
+    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+    "desired behavior."
+)
+
+
+def first_cotangents(outputs: Sequence[Tensor], given: Sequence[Tensor | None]) -> list[Tensor]:
+    """Return the cotangent each output starts with: the given one, or 1 for an output of one element.
+
+    Raises:
+        RuntimeError: shapes differ, an output is untracked, or has several elements and no cotangent.
+    """
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    result: list[Tensor] = []
+    for number, (output, cotangent) in enumerate(zip(outputs, given, strict=True)):
+        if cotangent is None:
+            result.append(_implicit_one(output))
+            continue
+        if cotangent._data.shape != output._data.shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{number}] has a shape of {Size(cotangent._data.shape)} and "
+                f"output[{number}] has a shape of {Size(output._data.shape)}."
+            )
+        if (cotangent._data.dtype.kind == "c") != (output._data.dtype.kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{number}] has a dtype of {cotangent.dtype} and output[{number}] has a dtype of "
+                f"{output.dtype}."
+            )
+        result.append(cotangent)
+    for number, output in enumerate(outputs):
+        if not output.requires_grad:
+            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+    return result
+
+
+def _implicit_one(output: Tensor) -> Tensor:
+    if output.requires_grad:
+        if output._data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if output._data.dtype.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+    return from_array(np.ones_like(output._data))
+
+
+class Walk:
+    """One backward pass.
+
+    Args:
+        retain_graph: keep what the nodes have saved.
+        create_graph: record the pass itself.
+        inputs: where to stop and hand out cotangents; None accumulates into every leaf that is reached.
+    """
+
+    def __init__(self, *, retain_graph: bool, create_graph: bool, inputs: Sequence[Tensor] | None) -> None:
+        self.retain_graph = retain_graph
+        self.create_graph = create_graph
+        self.targets: dict[Node, list[tuple[int, int]]] = {}
+        self.captured: list[Tensor | None] = []
+        self.inputs = inputs
+        if inputs is not None:
+            self.captured = [None] * len(inputs)
+            for position, tensor in enumerate(inputs):
+                node, number = tensor._edge()
+                if node is None:
+                    raise RuntimeError("One of the differentiated Tensors does not require grad")
+                self.targets.setdefault(node, []).append((number, position))
+        self.pending: dict[Node, list[Tensor | None]] = {}
+        self.waiting: dict[Node, int] = {}
+        self.useful: dict[Node, bool] = {}
+        self.heap: list[tuple[int, int, Node]] = []
+        self.pushed = 0
+
+    def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> list[Tensor | None]:
+        """Carry the cotangents of the roots through the graph, and return those of the inputs."""
+        starts = [edge[0] for edge, _ in roots if edge[0] is not None]
+        self._survey(starts)
+        enabled, STATE.enabled = STATE.enabled, self.create_graph
+        try:
+            for (node, number), cotangent in roots:
+                if node is not None:
+                    self._deliver(node, number, fit(cotangent, node._outputs[number], None, number))
+            for start in dict.fromkeys(starts):
+                if self.waiting[start] == 0:
+                    self._push(start)
+            while self.heap:
+                self._visit(heapq.heappop(self.heap)[2])
+        finally:
+            STATE.enabled = enabled
+        return self.captured
+
+    def _survey(self, starts: Sequence[Node]) -> None:
+        """Count, for every node that can be reached, the edges that lead to it; mark those worth running."""
+        waiting = self.waiting
+        order: list[Node] = []
+        stack: list[Node] = []
+        for start in starts:
+            if start not in waiting:
+                waiting[start] = 0
+                stack.append(start)
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            for following, _ in node._edges:
+                if following is None:
+                    continue
+                if following in waiting:
+                    waiting[following] += 1
+                else:
+                    waiting[following] = 1
+                    stack.append(following)
+        if self.inputs is not None:
+            self._mark_useful(order)
+
+    def _mark_useful(self, order: list[Node]) -> None:
+        """Mark the nodes from which an input can be reached, walking the edges backwards from the inputs."""
+        users: dict[Node, list[Node]] = {}
+        for node in order:
+            for following, _ in node._edges:
+                if following is not None:
+                    users.setdefault(following, []).append(node)
+        stack = [node for node in self.targets if node in self.waiting]
+        while stack:
+            for user in users.get(stack.pop(), ()):
+                if user not in self.useful:
+                    self.useful[user] = True
+                    stack.append(user)
+
+    def _push(self, node: Node) -> None:
+        self.pushed += 1
+        heapq.heappush(self.heap, (-node._number, self.pushed, node))
+
+    def _deliver(self, node: Node, number: int, cotangent: Tensor | None) -> None:
+        buffer = self.pending.get(node)
+        if buffer is None:
+            buffer = self.pending[node] = [None] * len(node._outputs)
+        if cotangent is not None:
+            present = buffer[number]
+            buffer[number] = cotangent if present is None else present + cotangent
+
+    def _visit(self, node: Node) -> None:
+        cotangents = self.pending.pop(node, None) or [None] * len(node._outputs)
+        if isinstance(node, AccumulateGrad):
+            if node.variable._backward_hooks:
+                cotangents[0] = through_hooks(node.variable._backward_hooks, cotangents[0])
+        elif node._tensor_hooks or node._retained:
+            self._output_hooks(node, cotangents)
+        for number, position in self.targets.get(node, ()):
+            self.captured[position] = cotangents[number]
+        if self.inputs is None or node in self.useful:
+            results = self._execute(node, cotangents)
+        else:
+            results = (None,) * len(node._edges)
+        for (following, number), result in zip(node._edges, results, strict=True):
+            if following is None:
+                continue
+            self._deliver(following, number, result)
+            self.waiting[following] -= 1
+            if self.waiting[following] == 0:
+                self._push(following)
+
+    def _output_hooks(self, node: Node, cotangents: list[Tensor | None]) -> None:
+        for number, hooks in list((node._tensor_hooks or {}).items()):
+            cotangents[number] = through_hooks(hooks, cotangents[number])
+        for number, reference in (node._retained or {}).items():
+            tensor = reference()
+            cotangent = cotangents[number]
+            if tensor is not None and cotangent is not None:
+                tensor._grad = cotangent.clone() if tensor._grad is None else tensor._grad + cotangent
+
+    def _execute(self, node: Node, cotangents: list[Tensor | None]) -> tuple[Tensor | None, ...]:
+        if node._pre_hooks:
+            cotangents = _through_pre_hooks(node, cotangents)
+        try:
+            results = node._run(cotangents)
+            edges = node._edges
+            if edges:
+                results = tuple(
+                    [
+                        result
+                        if result is None or following is None
+                        else fit(result, following._outputs[output], node, position)
+                        for position, ((following, output), result) in enumerate(zip(edges, results, strict=True))
+                    ]
+                )
+            if STATE.anomaly and STATE.check_nan:
+                _refuse_nan(node, results)
+        except Exception:
+            if STATE.anomaly and node._metadata and "traceback_" in node._metadata:
+                stack = "".join(node._metadata["traceback_"])
+                warnings.warn(
+                    f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            raise
+        if node._post_hooks:
+            results = _through_post_hooks(node, results, cotangents)
+        if not self.retain_graph:
+            node._release()
+        return results
+
+
+def fit(cotangent: Tensor, meta: OutputMeta, node: Node | None, position: int) -> Tensor:
+    """Return the cotangent summed to the shape, and cast to the type, of what it belongs to.
+
+    Raises:
+        RuntimeError: no sum over broadcast axes gives that shape.
+    """
+    array = cotangent._data
+    if array.shape != meta.shape:
+        if not _expandable(meta.shape, array.shape):
+            who = f"Function {node.name()} returned" if node is not None else "Backward was given"
+            raise RuntimeError(
+                f"{who} an invalid gradient at index {position} - got {list(array.shape)} but expected shape "
+                f"compatible with {list(meta.shape)}"
+            )
+        cotangent = sum_to(cotangent, meta.shape)
+    if array.dtype != meta.dtype:
+        if array.dtype.kind == "c" and meta.dtype.kind != "c":
+            cotangent = cotangent.real
+        cotangent = cotangent.to(BY_NUMPY[meta.dtype])
+    return cotangent
+
+
+def _expandable(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    if len(shape) > len(larger):
+        return False
+    return all(size in (1, other) for size, other in zip(reversed(shape), reversed(larger), strict=False))
+
+
+def _hook_name(hook: Callable[..., Any]) -> str:
+    return str(getattr(hook, "__name__", type(hook).__name__))
+
+
+def _checked(hook: Callable[..., Any], before: Tensor | None, after: Any) -> Tensor | None:
+    if after is None:
+        return before if before is None else None
+    if not isinstance(after, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+    if before is not None and after._data.shape != before._data.shape:
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
+    if before is not None and after._data.dtype != before._data.dtype:
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})"
+        )
+    return after
+
+
+def through_hooks(hooks: Any, cotangent: Tensor | None) -> Tensor | None:
+    """Pass a cotangent through a tensor's hooks, each seeing the reply of the one before."""
+    if cotangent is None:
+        return None
+    for hook in list(hooks.values()):
+        reply = hook(cotangent)
+        if reply is not None:
+            cotangent = _checked(hook, cotangent, reply)
+    return cotangent
+
+
+def _replies(hook: Callable[..., Any], reply: Any, before: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    if not isinstance(reply, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(reply).__name__}'")
+    if len(reply) != len(before):
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(reply)}, but expected "
+            f"{len(before)})"
+        )
+    return tuple(_checked(hook, old, new) for old, new in zip(before, reply, strict=True))
+
+
+def _through_pre_hooks(node: Node, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+    for hook in list((node._pre_hooks or {}).values()):
+        reply = hook(tuple(cotangents))
+        if reply is not None:
+            reply = reply if isinstance(reply, tuple) or len(cotangents) != 1 else (reply,)
+            cotangents = list(_replies(hook, reply, cotangents))
+    return cotangents
+
+
+def _through_post_hooks(
+    node: Node, results: tuple[Tensor | None, ...], cotangents: list[Tensor | None]
+) -> tuple[Tensor | None, ...]:
+    for hook in list((node._post_hooks or {}).values()):
+        reply = hook(results, tuple(cotangents))
+        if reply is not None:
+            results = _replies(hook, reply, results)
+    return results
+
+
+def _refuse_nan(node: Node, results: Sequence[Tensor | None]) -> None:
+    for position, result in enumerate(results):
+        if result is not None and bool(np.isnan(result._data).any()):
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.")

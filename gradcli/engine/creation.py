@@ -1,0 +1,284 @@
+"""Making tensors: from data, from numbers, at random."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array, get_default_dtype, numpy_dtype, require_cpu
+from gradcli.engine.ops.operands import sizes
+from gradcli.engine.tensor import Tensor, from_array
+
+FLAG_OF_INTEGERS = "Only Tensors of floating point and complex dtype can require gradients"
+
+
+class Generator:
+    """A source of random numbers with its own state.
+
+    Args:
+        device: for the look of old programs; the CPU.
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        require_cpu(device)
+        self._numpy = np.random.default_rng()
+        self._seed = 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed."""
+        self._seed = int(seed)
+        self._numpy = np.random.default_rng(self._seed % 2**63)
+        return self
+
+    def get_state(self) -> dict[str, Any]:
+        """Return a snapshot, for `set_state`."""
+        return {"seed": self._seed, "bits": self._numpy.bit_generator.state}
+
+    def set_state(self, state: dict[str, Any]) -> Generator:
+        """Go back to a snapshot."""
+        self._seed = state["seed"]
+        self._numpy.bit_generator.state = state["bits"]
+        return self
+
+    def initial_seed(self) -> int:
+        """Return the seed that was last set."""
+        return self._seed
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the engine's random numbers; they are NumPy's, not those of another framework."""
+    return default_generator.manual_seed(seed)
+
+
+def get_rng_state() -> dict[str, Any]:
+    """Return a snapshot of the default generator; opaque, not a tensor as PyTorch's is."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: dict[str, Any]) -> None:
+    """Put the default generator back to a snapshot."""
+    default_generator.set_state(new_state)
+
+
+def random_source(generator: Generator | None) -> np.random.Generator:
+    """Return NumPy's generator behind a generator, or behind the default one."""
+    return (generator or default_generator)._numpy
+
+
+def _finish(array: Array, requires_grad: bool, device: Any = None) -> Tensor:
+    require_cpu(device)
+    result = from_array(array)
+    if requires_grad:
+        if array.dtype.kind not in "fc":
+            raise RuntimeError(FLAG_OF_INTEGERS)
+        result._requires_grad = True
+    return result
+
+
+def _kind(dtype: Any) -> np.dtype[Any]:
+    return get_default_dtype().numpy if dtype is None else numpy_dtype(dtype)
+
+
+def _plain(data: Any) -> Any:
+    """Return nested lists without tensors in them."""
+    if isinstance(data, Tensor):
+        return data._data.tolist()
+    if isinstance(data, (list, tuple)):
+        return [_plain(entry) for entry in data]
+    return data
+
+
+def _from_data(data: Any, dtype: Any) -> Array:
+    if isinstance(data, Tensor):
+        data = data._data
+    if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float):
+        return np.array(data, dtype=None if dtype is None else numpy_dtype(dtype))
+    array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
+    if array.dtype == object or array.dtype.kind in "US":
+        raise TypeError(f"cannot make a tensor of {type(data).__name__} data that is not a regular array of numbers")
+    if dtype is not None:
+        return array.astype(numpy_dtype(dtype))
+    if array.dtype.kind == "f":
+        return array.astype(get_default_dtype().numpy)
+    if array.dtype.kind == "c":
+        return array.astype(np.complex64 if get_default_dtype().itemsize <= 4 else np.complex128)
+    return array
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a new leaf with a copy of the data.
+
+    Args:
+        data: a number, nested lists, an array or a tensor. Python floats become the default dtype.
+        dtype: the element type; that of the data unless given.
+        device: the CPU.
+        requires_grad: record what is computed from it.
+    """
+    return _finish(_from_data(data, dtype), requires_grad, device)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return the data as a tensor, on the same memory where that is possible."""
+    require_cpu(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or numpy_dtype(dtype) == data.dtype):
+        return from_array(data)
+    return tensor(data, dtype=dtype)
+
+
+def from_numpy(ndarray: Array) -> Tensor:
+    """Return a tensor on the memory of an array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    return from_array(ndarray)
+
+
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+    """Return zeros of a shape."""
+    return _finish(np.zeros(_shape(size, named), dtype=_kind(dtype)), requires_grad, device)
+
+
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+    """Return ones of a shape."""
+    return _finish(np.ones(_shape(size, named), dtype=_kind(dtype)), requires_grad, device)
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+    """Return uninitialised memory of a shape."""
+    return _finish(np.empty(_shape(size, named), dtype=_kind(dtype)), requires_grad, device)
+
+
+def _shape(size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
+    if set(named) - {"size"}:
+        raise TypeError(f"unexpected keyword argument '{next(iter(set(named) - {'size'}))}'")
+    return sizes((named["size"],) if "size" in named else size)
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a shape full of one number."""
+    value = fill_value._data.item() if isinstance(fill_value, Tensor) else fill_value
+    kind = numpy_dtype(dtype) if dtype is not None else _from_data(value, None).dtype
+    return _finish(np.full(sizes((size,)), value, dtype=kind), requires_grad, device)
+
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return zeros in the shape and type of a tensor."""
+    return _finish(np.zeros(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
+
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return ones in the shape and type of a tensor."""
+    return _finish(np.ones(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
+
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return uninitialised memory in the shape and type of a tensor."""
+    return _finish(np.empty(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return one number in the shape and type of a tensor."""
+    return _finish(np.full(input._data.shape, fill_value, dtype=_like(input, dtype)), requires_grad, device)
+
+
+def _like(input: Tensor, dtype: Any) -> np.dtype[Any]:
+    return input._data.dtype if dtype is None else numpy_dtype(dtype)
+
+
+def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any) -> Tensor:
+    """Return start, start + step, ... below end."""
+    start, end, step = {1: (0, *bounds, 1), 2: (*bounds, 1), 3: bounds}.get(len(bounds), (0, None, 1))
+    start, end, step = named.get("start", start), named.get("end", end), named.get("step", step)
+    floats = any(isinstance(value, (float, np.floating)) for value in (start, end, step))
+    kind = numpy_dtype(dtype) if dtype is not None else get_default_dtype().numpy if floats else np.dtype(np.int64)
+    count = max(math.ceil((end - start) / step), 0)
+    return _finish((start + step * np.arange(count)).astype(kind), requires_grad, device)
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return numbers at equal distances from start to end, both among them."""
+    return _finish(np.linspace(start, end, steps).astype(_kind(dtype)), requires_grad, device)
+
+
+def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None) -> Tensor:
+    """Return powers of a base whose exponents are at equal distances."""
+    return _finish((base ** np.linspace(start, end, steps)).astype(_kind(dtype)), False)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return the identity matrix."""
+    return _finish(np.eye(n, m, dtype=_kind(dtype)), requires_grad, device)
+
+
+def rand(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return random numbers, uniform in [0, 1)."""
+    return _finish(random_source(generator).random(sizes(size)).astype(_kind(dtype)), requires_grad, device)
+
+
+def randn(
+    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return random numbers of the standard normal distribution."""
+    return _finish(_normal(sizes(size), _kind(dtype), generator), requires_grad, device)
+
+
+def _normal(shape: tuple[int, ...], kind: np.dtype[Any], generator: Generator | None) -> Array:
+    source = random_source(generator)
+    if kind.kind == "c":
+        pair = source.standard_normal(shape), source.standard_normal(shape)
+        return np.asarray((pair[0] + 1j * pair[1]) / math.sqrt(2)).astype(kind)
+    return np.asarray(source.standard_normal(shape)).astype(kind)
+
+
+def randint(*bounds: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
+    """Return random whole numbers from `low` (0) up to, not including, `high`: `randint(low, high, size)`."""
+    low, high, size = bounds if len(bounds) == 3 else (0, *bounds)
+    kind = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
+    return _finish(random_source(generator).integers(low, high, sizes((size,))).astype(kind), False, device)
+
+
+def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:
+    """Return the numbers below n in random order."""
+    return _finish(random_source(generator).permutation(n).astype(np.int64), False, device)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return uniform random numbers in the shape and type of a tensor."""
+    return _finish(random_source(None).random(input._data.shape).astype(_like(input, dtype)), requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return normal random numbers in the shape and type of a tensor."""
+    return _finish(_normal(input._data.shape, _like(input, dtype), None), requires_grad)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
+    """Return normal random numbers with a mean and a standard deviation, numbers or tensors."""
+    if size is None:
+        shape = np.broadcast_shapes(*(v._data.shape for v in (mean, std) if isinstance(v, Tensor)))
+    else:
+        shape = sizes((size,))
+    return randn(*shape, generator=generator) * std + mean
+
+
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Return ones with the probabilities given, zeros otherwise."""
+    drawn = random_source(generator).random(input._data.shape) < input._data
+    return from_array(drawn.astype(input._data.dtype))
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None) -> Tensor:
+    """Return one number as a tensor without axes."""
+    return tensor(value, dtype=_kind(dtype))

@@ -1,0 +1,218 @@
+"""The graph of a computation: nodes, the edges between them, and the hooks that a node carries.
+
+A node knows how to turn the cotangents of its outputs into cotangents of its inputs, where those go (its edges), and
+nothing else: no tensor is part of the graph except those that a rule has saved.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gradcli.engine.grad_mode import STATE
+from gradcli.engine.utils.hooks import RemovableHandle, add_hook
+
+if TYPE_CHECKING:
+    import weakref
+
+    from gradcli.engine.tensor import Tensor
+
+Hooks = OrderedDict[int, Callable[..., Any]]
+_sequence = itertools.count()
+_ENGINE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_FIRST = 2**64 - 1
+Edge = tuple["Node | None", int]
+NO_INPUT: tuple[None, int] = (None, 0)
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+class OutputMeta(NamedTuple):
+    """Shape and element type of one output of a node: what its cotangent must fit."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Saved:
+    """A tensor kept by a node for its rule (abstract, but no ABC: it is asked for by isinstance in every rule)."""
+
+    __slots__ = ()
+
+    def unpack(self, node: Node) -> Tensor:
+        """Return the tensor, with the graph it had when it was saved.
+
+        Raises:
+            RuntimeError: it has been changed in place since.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is unpacked for {node!r}")
+
+
+class Node:
+    """One recorded operation. Subclasses give the rule `_vjp`, and are named as the operation is.
+
+    Instances of custom Functions are the `ctx` of their user, so every name of this class is private or public API.
+    """
+
+    _saved_names: ClassVar[tuple[str, ...]] = ()
+    _constant_names: ClassVar[tuple[str, ...]] = ()
+    _edges: tuple[Edge, ...] = ()
+    _entries: tuple[Saved | Any, ...] | None = ()
+    _outputs: tuple[OutputMeta, ...] = ()
+    _number: int = -1
+    _metadata: dict[str, Any] | None = None
+    _post_hooks: Hooks | None = None
+    _pre_hooks: Hooks | None = None
+    _tensor_hooks: dict[int, Hooks] | None = None
+    _retained: dict[int, weakref.ref[Tensor]] | None = None
+
+    requires_grad = True
+
+    # --- what a rule uses
+    def _vjp(self, *cotangents: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no backward rule")
+
+    def _needs(self, position: int) -> bool:
+        return self._edges[position][0] is not None
+
+    def _unpack(self) -> tuple[Any, ...]:
+        entries = self._entries
+        if entries is None:
+            raise RuntimeError(FREED)
+        return tuple([entry.unpack(self) if isinstance(entry, Saved) else entry for entry in entries])
+
+    # --- what the backward pass uses
+    def _run(self, cotangents: list[Any]) -> tuple[Any, ...]:
+        if len(cotangents) == 1:
+            if cotangents[0] is None:
+                return (None,) * len(self._edges)
+            result = self._vjp(cotangents[0])
+        else:
+            if all(entry is None for entry in cotangents):
+                return (None,) * len(self._edges)
+            result = self._vjp(*cotangents)
+        return result if type(result) is tuple else (result,)
+
+    def _release(self) -> None:
+        if self._entries:
+            self._entries = None
+
+    # --- public API
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        """The nodes that this node's results go to, each with the number of the output it belongs to."""
+        return self._edges
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dict for whoever watches the graph; anomaly mode puts `traceback_` there."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMeta, ...]:
+        return self._outputs
+
+    def name(self) -> str:
+        """Return the name of the operation's backward."""
+        return type(self).__name__
+
+    def _sequence_nr(self) -> int:
+        return self._number
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self._number = number
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after the node has run; a tuple it returns replaces grad_inputs."""
+        if self._post_hooks is None:
+            self._post_hooks = OrderedDict()
+        return add_hook(self._post_hooks, hook)
+
+    _register_hook = register_hook
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before the node runs; a tuple it returns replaces grad_outputs."""
+        if self._pre_hooks is None:
+            self._pre_hooks = OrderedDict()
+        return add_hook(self._pre_hooks, hook)
+
+    def _register_hook_dict(self, tensor: Tensor) -> None:
+        if tensor._backward_hooks is not None:
+            self._hooks_of_output(tensor._output_nr, tensor._backward_hooks)
+
+    def _hooks_of_output(self, number: int, hooks: Hooks) -> None:
+        if self._tensor_hooks is None:
+            self._tensor_hooks = {}
+        self._tensor_hooks[number] = hooks
+
+    def __call__(self, *cotangents: Any) -> Any:
+        """Run the rule on these cotangents: one result for one input, else a tuple."""
+        result = self._run(list(cotangents))
+        return result[0] if len(result) == 1 else result
+
+    def __getattr__(self, name: str) -> Any:
+        raw = name.startswith("_raw_saved_")
+        if raw or name.startswith("_saved_"):
+            key = name[len("_raw_saved_" if raw else "_saved_") :]
+            if key in type(self)._saved_names:
+                if raw or self._entries is None:
+                    return self._entry(type(self)._saved_names.index(key))
+                return self._unpack()[type(self)._saved_names.index(key)]
+            if key in type(self)._constant_names:
+                return self.__dict__[key]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def _entry(self, position: int) -> Any:
+        if self._entries is None:
+            raise RuntimeError(FREED)
+        return self._entries[position]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds what arrives to the `grad` of its leaf."""
+
+    variable: Tensor
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+        self._number = _FIRST
+        self._outputs = (OutputMeta(variable._data.shape, variable._data.dtype),)
+
+    def name(self) -> str:
+        """Return the name under which the graph's printers know leaves."""
+        return "torch::autograd::AccumulateGrad"
+
+    def _run(self, cotangents: list[Any]) -> tuple[Any, ...]:
+        if cotangents[0] is not None:
+            self.variable._accumulate(cotangents[0])
+        return ()
+
+
+def number_node(node: Node) -> None:
+    """Give a new node its place in the order of creation, and its stack in anomaly mode."""
+    node._number = next(_sequence)
+    if STATE.anomaly:
+        node.metadata["traceback_"] = user_stack()
+
+
+def user_stack() -> list[str]:
+    """Return the formatted stack down to the line outside the engine that is being run."""
+    frames = traceback.extract_stack()
+    while frames and os.path.abspath(frames[-1].filename).startswith(_ENGINE_FOLDER):
+        frames.pop()
+    return traceback.format_list(frames)

@@ -1,0 +1,155 @@
+"""In-place operations: the value is written to shared memory, the history goes to the tensor or to its base."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import BY_NUMPY, Array
+from gradcli.engine.grad_mode import STATE
+from gradcli.engine.graph import Node, OutputMeta, number_node
+from gradcli.engine.recording import record, tracked
+from gradcli.engine.tensor import Tensor, from_array
+
+LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW_WRITTEN = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+UNTRACKED_VIEW_WRITTEN = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case "
+    "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+    "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
+    "the inplace to be tracked)."
+)
+_CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    """Give `target` the value `operation(target, *args)`, in its own memory, and return it.
+
+    Raises:
+        RuntimeError: the target is a leaf that requires a gradient, or cannot hold the result.
+    """
+    if not tracked(target, *args, *kwargs.values()):
+        write(target, operation(target, *args, **kwargs)._data)
+        return target
+    check_may_change(target)
+    result = operation(_before(target), *args, **kwargs)
+    write(target, result._data)
+    if result._grad_fn is not None:
+        rebase(target, result._grad_fn, result._output_nr)
+    return target
+
+
+def _before(target: Tensor) -> Tensor:
+    """Return the target as it is now: what the node may save, since its own memory is about to change."""
+    old = from_array(target._data.copy())
+    old._grad_fn, old._output_nr = target.grad_fn, target._output_nr
+    return old
+
+
+def check_may_change(target: Tensor) -> None:
+    """Raise RuntimeError when a recorded in-place operation on this tensor has no meaning."""
+    if not STATE.enabled:
+        return
+    if target._base is not None:
+        if target._made_without_grad:
+            raise RuntimeError(UNTRACKED_VIEW_WRITTEN)
+        if target._base.is_leaf and target._base.requires_grad:
+            raise RuntimeError(LEAF_VIEW_WRITTEN)
+    elif target._requires_grad and target._grad_fn is None:
+        raise RuntimeError(LEAF_WRITTEN)
+
+
+def write(target: Tensor, values: Array) -> None:
+    """Copy values into the target's memory and count the write.
+
+    Raises:
+        RuntimeError: the values have another shape, a higher category of type, or the memory is shared by elements.
+    """
+    memory = target._data
+    if values.shape != memory.shape and np.broadcast_shapes(values.shape, memory.shape) != memory.shape:
+        raise RuntimeError(
+            f"output with shape {list(memory.shape)} doesn't match the broadcast shape {list(values.shape)}"
+        )
+    if _CATEGORY[values.dtype.kind] > _CATEGORY[memory.dtype.kind]:
+        raise RuntimeError(
+            f"result type {BY_NUMPY[values.dtype].letter} can't be cast to the desired output type "
+            f"{BY_NUMPY[memory.dtype].letter}"
+        )
+    if not memory.flags.writeable:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    memory[...] = values
+    bump(target)
+
+
+def bump(target: Tensor) -> None:
+    """Count one write to the target's memory."""
+    target._shared_counter().value += 1
+
+
+def rebase(target: Tensor, node: Node, number: int) -> None:
+    """Make the changed tensor a result of `node`: through its base when it is a view."""
+    if target._base is not None:
+        _copy_slices(target, node)
+        return
+    kept = target._retains_grad and target._grad_fn is not None and target._grad_fn._retained is not None
+    if kept:
+        target._grad_fn._retained.pop(target._output_nr, None)  # type: ignore[union-attr]  # kept says it is there
+        node._retained = {**(node._retained or {}), number: weakref.ref(target)}
+    target._backward_hooks = None
+    target._grad_fn, target._output_nr = node, number
+
+
+class CopySlices(Node):
+    """A view of a tensor was changed by another operation: that operation's rule applies to the viewed part only."""
+
+    inner: Node
+    replay: Callable[[Tensor], Tensor]
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        whole = g.contiguous()
+        inner = self.inner._run([self.replay(whole)])
+        return (slice_scatter(whole, self.replay, inner[0]), *inner[1:])
+
+    def _release(self) -> None:
+        self.inner._release()
+
+
+class SliceScatterBackward0(Node):
+    """The part goes back to where it came from, the rest to the whole."""
+
+    replay: Callable[[Tensor], Tensor]
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        whole = g.contiguous()
+        return slice_scatter(whole, self.replay, None), self.replay(whole)
+
+
+def slice_scatter(whole: Tensor, replay: Callable[[Tensor], Tensor], part: Tensor | None) -> Tensor:
+    """Return a copy of `whole` in which the viewed region holds `part` (zeros for None)."""
+    values = np.array(whole._data, order="C")
+    enabled, STATE.enabled = STATE.enabled, False
+    try:
+        replay(from_array(values))._data[...] = 0 if part is None else part._data
+    finally:
+        STATE.enabled = enabled
+    return record(SliceScatterBackward0, values, (whole, part), replay=replay)
+
+
+def _copy_slices(view: Tensor, inner: Node) -> None:
+    base, replay = view._base, view._replay
+    assert base is not None  # noqa: S101  (rebase has just looked)
+    assert replay is not None  # noqa: S101  (every view has both)
+    node = CopySlices()
+    node._edges = (base._edge(), *inner._edges[1:])
+    node._outputs = (OutputMeta(base._data.shape, base._data.dtype),)
+    node.inner, node.replay = inner, replay
+    number_node(node)
+    view._backward_hooks = None
+    rebase(base, node, 0)
+    view._replay_version = -1

@@ -1,0 +1,215 @@
+"""Which operation is which method and operator of Tensor: one table, bound when the engine is imported."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+
+from gradcli.engine import backpropagation_api, printing, writing
+from gradcli.engine.dtypes import BY_NAME
+from gradcli.engine.in_place import in_place
+from gradcli.engine.ops import (
+    activation,
+    arithmetic,
+    comparison,
+    complexes,
+    contraction,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    reduction,
+    shape,
+)
+from gradcli.engine.tensor import Tensor
+
+# Every name is a function of its module whose first argument is the tensor.
+METHODS: dict[ModuleType, str] = {
+    arithmetic: """add sub rsub mul div floor_divide remainder fmod neg positive reciprocal pow square lerp addcmul
+        addcdiv""",
+    elementwise: """exp exp2 expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh
+        atanh sigmoid erf erfc lgamma digamma sinc frac abs sign sgn round floor ceil trunc atan2 logit logaddexp xlogy
+        hypot deg2rad rad2deg""",
+    comparison: """eq ne lt le gt ge isnan isinf isfinite isclose allclose equal logical_not logical_and logical_or
+        logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not maximum minimum clamp clamp_min clamp_max""",
+    reduction: """sum nansum mean prod max min median amax amin argmax argmin all any count_nonzero var std logsumexp norm
+        cumsum cumprod""",
+    shape: """view reshape flatten unflatten ravel view_as reshape_as unsqueeze squeeze expand expand_as broadcast_to
+        permute transpose t movedim clone contiguous to flip roll repeat tile narrow select diagonal unfold size""",
+    indexing: """gather scatter scatter_add index_select index_add index_copy index_fill index_put index_put_ take
+        take_along_dim masked_fill masked_select masked_scatter tril triu nonzero""",
+    joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
+    linalg: """mm bmm mv dot outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
+    contraction: "tensordot",
+    complexes: "conj angle is_complex",
+    activation: "relu softmax log_softmax prelu",
+    writing: """zero_ fill_ copy_ uniform_ normal_ bernoulli_ item tolist numpy stride is_contiguous storage_offset
+        untyped_storage is_floating_point numel element_size new_tensor new_zeros new_ones new_empty new_full""",
+    backpropagation_api: "backward",
+}
+ALIASES = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "clip": "clamp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim", "nelement": "numel",
+    "ger": "outer", "inner": "dot", "inverse": "inv", "fix": "trunc",
+}  # fmt: skip
+# Each name with an underscore writes the result of the operation to the tensor itself.
+IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10 sqrt
+    rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul addcdiv
+    clamp clamp_min clamp_max clip relu masked_fill masked_scatter scatter scatter_add index_add index_copy index_fill tril
+    triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge""".split()
+CONVERSIONS = {
+    "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
+    "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
+}  # fmt: skip
+
+
+def _convert(name: str) -> Callable[[Tensor], Tensor]:
+    kind = BY_NAME[name]
+
+    def convert(self: Tensor) -> Tensor:
+        return shape.to(self, kind)
+
+    convert.__doc__ = f"Return the tensor with elements of type {name}."
+    return convert
+
+
+def _written(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return in_place(self, operation, *args, **kwargs)
+
+    method.__name__ = name + "_"
+    method.__doc__ = f"Write the result of `{name}` to this tensor, and return it."
+    return method
+
+
+def _operator(operation: Callable[..., Tensor], name: str, *, swapped: bool = False) -> Callable[..., Any]:
+    """Return an operator method that leaves foreign operands to their own class."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ is not Tensor and writing.unsupported(other):
+            return NotImplemented
+        return operation(other, self) if swapped else operation(self, other)
+
+    method.__name__ = name
+    return method
+
+
+OPERATORS: dict[str, Callable[..., Tensor]] = {
+    "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow, "matmul": linalg.matmul,
+    "and": comparison.bitwise_and, "or": comparison.bitwise_or, "xor": comparison.bitwise_xor,
+}  # fmt: skip
+COMPARISONS: dict[str, Callable[..., Tensor]] = {
+    "eq": comparison.eq, "ne": comparison.ne, "lt": comparison.lt, "le": comparison.le, "gt": comparison.gt,
+    "ge": comparison.ge,
+}  # fmt: skip
+
+
+def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
+    return comparison.where(condition, self, other)
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    return shape.to(self, other)
+
+
+def _cpu(self: Tensor) -> Tensor:
+    return self
+
+
+def _cuda(self: Tensor, device: Any = None) -> Tensor:
+    return shape.to(self, device="cuda" if device is None else device)
+
+
+def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Run the engine's operation in place of a NumPy function, so that it is recorded."""
+    operation = _UFUNCS.get(ufunc.__name__)
+    if method != "__call__" or kwargs or operation is None:
+        raise TypeError(
+            f"numpy.{ufunc.__name__} is not differentiated on tensors: use the tensor's own operation, or "
+            "tensor.detach().numpy() to leave the graph"
+        )
+    first = inputs[0] if isinstance(inputs[0], Tensor) or len(inputs) > 1 else self
+    return operation(first, *inputs[1:])
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": arithmetic.add, "subtract": arithmetic.sub, "multiply": arithmetic.mul, "divide": arithmetic.div,
+    "true_divide": arithmetic.div, "power": arithmetic.pow, "float_power": arithmetic.pow, "negative": arithmetic.neg,
+    "floor_divide": arithmetic.floor_divide, "remainder": arithmetic.remainder, "fmod": arithmetic.fmod,
+    "matmul": linalg.matmul, "maximum": comparison.maximum, "minimum": comparison.minimum, "square": arithmetic.square,
+    "reciprocal": arithmetic.reciprocal, "absolute": elementwise.abs, "arcsin": elementwise.asin,
+    "arccos": elementwise.acos, "arctan": elementwise.atan, "arctan2": elementwise.atan2, "conjugate": complexes.conj,
+    "equal": comparison.eq, "not_equal": comparison.ne, "less": comparison.lt, "less_equal": comparison.le,
+    "greater": comparison.gt, "greater_equal": comparison.ge, "isnan": comparison.isnan, "isfinite": comparison.isfinite,
+    "rint": elementwise.round, "logaddexp": elementwise.logaddexp, "hypot": elementwise.hypot,
+    **{
+        name: getattr(elementwise, name)
+        for name in "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh sign floor ceil trunc".split()
+    },
+}  # fmt: skip
+
+
+def _bind_operators() -> None:
+    for name, operation in OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _operator(operation, f"__{name}__"))
+        setattr(Tensor, f"__r{name}__", _operator(operation, f"__r{name}__", swapped=True))
+        setattr(Tensor, f"__i{name}__", _in_place_operator(operation, f"__i{name}__"))
+    for name, operation in COMPARISONS.items():
+        setattr(Tensor, f"__{name}__", _operator(operation, f"__{name}__"))
+    specials: dict[str, Any] = {
+        "__neg__": arithmetic.neg, "__pos__": arithmetic.positive, "__abs__": elementwise.abs,
+        "__invert__": comparison.bitwise_not, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
+        "__repr__": printing.text, "__format__": printing.formatted, "__bool__": writing.truth,
+        "__array__": writing.to_array, "__array_ufunc__": _ufunc,
+        "__float__": lambda self: float(writing.item(self)), "__int__": lambda self: int(writing.item(self)),
+        "__complex__": lambda self: complex(writing.item(self)), "__index__": writing.as_index,
+        "__contains__": lambda self, value: bool((self == value)._data.any()),
+        "where": _where, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda, "type": writing.type_name,
+        "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
+        "T": property(shape.reverse_axes), "mT": property(shape.matrix_transpose),
+        "H": property(linalg.adjoint), "mH": property(linalg.adjoint),
+        "real": property(complexes.real), "imag": property(complexes.imag),
+    }  # fmt: skip
+    for name, value in specials.items():
+        setattr(Tensor, name, value)
+
+
+def _in_place_operator(operation: Callable[..., Tensor], name: str) -> Callable[..., Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        if other.__class__ is not Tensor and writing.unsupported(other):
+            return NotImplemented
+        return in_place(self, operation, other)
+
+    method.__name__ = name
+    return method
+
+
+def _cat_of(self: Tensor, tensors: Any, dim: int = 0) -> Tensor:  # noqa: ARG001  (rules reach joining through a tensor)
+    return joining.cat(tensors, dim)
+
+
+def _stack_of(self: Tensor, tensors: Any, dim: int = 0) -> Tensor:  # noqa: ARG001  (rules reach joining through a tensor)
+    return joining.stack(tensors, dim)
+
+
+@functools.cache
+def bind() -> None:
+    """Bind every method and operator, once."""
+    for module, names in METHODS.items():
+        for name in names.split():
+            setattr(Tensor, name, vars(module)[name])
+    for name, target in ALIASES.items():
+        setattr(Tensor, name, vars(Tensor)[target])
+    for name in IN_PLACE:
+        setattr(Tensor, name + "_", _written(name, vars(Tensor)[name]))
+    for name, kind in CONVERSIONS.items():
+        setattr(Tensor, name, _convert(kind))
+    Tensor.cat = _cat_of  # type: ignore[method-assign]  # bound here like all others
+    Tensor.stack = _stack_of  # type: ignore[method-assign]  # bound here like all others
+    _bind_operators()

@@ -1,0 +1,116 @@
+"""Starting values for parameters, written in place outside the graph."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.grad_mode import no_grad
+from gradcli.engine.tensor import Tensor
+
+_GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+
+
+@no_grad()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+    """Fill with uniform random numbers."""
+    return tensor.uniform_(a, b)
+
+
+@no_grad()
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    """Fill with normal random numbers."""
+    return tensor.normal_(mean, std)
+
+
+@no_grad()
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one number."""
+    return tensor.fill_(val)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Fill with zeros."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Fill with ones."""
+    return constant_(tensor, 1.0)
+
+
+@no_grad()
+def eye_(tensor: Tensor) -> Tensor:
+    """Fill with the identity matrix."""
+    tensor._data[...] = np.eye(*tensor._data.shape)
+    tensor._shared_counter().value += 1
+    return tensor
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """Return the factor by which an activation's inputs are scaled (He et al., arXiv 1502.01852).
+
+    Raises:
+        ValueError: the activation is not known.
+    """
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2 / (1 + (0.01 if param is None else float(param)) ** 2))
+    if nonlinearity not in _GAINS:
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}; expected one of {[*_GAINS, 'leaky_relu']}")
+    return _GAINS[nonlinearity]
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """Return how many inputs and outputs each unit of a weight has.
+
+    Raises:
+        ValueError: the weight has fewer than two axes.
+    """
+    shape = tensor._data.shape
+    if len(shape) < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Fill uniformly, by Glorot and Bengio (2010)."""
+    fan_in, fan_out = fans(tensor)
+    bound = gain * math.sqrt(6 / (fan_in + fan_out))
+    return uniform_(tensor, -bound, bound)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Fill normally, by Glorot and Bengio (2010)."""
+    fan_in, fan_out = fans(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / (fan_in + fan_out)))
+
+
+def _he(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    fan = fans(tensor)[0 if mode == "fan_in" else 1]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+    """Fill uniformly, by He et al. (arXiv 1502.01852)."""
+    bound = math.sqrt(3) * _he(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
+    """Fill normally, by He et al. (arXiv 1502.01852)."""
+    return normal_(tensor, 0.0, _he(tensor, a, mode, nonlinearity))
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Fill with orthogonal rows or columns (Saxe et al., arXiv 1312.6120)."""
+    rows = tensor._data.shape[0]
+    flat = tensor.detach().reshape(rows, -1).normal_()._data
+    q, r = np.linalg.qr(flat.T if flat.shape[0] < flat.shape[1] else flat)
+    q = q * np.sign(np.diag(r))
+    tensor._data[...] = (q.T if flat.shape[0] < flat.shape[1] else q).reshape(tensor._data.shape) * gain
+    tensor._shared_counter().value += 1
+    return tensor

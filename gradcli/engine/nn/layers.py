@@ -1,0 +1,367 @@
+"""Layers with parameters, and those that reshape or pool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.engine.creation import empty, ones, randn, zeros
+from gradcli.engine.dtypes import int64
+from gradcli.engine.nn import functional, init
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.ops.convolution import Sizes, each
+from gradcli.engine.tensor import Tensor
+
+
+def _start(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
+    """Fill weight and bias uniformly within 1 / sqrt(fan_in)."""
+    init.kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        bound = 1 / math.sqrt(fan_in) if fan_in else 0
+        init.uniform_(bias, -bound, bound)
+
+
+class Linear(Module):
+    """x W^T + b over the last axis.
+
+    Args:
+        in_features: length of the last axis.
+        out_features: its length in the result.
+        bias: add b.
+        dtype: element type of the parameters.
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(empty(out_features, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new starting values."""
+        _start(self.weight, self.bias, self.in_features)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """x1^T W_k x2 + b_k for every k."""
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = Parameter(empty(out_features, in1_features, in2_features))
+        self.register_parameter("bias", Parameter(empty(out_features)) if bias else None)
+        bound = 1 / math.sqrt(in1_features)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class _Conv(Module):
+    """A convolution over the last `axes_count` axes."""
+
+    axes_count = 2
+    transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Any = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        n = self.axes_count
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride, self.dilation = each(kernel_size, n), each(stride, n), each(dilation, n)
+        self.padding = padding if isinstance(padding, str) else each(padding, n)
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty(first, second // groups, *self.kernel_size))
+        self.register_parameter("bias", Parameter(empty(out_channels)) if bias else None)
+        _start(self.weight, self.bias, self.weight._data.shape[1] * math.prod(self.kernel_size))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.conv2d(
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options that are not the default."""
+        n = self.axes_count
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        if self.padding != (0,) * n:
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * n:
+            text += f", dilation={self.dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        return text if self.bias is not None else text + ", bias=False"
+
+
+class Conv1d(_Conv):
+    """A cross-correlation of [N, C, L]."""
+
+    axes_count = 1
+
+
+class Conv2d(_Conv):
+    """A cross-correlation of [N, C, H, W]."""
+
+
+class ConvTranspose2d(_Conv):
+    """The adjoint of Conv2d."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, 1, groups, bias)
+        self.output_padding = each(output_padding, 2)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups
+        )
+
+
+class _BatchNorm(Module):
+    """Normalisation over all axes but the second.
+
+    Args:
+        num_features: length of the second axis.
+        eps: added to the variance.
+        momentum: share of a new batch in the running statistics.
+        affine: scale and shift by learned parameters.
+        track_running_stats: keep running statistics for evaluation.
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.register_parameter("weight", Parameter(ones(num_features)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(num_features)) if affine else None)
+        self.register_buffer("running_mean", zeros(num_features) if track_running_stats else None)
+        self.register_buffer("running_var", ones(num_features) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if track_running_stats else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        if self.training and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+        batch = self.training or self.running_mean is None
+        return functional.batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, batch, self.momentum, self.eps
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of [N, C] or [N, C, L] (Ioffe and Szegedy, arXiv 1502.03167)."""
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of [N, C, H, W] (Ioffe and Szegedy, arXiv 1502.03167)."""
+
+
+class LayerNorm(Module):
+    """Normalisation over the last axes (Ba et al., arXiv 1607.06450)."""
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = each(normalized_shape, 1) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", Parameter(ones(self.normalized_shape)) if elementwise_affine else None)
+        self.register_parameter("bias", Parameter(zeros(self.normalized_shape)) if elementwise_affine else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalisation over groups of channels (Wu and He, arXiv 1803.08494)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.register_parameter("weight", Parameter(ones(num_channels)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(num_channels)) if affine else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class Embedding(Module):
+    """A table of rows, looked up by index."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        table = randn(num_embeddings, embedding_dim)
+        if padding_idx is not None:
+            table[padding_idx] = 0
+        self.weight = Parameter(table)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Look it up."""
+        return functional.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+
+
+class Dropout(Module):
+    """Drops elements with probability p while training."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.dropout(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Flatten(Module):
+    """Makes a range of axes one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        """Return the range."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Splits one axis into several."""
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class PixelShuffle(Module):
+    """Turns channels into pixels."""
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """Return the factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class _Pool(Module):
+    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.padding = kernel_size, padding
+        self.stride = kernel_size if stride is None else stride
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxPool2d(_Pool):
+    """The largest element of every window."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+
+class AvgPool2d(_Pool):
+    """The mean of every window."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding)

@@ -1,0 +1,272 @@
+"""Activations: those with a rule of their own, and those made of other operations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import axis, floating
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class ReluBackward0(Node):
+    """The cotangent where the result is positive; 0 at 0."""
+
+    _saved_names = ("result",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (y,) = self._unpack()
+        return g.masked_fill(from_array(y._data <= 0), 0)
+
+
+class LeakyReluBackward0(Node):
+    """The cotangent where the input is positive, a part of it elsewhere."""
+
+    _saved_names = ("self",)
+    _constant_names = ("negative_slope",)
+    negative_slope: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return _choose(x, g, self.negative_slope)
+
+
+class EluBackward0(Node):
+    """scale g above 0; below it the slope of scale alpha (exp(k x) - 1)."""
+
+    _saved_names = ("self",)
+    alpha: float
+    scale: float
+    input_scale: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        positive = from_array(x._data > 0)
+        below = (x.masked_fill(positive, 0) * self.input_scale).exp() * (self.alpha * self.scale * self.input_scale)
+        return g * below.masked_fill(positive, self.scale)
+
+
+class SoftplusBackward0(Node):
+    """d softplus = sigmoid(beta x) dx, and dx where it is taken as linear."""
+
+    _saved_names = ("self",)
+    beta: float
+    threshold: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        linear = from_array(x._data * self.beta > self.threshold)
+        return g * (x * self.beta).sigmoid().masked_fill(linear, 1)
+
+
+class LogSigmoidBackward0(Node):
+    """d log sigmoid(x) = sigmoid(-x) dx."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return g * (-x).sigmoid()
+
+
+class SiluBackward0(Node):
+    """d(x s) = s (1 + x (1 - s)) dx, s the sigmoid of x."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        s = x.sigmoid()
+        return g * (s * (x * (1 - s) + 1))
+
+
+class GeluBackward0(Node):
+    """d(x Phi(x)) = (Phi(x) + x phi(x)) dx, Phi and phi of the normal distribution."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+        return g * (_normal(x) + x * density)
+
+
+class HardtanhBackward0(Node):
+    """The cotangent strictly between the limits."""
+
+    _saved_names = ("self",)
+    low: float
+    high: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return g.masked_fill(from_array((x._data <= self.low) | (x._data >= self.high)), 0)
+
+
+class SoftmaxBackward0(Node):
+    """d softmax_i = y_i (dx_i - sum_j y_j dx_j)."""
+
+    _saved_names = ("result",)
+    _constant_names = ("dim",)
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (y,) = self._unpack()
+        weighted = g * y
+        return weighted - y * weighted.sum(self.dim, keepdim=True)
+
+
+class LogSoftmaxBackward0(Node):
+    """d log softmax_i = dx_i - sum_j y_j dx_j, y the softmax."""
+
+    _saved_names = ("result",)
+    _constant_names = ("dim",)
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (y,) = self._unpack()
+        return g - y.exp() * g.sum(self.dim, keepdim=True)
+
+
+def _choose(x: Tensor, g: Tensor, slope: float) -> Tensor:
+    factor = np.where(x._data > 0, x._data.dtype.type(1), x._data.dtype.type(slope))
+    return g * from_array(factor)
+
+
+def _normal(x: Tensor) -> Tensor:
+    return ((x * (1 / math.sqrt(2))).erf() + 1) * 0.5
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Return the positive part; its gradient at 0 is 0."""
+    if inplace:
+        return input.relu_()
+    return record(ReluBackward0, np.maximum(input._data, 0), (input,), keep=True)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """Return x, below 0 times a slope."""
+    x = input._data
+    array = np.where(x > 0, x, x * x.dtype.type(negative_slope))
+    result = record(LeakyReluBackward0, array, (input,), (input,), negative_slope=negative_slope)
+    return input.copy_(result) if inplace else result
+
+
+def _elu(input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
+    x = input._data
+    below = np.expm1(np.minimum(x, 0) * x.dtype.type(input_scale)) * x.dtype.type(alpha * scale)
+    array = np.where(x > 0, x * x.dtype.type(scale), below)
+    return record(EluBackward0, array, (input,), (input,), alpha=alpha, scale=scale, input_scale=input_scale)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """Return x, below 0 alpha (exp(x) - 1)."""
+    result = _elu(input, alpha)
+    return input.copy_(result) if inplace else result
+
+
+def selu(input: Tensor) -> Tensor:
+    """Return the self-normalising ELU (Klambauer et al., arXiv 1706.02515)."""
+    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Return x, below 0 alpha (exp(x / alpha) - 1)."""
+    return _elu(input, alpha, 1.0, 1.0 / alpha)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """Return log(1 + exp(beta x)) / beta, taken as x where beta x is above the threshold."""
+    scaled = input._data * input._data.dtype.type(beta)
+    array = np.where(scaled > threshold, input._data, np.logaddexp(0, scaled) / beta).astype(input._data.dtype)
+    return record(SoftplusBackward0, array, (input,), (input,), beta=beta, threshold=threshold)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """Return log(sigmoid(x)), without overflow."""
+    array = -np.logaddexp(0, -input._data).astype(input._data.dtype)
+    return record(LogSigmoidBackward0, array, (input,), (input,))
+
+
+def silu(input: Tensor) -> Tensor:
+    """Return x sigmoid(x)."""
+    return record(SiluBackward0, input._data * input.detach().sigmoid()._data, (input,), (input,))
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """Return x Phi(x), Phi the normal distribution function, or its approximation by "tanh"."""
+    if approximate == "tanh":
+        inner = (input + input**3 * 0.044715) * math.sqrt(2 / math.pi)
+        return input * 0.5 * (inner.tanh() + 1)
+    return record(GeluBackward0, input._data * _normal(input.detach())._data, (input,), (input,))
+
+
+def mish(input: Tensor) -> Tensor:
+    """Return x tanh(softplus(x))."""
+    return input * softplus(input).tanh()
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Return x kept between two limits; the gradient on them is 0."""
+    array = np.clip(input._data, min_val, max_val)
+    return record(HardtanhBackward0, array, (input,), (input,), low=min_val, high=max_val)
+
+
+def relu6(input: Tensor) -> Tensor:
+    """Return x kept between 0 and 6."""
+    return hardtanh(input, 0.0, 6.0)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return exp(x) / sum(exp(x)) along an axis."""
+    source = input if dtype is None else input.to(dtype)
+    x = floating(source._data)
+    spot = axis(dim, x.ndim)
+    if not x.ndim:
+        return source * 0 + 1
+    powers = np.exp(x - x.max(axis=spot, keepdims=True)) if x.size else x.copy()
+    return record(SoftmaxBackward0, powers / powers.sum(axis=spot, keepdims=True), (source,), keep=True, dim=spot)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Return the logarithm of the softmax along an axis, without overflow."""
+    source = input if dtype is None else input.to(dtype)
+    x = floating(source._data)
+    spot = axis(dim, x.ndim)
+    if not x.ndim:
+        return source * 0
+    shifted = x - x.max(axis=spot, keepdims=True) if x.size else x.copy()
+    array = shifted - np.log(np.exp(shifted).sum(axis=spot, keepdims=True))
+    return record(LogSoftmaxBackward0, array, (source,), keep=True, dim=spot)
+
+
+def softmin(input: Tensor, dim: int) -> Tensor:
+    """Return the softmax of -x."""
+    return softmax(-input, dim)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """Return x / (1 + |x|)."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """Return x - tanh(x)."""
+    return input - input.tanh()
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Return x, below 0 times a learned slope (one, or one for each index of the second axis)."""
+    if weight._data.size != 1 and input._data.ndim > 1:
+        weight = weight.reshape([1, -1] + [1] * (input._data.ndim - 2))
+    return input.clamp(min=0) + weight * input.clamp(max=0)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return the first half of an axis times the sigmoid of the second."""
+    first, second = input.chunk(2, dim)
+    return first * second.sigmoid()

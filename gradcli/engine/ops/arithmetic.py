@@ -1,0 +1,325 @@
+"""Sums, products, powers and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import get_default_dtype
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import Operand, conj, operand, pair, result_dtype
+from gradcli.engine.recording import record, tracked
+from gradcli.engine.tensor import Tensor
+
+
+class AddBackward0(Node):
+    """d(x + alpha y) = dx + alpha dy."""
+
+    alpha: Any
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        return g, g if self.alpha == 1 else g * conj(self.alpha)
+
+
+class SubBackward0(Node):
+    """d(x - alpha y) = dx - alpha dy."""
+
+    alpha: Any
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        return g, (-g if self.alpha == 1 else g * -conj(self.alpha)) if self._needs(1) else None
+
+
+class RsubBackward1(Node):
+    """d(number - x) = -dx."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return -g
+
+
+class MulBackward0(Node):
+    """d(x y) = y dx + x dy."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        return g * conj(y) if self._needs(0) else None, g * conj(x) if self._needs(1) else None
+
+
+class DivBackward0(Node):
+    """d(x / y) = dx / y - x / y^2 dy."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        by_y = g / conj(y)
+        return by_y, -by_y * conj(x / y) if self._needs(1) else None
+
+
+class NegBackward0(Node):
+    """d(-x) = -dx."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return -g
+
+
+class PowBackward0(Node):
+    """d(x^n) = n x^(n-1) dx for a number n; zero for n = 0, also at x = 0."""
+
+    _saved_names = ("self",)
+    _constant_names = ("exponent",)
+    exponent: Any
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        n = self.exponent
+        if n == 0:
+            return g * 0
+        if n == 1:
+            return g
+        return g * conj(n * x if n == 2 else n * x ** (n - 1))
+
+
+class PowBackward1(Node):
+    """d(x^y) = y x^(y-1) dx + x^y ln(x) dy, the first zero where y = 0, the second where x = 0 and y >= 0."""
+
+    _saved_names = ("self", "exponent", "result")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y, result = self._unpack()
+        by_x = by_y = None
+        if self._needs(0):
+            by_x = (g * conj(y * x ** (y - 1))).masked_fill(y == 0, 0)
+        if self._needs(1):
+            dead = (x == 0) & (y >= 0) if y._data.dtype.kind != "c" else x == 0
+            by_y = (g * conj(result * x.masked_fill(x == 0, 1).log())).masked_fill(dead, 0)
+        return by_x, by_y
+
+
+class PowBackward2(Node):
+    """d(number^y) = number^y ln(number) dy."""
+
+    _saved_names = ("result",)
+    base: Any
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (result,) = self._unpack()
+        if self.base == 0:
+            return g * 0
+        return g * conj(result * np.log(self.base).item())
+
+
+class ReciprocalBackward0(Node):
+    """d(1/x) = -1/x^2 dx."""
+
+    _saved_names = ("result",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (y,) = self._unpack()
+        return -g * conj(y * y)
+
+
+class RemainderBackward0(Node):
+    """d(x mod number) = dx."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g
+
+
+class RemainderBackward1(Node):
+    """d(x mod y) = dx - floor(x / y) dy."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        return g, -g * (x / y).floor().detach() if self._needs(1) else None
+
+
+class FmodBackward0(Node):
+    """d fmod(x, number) = dx."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g
+
+
+class FmodBackward1(Node):
+    """d fmod(x, y) = dx - trunc(x / y) dy."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        return g, -g * (x / y).trunc().detach() if self._needs(1) else None
+
+
+def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """Return input + alpha * other."""
+    first, second = operand(input, "input"), operand(other)
+    x, y = pair(first, second)
+    total = np.logical_or(x, y) if x.dtype.kind == "b" else x + (y if alpha == 1 else y * x.dtype.type(alpha))
+    return record(AddBackward0, total, (first, second), alpha=alpha)
+
+
+def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """Return input - alpha * other.
+
+    Raises:
+        RuntimeError: both are booleans.
+    """
+    first, second = operand(input, "input"), operand(other)
+    x, y = pair(first, second)
+    if x.dtype.kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
+    if not isinstance(first, Tensor) and alpha == 1:
+        return record(RsubBackward1, x - y, (second,))
+    return record(SubBackward0, x - (y if alpha == 1 else y * x.dtype.type(alpha)), (first, second), alpha=alpha)
+
+
+def rsub(input: Operand, other: Operand) -> Tensor:
+    """Return other - input."""
+    return sub(other, input)
+
+
+def mul(input: Operand, other: Operand) -> Tensor:
+    """Return input * other."""
+    first, second = operand(input, "input"), operand(other)
+    if not isinstance(first, Tensor):
+        first, second = second, first
+    x, y = pair(first, second)
+    kept = _kept(first, second)
+    return record(MulBackward0, x * y, (first, second), kept)
+
+
+def _kept(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return the operands that the rule of a product needs: each for the gradient of the other."""
+    keep_first = not isinstance(second, Tensor) or not second.requires_grad
+    keep_second = not first.requires_grad if isinstance(first, Tensor) else True
+    return None if keep_first else first, None if keep_second else second
+
+
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """Return input / other, or with `rounding_mode` "floor" or "trunc" the rounded quotient, which has no gradient.
+
+    Raises:
+        RuntimeError: another rounding mode.
+    """
+    first, second = operand(input, "input"), operand(other)
+    if rounding_mode is not None:
+        if rounding_mode not in ("floor", "trunc"):
+            raise RuntimeError(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                f"'{rounding_mode}'"
+            )
+        quotient = floor_divide(first, second)
+        return quotient if rounding_mode == "floor" else _trunc_divide(first, second)
+    if not isinstance(first, Tensor):
+        return mul(reciprocal(second), first)
+    x, y = pair(first, second)
+    if x.dtype.kind not in "fc":
+        kind = get_default_dtype().numpy
+        x, y = x.astype(kind), y.astype(kind)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient_array = x / y
+    keep_first = first if isinstance(second, Tensor) and second.requires_grad else None
+    return record(DivBackward0, quotient_array, (first, second), (keep_first, second))
+
+
+def _trunc_divide(first: Operand, second: Operand) -> Tensor:
+    x, y = pair(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return record(Node, np.trunc(x / y).astype(x.dtype), ())
+
+
+def floor_divide(input: Operand, other: Operand) -> Tensor:
+    """Return the quotient rounded down; it has no gradient."""
+    x, y = pair(operand(input, "input"), operand(other))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return record(Node, np.floor_divide(x, y), ())
+
+
+def remainder(input: Operand, other: Operand) -> Tensor:
+    """Return input modulo other, with the sign of `other`."""
+    first, second = operand(input, "input"), operand(other)
+    x, y = pair(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = np.remainder(x, y)
+    if isinstance(second, Tensor):
+        return record(RemainderBackward1, result, (first, second), (first, second))
+    return record(RemainderBackward0, result, (first,))
+
+
+def fmod(input: Operand, other: Operand) -> Tensor:
+    """Return input modulo other, with the sign of `input`."""
+    first, second = operand(input, "input"), operand(other)
+    x, y = pair(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = np.fmod(x, y)
+    if isinstance(second, Tensor):
+        return record(FmodBackward1, result, (first, second), (first, second))
+    return record(FmodBackward0, result, (first,))
+
+
+def neg(input: Tensor) -> Tensor:
+    """Return -input."""
+    return record(NegBackward0, -input._data, (input,))
+
+
+def positive(input: Tensor) -> Tensor:
+    """Return the input itself."""
+    return input
+
+
+def reciprocal(input: Tensor) -> Tensor:
+    """Return 1 / input."""
+    x = input._data if input._data.dtype.kind in "fc" else input._data.astype(get_default_dtype().numpy)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return record(ReciprocalBackward0, 1 / x, (input,), keep=True)
+
+
+def pow(input: Operand, exponent: Operand) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return input raised to a power; a number on either side is a constant."""
+    first, second = operand(input, "input"), operand(exponent, "exponent")
+    if isinstance(first, Tensor) and not isinstance(second, Tensor):
+        return _power(first, second)
+    x, y = pair(first, second)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        result = np.power(x, y)
+    if isinstance(first, Tensor):
+        return record(PowBackward1, result, (first, second), (first, second), keep=True)
+    return record(PowBackward2, result, (second,), keep=True, base=first)
+
+
+def _power(base: Tensor, exponent: Any) -> Tensor:
+    x = base._data.astype(result_dtype(base, exponent), copy=False)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        result = x * x if exponent == 2 else np.power(x, x.dtype.type(exponent))
+    return record(PowBackward0, result, (base,), (base,) if tracked(base) else (), exponent=exponent)
+
+
+def square(input: Tensor) -> Tensor:
+    """Return input squared."""
+    return pow(input, 2)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """Return input + weight * (end - input)."""
+    return input + operand(weight, "weight") * (end - input)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return input + value * tensor1 * tensor2."""
+    product = tensor1 * tensor2
+    return input + (product if value == 1 else product * value)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """Return input + value * tensor1 / tensor2."""
+    quotient = tensor1 / tensor2
+    return input + (quotient if value == 1 else quotient * value)

@@ -1,0 +1,274 @@
+"""Comparing, choosing and clamping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import Operand, arrays, operand, pair
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class MaximumBackward0(Node):
+    """The larger one gets the cotangent; at a tie each gets half."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        shared = g.masked_fill(x != y, 0) / 2 if bool(np.any(x._data == y._data)) else 0
+        return g.masked_fill(x <= y, 0) + shared, g.masked_fill(y <= x, 0) + shared
+
+
+class MinimumBackward0(Node):
+    """The smaller one gets the cotangent; at a tie each gets half."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, y = self._unpack()
+        shared = g.masked_fill(x != y, 0) / 2 if bool(np.any(x._data == y._data)) else 0
+        return g.masked_fill(x >= y, 0) + shared, g.masked_fill(y >= x, 0) + shared
+
+
+class WhereBackward0(Node):
+    """Each side gets the cotangent where it was chosen."""
+
+    _saved_names = ("condition",)
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        (condition,) = self._unpack()
+        return (
+            g.masked_fill(~condition, 0) if self._needs(0) else None,
+            g.masked_fill(condition, 0) if self._needs(1) else None,
+        )
+
+
+class ClampBackward1(Node):
+    """d clamp(x) = dx inside the limits and on them, 0 outside; NaN passes."""
+
+    _saved_names = ("self",)
+    _constant_names = ("min", "max")
+    min: Any
+    max: Any
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        outside = np.zeros(x._data.shape, dtype=np.bool_)
+        if self.min is not None:
+            outside |= x._data < self.min
+        if self.max is not None:
+            outside |= x._data > self.max
+        return g.masked_fill(from_array(outside), 0)
+
+
+class ClampMinBackward0(ClampBackward1):
+    """As clamp, with a lower limit."""
+
+
+class ClampMaxBackward0(ClampBackward1):
+    """As clamp, with an upper limit."""
+
+
+class ClampBackward0(Node):
+    """As clamp, with tensors for limits, which get the cotangent where they hold."""
+
+    _saved_names = ("self", "min", "max")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, low, high = self._unpack()
+        below = np.zeros(g._data.shape, dtype=np.bool_) if low is None else x._data < low._data
+        above = np.zeros(g._data.shape, dtype=np.bool_) if high is None else x._data > high._data
+        if low is not None and high is not None:
+            crossed = low._data > high._data
+            above = above | crossed
+            below = below & ~crossed
+        inside = g.masked_fill(from_array(below | above), 0)
+        return (
+            inside,
+            None if low is None else g.masked_fill(from_array(~below), 0),
+            None if high is None else g.masked_fill(from_array(~above), 0),
+        )
+
+
+def _compare(function: Any, input: Operand, other: Operand) -> Tensor:
+    x, y = pair(operand(input, "input"), operand(other))
+    return from_array(function(x, y))
+
+
+def eq(input: Operand, other: Operand) -> Tensor:
+    """Return where the two are equal."""
+    return _compare(np.equal, input, other)
+
+
+def ne(input: Operand, other: Operand) -> Tensor:
+    """Return where the two differ."""
+    return _compare(np.not_equal, input, other)
+
+
+def lt(input: Operand, other: Operand) -> Tensor:
+    """Return where input < other."""
+    return _compare(np.less, input, other)
+
+
+def le(input: Operand, other: Operand) -> Tensor:
+    """Return where input <= other."""
+    return _compare(np.less_equal, input, other)
+
+
+def gt(input: Operand, other: Operand) -> Tensor:
+    """Return where input > other."""
+    return _compare(np.greater, input, other)
+
+
+def ge(input: Operand, other: Operand) -> Tensor:
+    """Return where input >= other."""
+    return _compare(np.greater_equal, input, other)
+
+
+def isnan(input: Tensor) -> Tensor:
+    """Return where an element is not a number."""
+    return from_array(np.isnan(input._data))
+
+
+def isinf(input: Tensor) -> Tensor:
+    """Return where an element is infinite."""
+    return from_array(np.isinf(input._data))
+
+
+def isfinite(input: Tensor) -> Tensor:
+    """Return where an element is finite."""
+    return from_array(np.isfinite(input._data))
+
+
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """Return where |input - other| <= atol + rtol |other|."""
+    return from_array(np.isclose(input._data, other._data, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Tell whether all elements are close; see `isclose`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._data.all())
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Tell whether shape and all elements are equal."""
+    return bool(np.array_equal(input._data, other._data))
+
+
+def logical_not(input: Tensor) -> Tensor:
+    """Return the opposite of every truth value."""
+    return from_array(np.logical_not(input._data))
+
+
+def logical_and(input: Tensor, other: Tensor) -> Tensor:
+    """Return where both are true."""
+    return from_array(np.logical_and(input._data, other._data))
+
+
+def logical_or(input: Tensor, other: Tensor) -> Tensor:
+    """Return where one is true."""
+    return from_array(np.logical_or(input._data, other._data))
+
+
+def logical_xor(input: Tensor, other: Tensor) -> Tensor:
+    """Return where just one is true."""
+    return from_array(np.logical_xor(input._data, other._data))
+
+
+def _bits(function: Any, input: Tensor, other: Operand) -> Tensor:
+    x, y = pair(input, operand(other))
+    return from_array(function(x, y))
+
+
+def bitwise_and(input: Tensor, other: Operand) -> Tensor:
+    """Return input & other."""
+    return _bits(np.bitwise_and, input, other)
+
+
+def bitwise_or(input: Tensor, other: Operand) -> Tensor:
+    """Return input | other."""
+    return _bits(np.bitwise_or, input, other)
+
+
+def bitwise_xor(input: Tensor, other: Operand) -> Tensor:
+    """Return input ^ other."""
+    return _bits(np.bitwise_xor, input, other)
+
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """Return ~input."""
+    return from_array(np.invert(input._data))
+
+
+def maximum(input: Tensor, other: Tensor) -> Tensor:
+    """Return the larger of the two, element by element; NaN wins."""
+    return record(MaximumBackward0, np.maximum(*pair(input, other)), (input, other), (input, other))
+
+
+def minimum(input: Tensor, other: Tensor) -> Tensor:
+    """Return the smaller of the two, element by element; NaN wins."""
+    return record(MinimumBackward0, np.minimum(*pair(input, other)), (input, other), (input, other))
+
+
+def where(condition: Tensor, input: Operand = None, other: Operand = None) -> Any:
+    """Return input where the condition holds, other elsewhere; with the condition alone, where it holds.
+
+    Raises:
+        RuntimeError: the condition is not boolean.
+    """
+    if input is None and other is None:
+        return tuple(from_array(positions) for positions in np.nonzero(condition._data))
+    if condition._data.dtype.kind != "b":
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    first, second = operand(input, "input"), operand(other)
+    x, y = arrays(first, second)
+    return record(WhereBackward0, np.where(condition._data, x, y), (first, second), (condition,))
+
+
+def clamp(input: Tensor, min: Operand = None, max: Operand = None) -> Tensor:
+    """Return the elements kept between two limits, each a number, a tensor or None.
+
+    Raises:
+        ValueError: no limit was given.
+    """
+    if min is None and max is None:
+        raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return _clamp_tensors(input, min, max)
+    return _clamp_numbers(ClampBackward1, input, min, max)
+
+
+def _clamp_numbers(kind: type[Node], input: Tensor, low: Any, high: Any) -> Tensor:
+    given = [value for value in (low, high) if value is not None]
+    x = arrays(input, *given)[0]
+    result = x
+    if low is not None:
+        result = np.maximum(result, x.dtype.type(low))
+    if high is not None:
+        result = np.minimum(result, x.dtype.type(high))
+    return record(kind, result, (input,), (input,), min=low, max=high)
+
+
+def _clamp_tensors(input: Tensor, low: Any, high: Any) -> Tensor:
+    lower = low if isinstance(low, Tensor) or low is None else input.new_tensor(low)
+    upper = high if isinstance(high, Tensor) or high is None else input.new_tensor(high)
+    result = input._data
+    if lower is not None:
+        result = np.maximum(result, lower._data)
+    if upper is not None:
+        result = np.minimum(result, upper._data)
+    return record(ClampBackward0, result, (input, lower, upper), (input, lower, upper))
+
+
+def clamp_min(input: Tensor, min: Operand) -> Tensor:
+    """Return the elements, none below a limit."""
+    return clamp(input, min) if isinstance(min, Tensor) else _clamp_numbers(ClampMinBackward0, input, min, None)
+
+
+def clamp_max(input: Tensor, max: Operand) -> Tensor:
+    """Return the elements, none above a limit."""
+    return clamp(input, None, max) if isinstance(max, Tensor) else _clamp_numbers(ClampMaxBackward0, input, None, max)

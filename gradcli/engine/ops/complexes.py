@@ -1,0 +1,125 @@
+"""Complex numbers. A gradient is dL/dRe + i dL/dIm, so that descent is `z - rate * grad`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import complex_of, real_of
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import pair
+from gradcli.engine.ops.shape import select
+from gradcli.engine.recording import record, record_view
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class ConjBackward0(Node):
+    """The conjugate of the cotangent."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return conj(g)
+
+
+class ViewAsRealBackward0(Node):
+    """The pairs are complex numbers again."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return view_as_complex(g.contiguous())
+
+
+class ViewAsComplexBackward0(Node):
+    """The complex numbers are pairs again."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return view_as_real(g)
+
+
+class ComplexBackward0(Node):
+    """Real and imaginary part of the cotangent."""
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        return real(g), imag(g)
+
+
+class AngleBackward0(Node):
+    """d arg(z) = Im(conj(z) dz) / |z|^2; zero for real numbers and at 0."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (z,) = self._unpack()
+        if z._data.dtype.kind != "c":
+            return g * 0
+        x, y = z.real, z.imag
+        size = x * x + y * y
+        zero = size == 0
+        scaled = (g / size.masked_fill(zero, 1)).masked_fill(zero, 0)
+        return complex(-scaled * y, scaled * x)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Return the complex conjugate; a real tensor is returned itself."""
+    if input._data.dtype.kind != "c":
+        return input
+    return record(ConjBackward0, input._data.conj(), (input,))
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Return a view of a complex tensor as real pairs, along a new last axis."""
+    if input._data.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    array = input._data[..., None].view(real_of(input._data.dtype))
+    return record_view(ViewAsRealBackward0, array, input, view_as_real)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Return a view of real pairs, along the last axis, as a complex tensor."""
+    if not input._data.ndim or input._data.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    array = input._data.view(complex_of(input._data.dtype))[..., 0]
+    return record_view(ViewAsComplexBackward0, array, input, view_as_complex)
+
+
+def real(input: Tensor) -> Tensor:
+    """Return a view of the real part; a real tensor is returned itself."""
+    return input if input._data.dtype.kind != "c" else select(view_as_real(input), -1, 0)
+
+
+def imag(input: Tensor) -> Tensor:
+    """Return a view of the imaginary part.
+
+    Raises:
+        RuntimeError: the tensor is real.
+    """
+    if input._data.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return select(view_as_real(input), -1, 1)
+
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return real + i imag."""
+    x, y = pair(real, imag)
+    array = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype=complex_of(x.dtype))
+    array.real, array.imag = x, y
+    return record(ComplexBackward0, array, (real, imag))
+
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Return abs * (cos(angle) + i sin(angle))."""
+    return complex(abs * angle.cos(), abs * angle.sin())
+
+
+def angle(input: Tensor) -> Tensor:
+    """Return the argument of every number."""
+    return record(AngleBackward0, np.angle(input._data), (input,), (input,))
+
+
+def is_complex(input: Tensor) -> bool:
+    """Tell whether the elements are complex numbers."""
+    return input._data.dtype.kind == "c"
+
+
+def is_real(input: Tensor) -> Tensor:
+    """Return where the imaginary part is zero."""
+    return from_array(np.isreal(input._data))

@@ -1,0 +1,92 @@
+"""Sums of products over named or numbered axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.linalg import mm
+from gradcli.engine.ops.operands import conj
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+def tensordot(input: Tensor, other: Tensor, dims: Any = 2) -> Tensor:
+    """Return the sum of products over pairs of axes (a number: so many last axes with as many first ones)."""
+    if isinstance(dims, int):
+        first = tuple(range(input._data.ndim - dims, input._data.ndim))
+        second = tuple(range(dims))
+    else:
+        first = tuple(place % input._data.ndim for place in dims[0])
+        second = tuple(place % other._data.ndim for place in dims[1])
+    rest_a = [place for place in range(input._data.ndim) if place not in first]
+    rest_b = [place for place in range(other._data.ndim) if place not in second]
+    inner = math.prod(input._data.shape[place] for place in first)
+    rows = math.prod(input._data.shape[place] for place in rest_a)
+    columns = math.prod(other._data.shape[place] for place in rest_b)
+    a = input.permute([*rest_a, *first]).reshape(rows, inner)
+    b = other.permute([*second, *rest_b]).reshape(inner, columns)
+    shape = [input._data.shape[place] for place in rest_a] + [other._data.shape[place] for place in rest_b]
+    return mm(a, b).reshape(shape)
+
+
+class EinsumBackward0(Node):
+    """Every operand gets the sum of products of the cotangent with the others."""
+
+    terms: tuple[str, ...]
+    result: str
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        operands = self._unpack()
+        return tuple(self._one(place, g, operands) if self._needs(place) else None for place in range(len(operands)))
+
+    def _one(self, place: int, g: Tensor, operands: Sequence[Tensor]) -> Tensor:
+        term, shape = self.terms[place], operands[place]._data.shape
+        others = [conj(entry) for i, entry in enumerate(operands) if i != place]
+        known = set(self.result).union(*(entry for i, entry in enumerate(self.terms) if i != place))
+        have = "".join(letter for letter in dict.fromkeys(term) if letter in known)
+        inputs = ",".join([self.result, *(entry for i, entry in enumerate(self.terms) if i != place)])
+        value = einsum(f"{inputs}->{have}", g, *others)
+        missing = [letter for letter in dict.fromkeys(term) if letter not in known]
+        lengths = dict(zip(term, shape, strict=True))
+        value = value[(None,) * len(missing)].expand([lengths[letter] for letter in missing] + list(value._data.shape))
+        order = missing + list(have)
+        distinct = list(dict.fromkeys(term))
+        value = value.permute([order.index(letter) for letter in distinct])
+        return value if len(distinct) == len(term) else _on_diagonals(value, term, distinct, shape)
+
+
+def _on_diagonals(value: Tensor, term: str, distinct: list[str], shape: tuple[int, ...]) -> Tensor:
+    """Return zeros of the operand's shape with `value` where repeated letters agree."""
+    lengths = dict(zip(term, shape, strict=True))
+    grids = dict(zip(distinct, np.indices([lengths[letter] for letter in distinct]), strict=True))
+    index = tuple(from_array(grids[letter].astype(np.int64)) for letter in term)
+    return value.new_zeros(shape).index_put(index, value)
+
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Return sums of products by Einstein's convention, as in "ij,jk->ik".
+
+    Raises:
+        RuntimeError: the equation does not fit the operands.
+    """
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(given):
+        raise RuntimeError(f"einsum(): '{equation}' names {len(terms)} operands but {len(given)} were given")
+    spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]
+    widths = [entry._data.ndim - len(term.replace("...", "")) if "..." in term else 0 for term, entry in zip(terms, given, strict=True)]
+    extra = "".join(spare[: max(widths, default=0)])
+    terms = [term.replace("...", extra[len(extra) - width :]) for term, width in zip(terms, widths, strict=True)]
+    if arrow:
+        result = right.replace("...", extra)
+    else:
+        counts = "".join(terms)
+        result = extra + "".join(sorted(letter for letter in set(counts) - set(extra) if counts.count(letter) == 1))
+    array = np.einsum(",".join(terms) + "->" + result, *[entry._data for entry in given], optimize=len(given) > 2)
+    return record(EinsumBackward0, np.array(array), tuple(given), tuple(given), terms=tuple(terms), result=result)

@@ -1,0 +1,293 @@
+"""Convolution and pooling by unfolding windows: a window tensor is a linear view, and its adjoint adds windows up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+from gradcli.engine.graph import Node
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+Sizes = int | Sequence[int]
+
+
+def each(value: Sizes, count: int) -> tuple[int, ...]:
+    """Return one number for each axis."""
+    return (int(value),) * count if isinstance(value, (int, np.integer)) else tuple(int(entry) for entry in value)
+
+
+def _windows(padded: Array, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]) -> Array:
+    """Return a view [N, C, *outputs, *kernel] of a padded array [N, C, *sizes]."""
+    n = len(kernel)
+    spread = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
+    view = np.lib.stride_tricks.sliding_window_view(padded, spread, axis=tuple(range(2, 2 + n)), writeable=True)
+    steps = tuple(slice(None, None, s) for s in stride) + tuple(slice(None, None, d) for d in dilation)
+    return view[(slice(None), slice(None), *steps)]
+
+
+class Windows:
+    """Where the windows of a convolution lie: kernel, stride and dilation along the last axes."""
+
+    __slots__ = ("dilation", "kernel", "shape", "stride")
+
+    def __init__(
+        self, shape: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+    ) -> None:
+        self.shape, self.kernel, self.stride, self.dilation = shape, kernel, stride, dilation
+
+    def take(self, array: Array) -> Array:
+        """Return the windows of a padded array."""
+        return np.ascontiguousarray(_windows(array, self.kernel, self.stride, self.dilation))
+
+    def put(self, windows: Array) -> Array:
+        """Return a padded array of zeros with all windows added in."""
+        whole = np.zeros(self.shape, dtype=windows.dtype)
+        n = len(self.kernel)
+        outputs = windows.shape[2 : 2 + n]
+        for offset in np.ndindex(*self.kernel):
+            spots = tuple(
+                slice(o * d, o * d + s * (size - 1) + 1, s)
+                for o, d, s, size in zip(offset, self.dilation, self.stride, outputs, strict=True)
+            )
+            whole[(slice(None), slice(None), *spots)] += windows[(..., *offset)]
+        return whole
+
+
+class Im2ColBackward0(Node):
+    """Windows are added up where they overlap."""
+
+    windows: Windows
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return _col2im(g, self.windows)
+
+
+class Col2ImBackward0(Node):
+    """The adjoint of adding windows up is taking them."""
+
+    windows: Windows
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return _im2col(g, self.windows)
+
+
+class ConvolutionBackward0(Node):
+    """The gradients of a convolution, through the product of windows and weights that it is."""
+
+    _saved_names = ("input", "weight")
+    options: dict[str, Any]
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        x, w = self._unpack()
+        return convolution_gradients(self, g, x, w)
+
+
+class ConstantPadNdBackward0(Node):
+    """What was padded on is cut off."""
+
+    pads: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return pad_zeros(g, tuple(-entry for entry in self.pads))
+
+
+def _im2col(padded: Tensor, windows: Windows) -> Tensor:
+    return record(Im2ColBackward0, windows.take(padded._data), (padded,), windows=windows)
+
+
+def _col2im(values: Tensor, windows: Windows) -> Tensor:
+    return record(Col2ImBackward0, windows.put(values._data), (values,), windows=windows)
+
+
+def pad_zeros(input: Tensor, pads: tuple[int, ...], value: float = 0) -> Tensor:
+    """Return the tensor with a constant added before and after its last axes (negative numbers cut)."""
+    ndim = input._data.ndim
+    widths = [(0, 0)] * ndim
+    for place in range(len(pads) // 2):
+        widths[ndim - 1 - place] = (pads[2 * place], pads[2 * place + 1])
+    cut = tuple(slice(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(widths, input._data.shape, strict=True))
+    grown = np.pad(input._data[cut], [(max(a, 0), max(b, 0)) for a, b in widths], constant_values=value)
+    return record(ConstantPadNdBackward0, grown, (input,), pads=pads)
+
+
+def _product(cols: Tensor, weight: Tensor, groups: int) -> Tensor:
+    """Return [N, O, *outputs] from windows [N, C, *outputs, *kernel] and weights [O, C / groups, *kernel]."""
+    n = weight._data.ndim - 2
+    batch, channels = cols._data.shape[:2]
+    outputs, kernel = cols._data.shape[2 : 2 + n], weight._data.shape[2:]
+    depth = math.prod(kernel) * (channels // groups)
+    spots = math.prod(outputs)
+    order = [0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)]
+    flat = cols.permute(order).reshape(batch, groups, depth, spots)
+    rows = weight.reshape(1, groups, weight._data.shape[0] // groups, depth)
+    return rows.matmul(flat).reshape(batch, weight._data.shape[0], *outputs)
+
+
+def _composed(x: Tensor, w: Tensor, options: dict[str, Any]) -> Tensor:
+    """Return the convolution without bias, made of operations that all have rules."""
+    n = w._data.ndim - 2
+    stride, padding, dilation = options["stride"], options["padding"], options["dilation"]
+    pads = tuple(p for size in reversed(padding) for p in (size, size))
+    padded = pad_zeros(x, pads) if any(pads) else x
+    windows = Windows(padded._data.shape, w._data.shape[2 : 2 + n], stride, dilation)
+    return _product(_im2col(padded, windows), w, options["groups"])
+
+
+def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[Any, ...]:
+    """Return the cotangents of input, weight and bias.
+
+    The map is linear in x and in w, so each cotangent is the adjoint of a product of windows: windows of x with g for
+    the weight, and the windows that g and w make, added up, for the input.
+    """
+    options: dict[str, Any] = node.options  # type: ignore[attr-defined]  # only ConvolutionBackward0 calls this
+    n, groups = w._data.ndim - 2, options["groups"]
+    pads = tuple(p for size in reversed(options["padding"]) for p in (size, size))
+    padded = pad_zeros(x, pads) if any(pads) else x
+    kernel = w._data.shape[2:]
+    windows = Windows(padded._data.shape, kernel, options["stride"], options["dilation"])
+    batch, outputs = g._data.shape[0], g._data.shape[2:]
+    depth, spots = math.prod(kernel) * w._data.shape[1], math.prod(outputs)
+    per_group = w._data.shape[0] // groups
+    flat_g = g.reshape(batch, groups, per_group, spots)
+    by_x = by_w = by_b = None
+    if node._needs(0):
+        rows = w.reshape(1, groups, per_group, depth).transpose(-2, -1)
+        cols = rows.matmul(flat_g).reshape(batch, padded._data.shape[1], *kernel, *outputs)
+        cols = cols.permute([0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)])
+        by_padded = _col2im(cols, windows)
+        by_x = pad_zeros(by_padded, tuple(-p for p in pads)) if any(pads) else by_padded
+    if node._needs(1):
+        order = [0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)]
+        cols = _im2col(padded, windows).permute(order).reshape(batch, groups, depth, spots)
+        by_w = flat_g.matmul(cols.transpose(-2, -1)).sum(0).reshape(w._data.shape)
+    if node._needs(2):
+        by_b = g.sum([0, *range(2, 2 + n)])
+    return by_x, by_w, by_b
+
+
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int
+) -> Tensor:
+    """Return the cross-correlation of [N, C, *sizes] with weights [O, C / groups, *kernel].
+
+    Raises:
+        RuntimeError: the channels of input and weight do not fit.
+    """
+    n = weight._data.ndim - 2
+    if input._data.ndim == n + 1:
+        return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
+    if input._data.ndim != n + 2 or input._data.shape[1] != weight._data.shape[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(weight._data.shape)}, expected input"
+            f"{list(input._data.shape)} to have {weight._data.shape[1] * groups} channels, but got "
+            f"{input._data.shape[1] if input._data.ndim > 1 else 0} channels instead"
+        )
+    spread = each(dilation, n)
+    if padding == "same":
+        padding = [d * (k - 1) // 2 for d, k in zip(spread, weight._data.shape[2:], strict=True)]
+    options = {
+        "stride": each(stride, n),
+        "padding": each(0 if padding == "valid" else padding, n),
+        "dilation": spread,
+        "groups": groups,
+    }
+    array = _composed(input.detach(), weight.detach(), options)._data
+    if bias is not None:
+        array = array + bias._data.reshape(1, -1, *(1,) * n)
+    return record(ConvolutionBackward0, array, (input, weight, bias), (input, weight), options=options)
+
+
+def conv_transpose(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int
+) -> Tensor:
+    """Return the adjoint of a convolution with weights [C, O / groups, *kernel]."""
+    n = weight._data.ndim - 2
+    step, pads, extra = each(stride, n), each(padding, n), each(output_padding, n)
+    kernel, batch = weight._data.shape[2:], input._data.shape[0]
+    per_group, sizes = weight._data.shape[1], input._data.shape[2:]
+    rows = weight.reshape(1, groups, weight._data.shape[0] // groups, per_group * math.prod(kernel)).transpose(-2, -1)
+    flat = input.reshape(batch, groups, weight._data.shape[0] // groups, math.prod(sizes))
+    cols = rows.matmul(flat).reshape(batch, per_group * groups, *kernel, *sizes)
+    cols = cols.permute([0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)])
+    full = tuple((size - 1) * s + k for size, s, k in zip(sizes, step, kernel, strict=True))
+    whole = _col2im(cols, Windows((batch, per_group * groups, *full), kernel, step, (1,) * n))
+    cuts = tuple(c for p, e in zip(reversed(pads), reversed(extra), strict=True) for c in (-p, e - p))
+    result = pad_zeros(whole, cuts) if any(cuts) else whole
+    return result if bias is None else result + bias.reshape(1, -1, *(1,) * n)
+
+
+def windows_of(input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int, value: float = 0) -> Tensor:
+    """Return the windows [N, C, *outputs, elements] that pooling reduces."""
+    shape = each(kernel, n)
+    pads = tuple(p for size in reversed(each(padding, n)) for p in (size, size))
+    padded = pad_zeros(input, pads, value) if any(pads) else input
+    windows = Windows(padded._data.shape, shape, each(shape if stride is None else stride, n), (1,) * n)
+    taken = _im2col(padded, windows)
+    return taken.reshape(*taken._data.shape[: 2 + n], math.prod(shape))
+
+
+def max_pool(input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int) -> Tensor:
+    """Return the largest element of every window; the first of equal ones gets the gradient."""
+    batched = input if input._data.ndim == n + 2 else input.unsqueeze(0)
+    result: Tensor = windows_of(batched, kernel, stride, padding, n, -math.inf).max(-1)[0]
+    return result if input._data.ndim == n + 2 else result.squeeze(0)
+
+
+def avg_pool(
+    input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int, count_include_pad: bool = True
+) -> Tensor:
+    """Return the mean of every window."""
+    batched = input if input._data.ndim == n + 2 else input.unsqueeze(0)
+    result = windows_of(batched, kernel, stride, padding, n).mean(-1)
+    if not count_include_pad:
+        inside = windows_of(from_array(np.ones_like(batched._data)), kernel, stride, padding, n).mean(-1)
+        result = result / inside
+    return result if input._data.ndim == n + 2 else result.squeeze(0)
+
+
+class PixelShuffleBackward0(Node):
+    """The pixels go back to their channels."""
+
+    factor: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return pixel_unshuffle(g, self.factor)
+
+
+class PixelUnshuffleBackward0(Node):
+    """The channels go back to their pixels."""
+
+    factor: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return pixel_shuffle(g, self.factor)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Return [..., C, H r, W r] from [..., C r^2, H, W]."""
+    *lead, channels, height, width = input._data.shape
+    r = upscale_factor
+    if channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            f"input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    split = input._data.reshape(*lead, channels // (r * r), r, r, height, width)
+    n = len(lead)
+    moved = split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return record(PixelShuffleBackward0, moved.reshape(*lead, channels // (r * r), height * r, width * r), (input,), factor=r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Return [..., C r^2, H, W] from [..., C, H r, W r]."""
+    *lead, channels, height, width = input._data.shape
+    r, n = downscale_factor, len(lead)
+    split = input._data.reshape(*lead, channels, height // r, r, width // r, r)
+    moved = split.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    array = moved.reshape(*lead, channels * r * r, height // r, width // r)
+    return record(PixelUnshuffleBackward0, array, (input,), factor=r)

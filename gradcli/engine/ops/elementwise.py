@@ -1,0 +1,337 @@
+"""Functions of one number, applied to every element, with the formula of each derivative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import Operand, conj, floating, operand, pair
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor
+
+
+class _OfInput(Node):
+    """A rule that needs the input: `_slope` is the derivative there."""
+
+    _saved_names = ("self",)
+
+    def _slope(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no slope")
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g * conj(self._slope(self._unpack()[0]))
+
+
+class _OfResult(Node):
+    """A rule that needs the result: `_slope` is the derivative in terms of it."""
+
+    _saved_names = ("result",)
+
+    def _slope(self, y: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} has no slope")
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g * conj(self._slope(self._unpack()[0]))
+
+
+class _Flat(Node):
+    """A rule for steps: zero everywhere."""
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g * 0
+
+
+def _rule(name: str, slope: Callable[[Tensor], Any], *, of_result: bool = False) -> type[Node]:
+    """Return the node class of an elementwise function, from its derivative as a function of input or result."""
+    base = _OfResult if of_result else _OfInput
+    return type(name, (base,), {"_slope": staticmethod(slope), "__doc__": f"The rule of {name}.", "__module__": __name__})
+
+
+ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
+Exp2Backward0 = _rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
+Expm1Backward0 = _rule("Expm1Backward0", lambda y: y + 1, of_result=True)
+LogBackward0 = _rule("LogBackward0", lambda x: x.reciprocal())
+Log1PBackward0 = _rule("Log1PBackward0", lambda x: (x + 1).reciprocal())
+Log2Backward0 = _rule("Log2Backward0", lambda x: (x * math.log(2)).reciprocal())
+Log10Backward0 = _rule("Log10Backward0", lambda x: (x * math.log(10)).reciprocal())
+SqrtBackward0 = _rule("SqrtBackward0", lambda y: (y * 2).reciprocal(), of_result=True)
+RsqrtBackward0 = _rule("RsqrtBackward0", lambda y: y**3 * -0.5, of_result=True)
+SinBackward0 = _rule("SinBackward0", lambda x: x.cos())
+CosBackward0 = _rule("CosBackward0", lambda x: -x.sin())
+TanBackward0 = _rule("TanBackward0", lambda y: y * y + 1, of_result=True)
+AsinBackward0 = _rule("AsinBackward0", lambda x: (1 - x * x).rsqrt())
+AcosBackward0 = _rule("AcosBackward0", lambda x: -(1 - x * x).rsqrt())
+AtanBackward0 = _rule("AtanBackward0", lambda x: (x * x + 1).reciprocal())
+SinhBackward0 = _rule("SinhBackward0", lambda x: x.cosh())
+CoshBackward0 = _rule("CoshBackward0", lambda x: x.sinh())
+TanhBackward0 = _rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
+AsinhBackward0 = _rule("AsinhBackward0", lambda x: (x * x + 1).rsqrt())
+AcoshBackward0 = _rule("AcoshBackward0", lambda x: (x * x - 1).rsqrt())
+AtanhBackward0 = _rule("AtanhBackward0", lambda x: (1 - x * x).reciprocal())
+SigmoidBackward0 = _rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
+ErfBackward0 = _rule("ErfBackward0", lambda x: (-x * x).exp() * (2 / math.sqrt(math.pi)))
+ErfcBackward0 = _rule("ErfcBackward0", lambda x: (-x * x).exp() * (-2 / math.sqrt(math.pi)))
+LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma())
+DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x))
+SincBackward0 = _rule("SincBackward0", lambda x: _sinc_slope(x))
+FracBackward0 = type("FracBackward0", (_OfInput,), {"_slope": staticmethod(lambda x: x.detach() * 0 + 1)})
+
+
+class SignBackward0(_Flat):
+    """A step."""
+
+
+class RoundBackward0(_Flat):
+    """A step."""
+
+
+class FloorBackward0(_Flat):
+    """A step."""
+
+
+class CeilBackward0(_Flat):
+    """A step."""
+
+
+class TruncBackward0(_Flat):
+    """A step."""
+
+
+class AbsBackward0(Node):
+    """d|x| = sgn(x) dx, zero at 0; for complex x the cotangent times x/|x|."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return g * x.sgn()
+
+
+class SgnBackward0(Node):
+    """d(x/|x|) for complex x: (dx - sgn Re(conj(sgn) dx)) / |x|; zero for real x and at 0."""
+
+    _saved_names = ("self",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        if x._data.dtype.kind != "c":
+            return g * 0
+        size, direction = x.abs(), x.sgn()
+        along = (g.conj() * direction).real
+        return ((g - direction * along) / size.masked_fill(size == 0, 1)).masked_fill(size == 0, 0)
+
+
+class PolygammaBackward0(Node):
+    """d psi_n(x) = psi_(n+1)(x) dx."""
+
+    _saved_names = ("self",)
+    order: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return g * polygamma(self.order + 1, x)
+
+
+class Atan2Backward0(Node):
+    """d atan2(y, x) = (x dy - y dx) / (x^2 + y^2)."""
+
+    _saved_names = ("self", "other")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        y, x = self._unpack()
+        scaled = g / (x * x + y * y)
+        return scaled * x, -scaled * y
+
+
+def _unary(kind: type[Node], function: Callable[[Array], Any], input: Tensor) -> Tensor:
+    with np.errstate(all="ignore"):
+        array = function(floating(input._data))
+    if issubclass(kind, _OfResult):
+        return record(kind, array, (input,), keep=True)
+    return record(kind, array, (input,), (input,))
+
+
+def _elementwise(name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str) -> Callable[[Tensor], Tensor]:
+    def operation(input: Tensor) -> Tensor:
+        return _unary(kind, function, input)
+
+    operation.__name__ = operation.__qualname__ = name
+    operation.__doc__ = sentence
+    return operation
+
+
+def _through_math(function: Callable[[float], float], poles: float = math.nan) -> Callable[[Array], Array]:
+    """Return a function of arrays from a function of floats; `poles` where that function raises."""
+
+    def one(value: float) -> float:
+        try:
+            return function(value)
+        except (ValueError, OverflowError):
+            return poles
+
+    table = np.frompyfunc(one, 1, 1)
+    return lambda array: np.asarray(table(array), dtype=array.dtype)
+
+
+def _sigmoid(x: Array) -> Array:
+    if x.dtype.kind == "c":
+        return np.asarray(1 / (1 + np.exp(-x)))
+    small = np.exp(-np.abs(x))
+    return np.asarray(np.where(x >= 0, 1, small) / (1 + small), dtype=x.dtype)
+
+
+def _sinc_slope(x: Tensor) -> Tensor:
+    at_zero = x == 0
+    safe = (x * math.pi).masked_fill(at_zero, 1)
+    return (((safe * safe.cos() - safe.sin()) / (safe * safe)) * math.pi).masked_fill(at_zero, 0)
+
+
+exp = _elementwise("exp", ExpBackward0, np.exp, "Return e to the power of every element.")
+exp2 = _elementwise("exp2", Exp2Backward0, np.exp2, "Return 2 to the power of every element.")
+expm1 = _elementwise("expm1", Expm1Backward0, np.expm1, "Return exp(x) - 1, exact near 0.")
+log = _elementwise("log", LogBackward0, np.log, "Return the natural logarithm.")
+log1p = _elementwise("log1p", Log1PBackward0, np.log1p, "Return log(1 + x), exact near 0.")
+log2 = _elementwise("log2", Log2Backward0, np.log2, "Return the logarithm to base 2.")
+log10 = _elementwise("log10", Log10Backward0, np.log10, "Return the logarithm to base 10.")
+sqrt = _elementwise("sqrt", SqrtBackward0, np.sqrt, "Return the square root.")
+rsqrt = _elementwise("rsqrt", RsqrtBackward0, lambda x: 1 / np.sqrt(x), "Return 1 over the square root.")
+sin = _elementwise("sin", SinBackward0, np.sin, "Return the sine.")
+cos = _elementwise("cos", CosBackward0, np.cos, "Return the cosine.")
+tan = _elementwise("tan", TanBackward0, np.tan, "Return the tangent.")
+asin = _elementwise("asin", AsinBackward0, np.arcsin, "Return the inverse sine.")
+acos = _elementwise("acos", AcosBackward0, np.arccos, "Return the inverse cosine.")
+atan = _elementwise("atan", AtanBackward0, np.arctan, "Return the inverse tangent.")
+sinh = _elementwise("sinh", SinhBackward0, np.sinh, "Return the hyperbolic sine.")
+cosh = _elementwise("cosh", CoshBackward0, np.cosh, "Return the hyperbolic cosine.")
+tanh = _elementwise("tanh", TanhBackward0, np.tanh, "Return the hyperbolic tangent.")
+asinh = _elementwise("asinh", AsinhBackward0, np.arcsinh, "Return the inverse hyperbolic sine.")
+acosh = _elementwise("acosh", AcoshBackward0, np.arccosh, "Return the inverse hyperbolic cosine.")
+atanh = _elementwise("atanh", AtanhBackward0, np.arctanh, "Return the inverse hyperbolic tangent.")
+sigmoid = _elementwise("sigmoid", SigmoidBackward0, _sigmoid, "Return 1 / (1 + exp(-x)), without overflow.")
+erf = _elementwise("erf", ErfBackward0, _through_math(math.erf), "Return the error function.")
+erfc = _elementwise("erfc", ErfcBackward0, _through_math(math.erfc), "Return 1 - erf(x), exact for large x.")
+lgamma = _elementwise("lgamma", LgammaBackward0, _through_math(math.lgamma, math.inf), "Return the log of |Gamma(x)|.")
+sinc = _elementwise("sinc", SincBackward0, np.sinc, "Return sin(pi x) / (pi x), 1 at 0.")
+frac = _elementwise("frac", FracBackward0, lambda x: x - np.trunc(x), "Return the fractional part.")
+
+
+def digamma(input: Tensor) -> Tensor:
+    """Return the derivative of lgamma."""
+    return _unary(DigammaBackward0, lambda x: _polygamma_array(0, x), input)
+
+
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """Return the n-th derivative of digamma."""
+    return record(PolygammaBackward0, _polygamma_array(n, floating(input._data)), (input,), (input,), order=n)
+
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def _polygamma_array(n: int, x: Array) -> Array:
+    """Shift x above 15 by the recurrence, then sum the asymptotic series (Abramowitz and Stegun 6.3.18, 6.4.11)."""
+    work = np.array(x, dtype=np.float64)
+    total = np.zeros_like(work)
+    sign = 1.0 if n % 2 else -1.0
+    with np.errstate(all="ignore"):
+        negative_poles = (work <= 0) & (work == np.floor(work))
+        while bool(np.any(work < 15)):
+            low = work < 15
+            total = np.where(low, total + sign * math.factorial(n) / work ** (n + 1), total)
+            work = np.where(low, work + 1, work)
+        if n == 0:
+            tail = np.log(work) - 0.5 / work
+            for k, b in enumerate(_BERNOULLI, start=1):
+                tail -= b / (2 * k * work ** (2 * k))
+        else:
+            tail = math.factorial(n - 1) / work**n + math.factorial(n) / (2 * work ** (n + 1))
+            for k, b in enumerate(_BERNOULLI, start=1):
+                tail += b * math.factorial(2 * k + n - 1) / (math.factorial(2 * k) * work ** (2 * k + n))
+            tail *= sign
+    return np.asarray(np.where(negative_poles, np.nan, total + tail), dtype=x.dtype)
+
+
+def abs(input: Tensor) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return the absolute value."""
+    return record(AbsBackward0, np.abs(input._data), (input,), (input,))
+
+
+def sign(input: Tensor) -> Tensor:
+    """Return -1, 0 or 1."""
+    return record(SignBackward0, np.sign(input._data), (input,))
+
+
+def sgn(input: Tensor) -> Tensor:
+    """Return the sign, for complex numbers x / |x| and 0 at 0."""
+    x = input._data
+    if x.dtype.kind == "c":
+        size = np.abs(x)
+        direction = np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
+    else:
+        direction = np.sign(x)
+    return record(SgnBackward0, direction, (input,), (input,))
+
+
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return the nearest whole number, ties to even."""
+    return record(RoundBackward0, np.round(input._data, decimals), (input,))
+
+
+def floor(input: Tensor) -> Tensor:
+    """Return the next whole number below."""
+    return record(FloorBackward0, np.floor(input._data).astype(input._data.dtype, copy=False), (input,))
+
+
+def ceil(input: Tensor) -> Tensor:
+    """Return the next whole number above."""
+    return record(CeilBackward0, np.ceil(input._data).astype(input._data.dtype, copy=False), (input,))
+
+
+def trunc(input: Tensor) -> Tensor:
+    """Return the whole part."""
+    return record(TruncBackward0, np.trunc(input._data).astype(input._data.dtype, copy=False), (input,))
+
+
+def atan2(input: Tensor, other: Operand) -> Tensor:
+    """Return the angle of the point (other, input)."""
+    second = operand(other)
+    y, x = pair(input, second)
+    return record(Atan2Backward0, np.arctan2(floating(y), floating(np.asarray(x))), (input, second), (input, second))
+
+
+def logit(input: Tensor) -> Tensor:
+    """Return log(x / (1 - x))."""
+    return log(input) - log1p(-input)
+
+
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """Return log(exp(input) + exp(other)) without overflow."""
+    larger = input.maximum(other).detach()
+    larger = larger.masked_fill(larger.isinf(), 0)
+    return log(exp(input - larger) + exp(other - larger)) + larger
+
+
+def xlogy(input: Tensor, other: Tensor) -> Tensor:
+    """Return input * log(other), 0 where input is 0."""
+    zero = (input == 0) & ~other.isnan()
+    return (input * log(other.masked_fill(zero, 1))).masked_fill(zero, 0)
+
+
+def hypot(input: Tensor, other: Tensor) -> Tensor:
+    """Return sqrt(input^2 + other^2)."""
+    return sqrt(input * input + other * other)
+
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Return degrees in radians."""
+    return input * (math.pi / 180)
+
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Return radians in degrees."""
+    return input * (180 / math.pi)

@@ -1,0 +1,406 @@
+"""Reading and writing parts of tensors: subscripts, gathers and scatters, each with its adjoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+from gradcli.engine.graph import Node
+from gradcli.engine.in_place import in_place
+from gradcli.engine.ops.operands import axis, operand
+from gradcli.engine.ops.shape import alias, select, slice_axis, unsqueeze
+from gradcli.engine.recording import record, tracked
+from gradcli.engine.tensor import Tensor, from_array
+
+Key = tuple[Any, ...]
+
+
+class IndexBackward0(Node):
+    """The cotangent is added into zeros at the places that were read."""
+
+    shape: tuple[int, ...]
+    key: Key
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return add_at(g, self.shape, self.key)
+
+
+class AddAtBackward0(Node):
+    """The adjoint of adding at places is reading there."""
+
+    key: Key
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return read_at(g, self.key)
+
+
+class IndexPutBackward0(Node):
+    """Places that were written pass nothing to the old values, and all to the new ones."""
+
+    key: Key
+    accumulate: bool
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        kept = None
+        if self._needs(0):
+            kept = g if self.accumulate else index_put(g, self.key, g.new_zeros(()))
+        return kept, read_at(g, self.key) if self._needs(1) else None
+
+
+class IndexSelectBackward0(IndexBackward0):
+    """As IndexBackward0, along one axis."""
+
+
+class TakeBackward0(IndexBackward0):
+    """As IndexBackward0, by position in the flattened tensor."""
+
+
+class MaskedSelectBackward0(IndexBackward0):
+    """As IndexBackward0, where a mask holds."""
+
+
+class GatherBackward0(IndexBackward0):
+    """As IndexBackward0, with indices for every element."""
+
+
+class IndexAddBackward0(IndexPutBackward0):
+    """Added values get the cotangent from where they were added."""
+
+
+class ScatterAddBackward0(IndexPutBackward0):
+    """Added values get the cotangent from where they were added."""
+
+
+class ScatterBackward0(IndexPutBackward0):
+    """Written values get the cotangent from where they were written."""
+
+
+class IndexCopyBackward0(IndexPutBackward0):
+    """Written values get the cotangent from where they were written."""
+
+
+class MaskedFillBackward0(Node):
+    """Nothing goes back where the mask holds."""
+
+    _saved_names = ("mask",)
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        (mask,) = self._unpack()
+        return (masked_fill(g, mask, 0) if self._needs(0) else None,)
+
+
+class MaskedFillBackward1(Node):
+    """As MaskedFillBackward0; a tensor that was filled in gets the sum of what the mask covers."""
+
+    _saved_names = ("mask",)
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        (mask,) = self._unpack()
+        inside = masked_fill(g, ~mask, 0).sum() if self._needs(1) else None
+        return masked_fill(g, mask, 0) if self._needs(0) else None, inside
+
+
+class _Triangle(Node):
+    mask: Tensor
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return masked_fill(g, ~self.mask, 0)
+
+
+class TrilBackward0(_Triangle):
+    """Nothing goes back above the diagonal."""
+
+
+class TriuBackward0(_Triangle):
+    """Nothing goes back below the diagonal."""
+
+
+def _array_key(key: Key) -> Key:
+    return tuple(entry._data if isinstance(entry, Tensor) else entry for entry in key)
+
+
+def read_at(input: Tensor, key: Key, kind: type[Node] = IndexBackward0) -> Tensor:
+    """Return the elements at an advanced subscript (tensors, slices), as a copy."""
+    try:
+        array = input._data[_array_key(key)]
+    except IndexError as error:
+        raise IndexError(_index_message(error, input, key)) from None
+    return record(kind, array, (input,), shape=input._data.shape, key=key)
+
+
+def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
+    for place, entry in enumerate(key):
+        if isinstance(entry, Tensor) and entry._data.dtype.kind == "b":
+            shape = input._data.shape[place : place + entry._data.ndim]
+            if entry._data.shape != shape:
+                return (
+                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of the indexed "
+                    f"tensor {list(input._data.shape)} at index {place}"
+                )
+    return str(error)
+
+
+def add_at(values: Tensor, shape: tuple[int, ...], key: Key) -> Tensor:
+    """Return zeros of `shape` with values added at a subscript, repeated places adding up."""
+    whole = np.zeros(shape, dtype=values._data.dtype)
+    _add(whole, _array_key(key), values._data)
+    return record(AddAtBackward0, whole, (values,), key=key)
+
+
+def _add(whole: Array, key: Key, values: Array) -> None:
+    if any(isinstance(entry, np.ndarray) and entry.dtype.kind != "b" for entry in key):
+        np.add.at(whole, key, values)
+    else:
+        whole[key] += values
+
+
+def index_put(
+    input: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False, kind: type[Node] = IndexPutBackward0
+) -> Tensor:
+    """Return a copy with values written (or added) at an advanced subscript."""
+    key = tuple(indices)
+    whole = input._data.copy()
+    given = values._data.astype(whole.dtype, copy=False)
+    if accumulate:
+        _add(whole, _array_key(key), given)
+    else:
+        whole[_array_key(key)] = given
+    return record(kind, whole, (input, values), key=key, accumulate=accumulate)
+
+
+def index_put_(input: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write (or add) values at an advanced subscript."""
+    return in_place(input, index_put, indices, values, accumulate)
+
+
+def _split(key: Any) -> Key:
+    """Return a subscript as a tuple: lists and arrays as tensors, whole-number tensors without axes as ints."""
+    entries = key if isinstance(key, tuple) else (key,)
+    return tuple(_entry(entry) for entry in entries)
+
+
+def _entry(entry: Any) -> Any:
+    if isinstance(entry, Tensor):
+        if not entry._data.ndim and entry._data.dtype.kind in "iu":
+            return int(entry._data)
+        if entry._data.dtype.kind not in "iub":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return entry
+    if isinstance(entry, (bool, np.bool_)):
+        return from_array(np.asarray(entry))
+    if isinstance(entry, np.integer):
+        return int(entry)
+    if isinstance(entry, (list, np.ndarray, range)):
+        array = np.asarray(entry)
+        return from_array(array if array.size else array.astype(np.int64))
+    if isinstance(entry, slice):
+        return slice(*(None if part is None else int(part) for part in (entry.start, entry.stop, entry.step)))
+    if entry is None or entry is Ellipsis or isinstance(entry, int):
+        return entry
+    raise TypeError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(entry).__name__})"
+    )
+
+
+def _width(entry: Any) -> int:
+    if entry is None or entry is Ellipsis:
+        return 0
+    return entry._data.ndim if isinstance(entry, Tensor) and entry._data.dtype.kind == "b" else 1
+
+
+def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
+    """Apply the ints, slices and new axes of a subscript as views; return what is left for the advanced part."""
+    used = sum(_width(entry) for entry in key)
+    if used > input._data.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._data.ndim}")
+    result, place = input, 0
+    left: list[Any] = []
+    for entry in key:
+        if entry is Ellipsis:
+            skipped = input._data.ndim - used
+            left += [slice(None)] * skipped
+            place += skipped
+        elif entry is None:
+            result = unsqueeze(result, place)
+            left.append(slice(None))
+            place += 1
+        elif isinstance(entry, Tensor):
+            left.append(entry)
+            place += _width(entry)
+        elif isinstance(entry, slice):
+            result = _sliced(result, place, entry)
+            left.append(slice(None))
+            place += 1
+        else:
+            result = select(result, place, entry)
+    return result, tuple(left) if any(isinstance(entry, Tensor) for entry in left) else ()
+
+
+def _sliced(input: Tensor, place: int, entry: slice) -> Tensor:
+    if entry.step is not None and entry.step <= 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, step = entry.indices(input._data.shape[place])
+    if (start, stop, step) == (0, input._data.shape[place], 1):
+        return input
+    return slice_axis(input, place, slice(start, max(stop, start), step))
+
+
+def getitem(input: Tensor, key: Any) -> Tensor:
+    """Return what a subscript selects: a view for ints, slices and None; a copy for lists, tensors and masks."""
+    part, advanced = _basic_then_advanced(input, _split(key))
+    if advanced:
+        return read_at(part, advanced)
+    return alias(part) if part is input else part
+
+
+def setitem(input: Tensor, key: Any, value: Any) -> None:
+    """Write a value to what a subscript selects."""
+    entries = _split(key)
+    given = operand(value, "value")
+    if not tracked(input, given):
+        _write_untracked(input, entries, given)
+        return
+    if not isinstance(given, Tensor):
+        given = from_array(np.asarray(given, dtype=input._data.dtype))
+    part, advanced = _basic_then_advanced(input, entries)
+    if advanced:
+        index_put_(part, advanced, _trimmed(given, part._data[_array_key(advanced)].shape))
+    else:
+        part.copy_(_trimmed(given, part._data.shape))
+
+
+def _trimmed(value: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the value without leading axes of length 1 that the place written to does not have."""
+    extra = value._data.ndim - len(shape)
+    if extra > 0 and value._data.shape[:extra] == (1,) * extra:
+        return value.reshape(value._data.shape[extra:])
+    return value
+
+
+def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
+    value = given._data if isinstance(given, Tensor) else given
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c" and input._data.dtype.kind != "c":
+        value = value.real
+    try:
+        input._data[_array_key(entries)] = value
+    except ValueError as error:
+        raise RuntimeError(
+            f"cannot write a value of shape {list(np.shape(value))} to subscript of a tensor of shape "
+            f"{list(input._data.shape)}: {error}"
+        ) from None
+    input._shared_counter().value += 1
+
+
+def _along(dim: int, index: Tensor, ndim: int) -> Key:
+    """Return the subscript of `gather`: the index along one axis, every position along the others."""
+    grids = np.indices(index._data.shape, sparse=True)
+    return tuple(index if place == dim else from_array(grids[place]) for place in range(ndim))
+
+
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return, for every position, the element whose place along `dim` the index names."""
+    if not input._data.ndim:
+        return input.expand(index._data.shape).clone()
+    return read_at(input, _along(axis(dim, input._data.ndim), index, input._data.ndim), GatherBackward0)
+
+
+def _scattered(kind: type[Node], input: Tensor, dim: int, index: Tensor, src: Any, accumulate: bool) -> Tensor:
+    shape = index._data.shape
+    if isinstance(src, Tensor):
+        part = src[tuple(slice(0, size) for size in shape)] if src._data.shape != shape else src
+    else:
+        part = from_array(np.full(shape, src, dtype=input._data.dtype))
+    return index_put(input, _along(axis(dim, input._data.ndim), index, input._data.ndim), part, accumulate, kind)
+
+
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+    """Return a copy with values written along `dim` at the places the index names."""
+    return _scattered(ScatterBackward0, input, dim, index, value if src is None else src, False)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Return a copy with values added along `dim` at the places the index names."""
+    return _scattered(ScatterAddBackward0, input, dim, index, src, True)
+
+
+def _line(dim: int, index: Tensor) -> Key:
+    return (slice(None),) * dim + (index,)
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return the slices of an axis that the index names."""
+    return read_at(input, _line(axis(dim, input._data.ndim), index), IndexSelectBackward0)
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Return a copy with slices added along an axis at the places the index names."""
+    scaled = source if alpha == 1 else source * alpha
+    return index_put(input, _line(axis(dim, input._data.ndim), index), scaled, True, IndexAddBackward0)
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Return a copy with slices written along an axis at the places the index names."""
+    return index_put(input, _line(axis(dim, input._data.ndim), index), source, False, IndexCopyBackward0)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Return a copy with one value written along an axis at the places the index names."""
+    filled = value if isinstance(value, Tensor) else from_array(np.asarray(value, dtype=input._data.dtype))
+    return index_put(input, _line(axis(dim, input._data.ndim), index), filled, False)
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Return the elements at positions of the flattened tensor."""
+    places = from_array(index._data % input._data.size if input._data.size else index._data)
+    key = tuple(from_array(part) for part in np.unravel_index(places._data, input._data.shape))
+    return read_at(input, key, TakeBackward0) if key else input.expand(index._data.shape).clone()
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Return the elements an index from argsort or argmax names."""
+    return gather(input.reshape(-1), 0, indices.reshape(-1)) if dim is None else gather(input, dim, indices)
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Return a copy with a value where the mask holds."""
+    if isinstance(value, Tensor):
+        array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
+        return record(MaskedFillBackward1, array, (input, value), (mask,))
+    array = np.where(mask._data, input._data.dtype.type(value), input._data)
+    return record(MaskedFillBackward0, array, (input,), (mask,))
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements where the mask holds, along one axis."""
+    shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
+    whole = input if input._data.shape == shape else input.expand(shape)
+    return read_at(whole, (from_array(np.broadcast_to(mask._data, shape)),), MaskedSelectBackward0)
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Return a copy with the elements of `source`, in order, where the mask holds."""
+    full = from_array(np.broadcast_to(mask._data, input._data.shape))
+    return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
+
+
+def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
+    return record(kind, np.where(mask, input._data, input._data.dtype.type(0)), (input,), mask=from_array(mask))
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy with zeros above a diagonal."""
+    return _triangle(TrilBackward0, np.tri(*input._data.shape[-2:], k=diagonal, dtype=np.bool_), input)
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy with zeros below a diagonal."""
+    return _triangle(TriuBackward0, ~np.tri(*input._data.shape[-2:], k=diagonal - 1, dtype=np.bool_), input)
+
+
+def nonzero(input: Tensor) -> Tensor:
+    """Return the subscripts of the elements that are not zero, one row for each."""
+    return from_array(np.argwhere(input._data))

@@ -1,0 +1,236 @@
+"""Putting tensors together and taking them apart, sorting, and diagonals as matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import arrays, axis
+from gradcli.engine.ops.reduction import ValuesIndices
+from gradcli.engine.ops.shape import diagonal, expand, narrow, place, reshape, select, unsqueeze
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class CatBackward0(Node):
+    """Every piece gets its part of the cotangent."""
+
+    dim: int
+    lengths: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        starts = np.cumsum((0, *self.lengths)).tolist()
+        return tuple(
+            narrow(g, self.dim, starts[i], length) if self._needs(i) else None for i, length in enumerate(self.lengths)
+        )
+
+
+class StackBackward0(Node):
+    """Every piece gets its index of the cotangent."""
+
+    dim: int
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        return tuple(select(g, self.dim, i) if self._needs(i) else None for i in range(len(self._edges)))
+
+
+class SortBackward0(Node):
+    """The cotangent goes back to where the elements came from."""
+
+    _saved_names = ("indices",)
+    shape: tuple[int, ...]
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (indices,) = self._unpack()
+        return g.new_zeros(self.shape).scatter_add(self.dim, indices, g) if self.shape else g
+
+
+class TopkBackward0(SortBackward0):
+    """As SortBackward0, for the elements that were kept."""
+
+
+class DiagEmbedBackward0(Node):
+    """The diagonal of the cotangent."""
+
+    offset: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return diagonal(g, self.offset, -2, -1)
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Return tensors joined along an axis that they have.
+
+    Raises:
+        RuntimeError: there are none, or they differ along another axis.
+    """
+    pieces = list(tensors)
+    if not pieces:
+        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+    kept = [piece for piece in pieces if piece._data.shape != (0,)] or pieces[:1]
+    spot = axis(dim, kept[0]._data.ndim)
+    try:
+        array = np.concatenate(arrays(*kept), axis=spot)
+    except ValueError as error:
+        raise RuntimeError(
+            f"Sizes of tensors must match except in dimension {spot}: got {[list(p._data.shape) for p in kept]}"
+        ) from error
+    lengths = tuple(piece._data.shape[spot] for piece in kept)
+    return record(CatBackward0, array, kept, dim=spot, lengths=lengths)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Return tensors of one shape joined along a new axis.
+
+    Raises:
+        RuntimeError: there are none, or their shapes differ.
+    """
+    pieces = list(tensors)
+    if not pieces:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    for number, piece in enumerate(pieces):
+        if piece._data.shape != pieces[0]._data.shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(pieces[0]._data.shape)} at entry 0 and "
+                f"{list(piece._data.shape)} at entry {number}"
+            )
+    spot = axis(dim, pieces[0]._data.ndim + 1)
+    return record(StackBackward0, np.stack(arrays(*pieces), axis=spot), pieces, dim=spot)
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Return tensors joined along their second axis (the first for vectors)."""
+    pieces = [reshape(piece, 1) if not piece._data.ndim else piece for piece in tensors]
+    return cat(pieces, 0 if pieces[0]._data.ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Return tensors joined as rows."""
+    return cat([reshape(piece, 1, -1) if piece._data.ndim < 2 else piece for piece in tensors], 0)
+
+
+def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of consecutive parts of an axis, of one size (the last may be shorter) or of given sizes."""
+    spot = axis(dim, input._data.ndim)
+    total = input._data.shape[spot]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        lengths = [min(size, total - start) for start in range(0, total, size)] if total else [0]
+    else:
+        lengths = [int(size) for size in split_size_or_sections]
+        if sum(lengths) != total:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {total} (input tensor's size at dimension "
+                f"{spot}), but got split_sizes={lengths}"
+            )
+    starts = np.cumsum([0, *lengths]).tolist()
+    return tuple(narrow(input, spot, starts[i], length) for i, length in enumerate(lengths))
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return an axis in at most so many parts of equal size (the last may be shorter)."""
+    total = input._data.shape[axis(dim, input._data.ndim)]
+    return split(input, max(-(-total // chunks), 1), dim)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of every index of an axis."""
+    spot = axis(dim, input._data.ndim)
+    return tuple(select(input, spot, i) for i in range(input._data.shape[spot]))
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: ARG001
+    """Return the order that sorts an axis; equal elements stay in their order."""
+    if not input._data.ndim:
+        return from_array(np.zeros((), dtype=np.int64))
+    spot = axis(dim, input._data.ndim)
+    if not descending:
+        return from_array(np.argsort(input._data, axis=spot, kind="stable"))
+    backwards = np.flip(np.argsort(np.flip(input._data, spot), axis=spot, kind="stable"), spot)
+    return from_array(input._data.shape[spot] - 1 - backwards)
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
+    """Return an axis in order, and where its elements were."""
+    order = argsort(input, dim, descending, stable)
+    return _picked(SortBackward0, input, order, axis(dim, input._data.ndim))
+
+
+def _picked(kind: type[Node], input: Tensor, order: Tensor, spot: int) -> ValuesIndices:
+    array = np.take_along_axis(input._data, order._data, spot) if input._data.ndim else input._data.copy()
+    return ValuesIndices(record(kind, array, (input,), (order,), shape=input._data.shape, dim=spot), order)
+
+
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:  # noqa: ARG001
+    """Return the k largest (or smallest) elements of an axis, in order, and where they were."""
+    spot = axis(dim, input._data.ndim)
+    order = argsort(input, spot, descending=largest)
+    return _picked(TopkBackward0, input, narrow(order, spot, 0, k), spot)
+
+
+def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
+    """Return matrices with the last axis on a diagonal and zeros elsewhere."""
+    size = input._data.shape[-1] + (offset if offset >= 0 else -offset)
+
+    def region(array: Any) -> Any:
+        lines = np.diagonal(array, offset, -2, -1)
+        lines.flags.writeable = True
+        return lines
+
+    whole = place(input, (*input._data.shape[:-1], size, size), region, lambda root: diagonal(root, offset, -2, -1))
+    return whole
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector."""
+    if input._data.ndim == 1:
+        return diag_embed(input, diagonal)
+    return _diagonal_copy(input, diagonal)
+
+
+def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
+    return diagonal(input, offset).clone()
+
+
+def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
+    """Return every element (or slice of an axis) repeated in place."""
+    source, spot = (reshape(input, -1), 0) if dim is None else (input, axis(dim, input._data.ndim))
+    count = repeats._data if isinstance(repeats, Tensor) else repeats
+    index = np.repeat(np.arange(source._data.shape[spot]), count)
+    return source.index_select(spot, from_array(index))
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Return vectors expanded to the grid that they span."""
+    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    if indexing == "xy" and len(given) > 1:
+        swapped = meshgrid(given[1], given[0], *given[2:])
+        return (swapped[1], swapped[0], *swapped[2:])
+    shape = [entry._data.size for entry in given]
+    return tuple(
+        expand(reshape(entry, *[-1 if i == k else 1 for k in range(len(given))]), shape) for i, entry in enumerate(given)
+    )
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Return the Kronecker product."""
+    ndim = max(input._data.ndim, other._data.ndim)
+    a = input[(None,) * (ndim - input._data.ndim)] if input._data.ndim < ndim else input
+    b = other[(None,) * (ndim - other._data.ndim)] if other._data.ndim < ndim else other
+    for spot in range(ndim):
+        a, b = unsqueeze(a, 2 * spot + 1), unsqueeze(b, 2 * spot)
+    shape = [a._data.shape[2 * i] * b._data.shape[2 * i + 1] for i in range(ndim)]
+    return reshape(a * b, shape)
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """Return the differences of neighbours along an axis, n times."""
+    spot = axis(dim, input._data.ndim)
+    for _ in range(n):
+        size = input._data.shape[spot]
+        input = narrow(input, spot, 1, size - 1) - narrow(input, spot, 0, size - 1)
+    return input

@@ -1,0 +1,362 @@
+"""Products of matrices, and what is solved and factored with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import conj, pair
+from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, diagonal, transpose
+from gradcli.engine.recording import record, record_many
+from gradcli.engine.tensor import Tensor, from_array
+
+
+def adjoint(matrix: Tensor) -> Tensor:
+    """Return the conjugate transpose of the last two axes."""
+    return conj(transpose(matrix, -2, -1))  # type: ignore[no-any-return]  # conj of a tensor is a tensor
+
+
+class MmBackward0(Node):
+    """d(A B) = dA B + A dB."""
+
+    _saved_names = ("self", "mat2")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        a, b = self._unpack()
+        return g.mm(conj(b.t())) if self._needs(0) else None, conj(a.t()).mm(g) if self._needs(1) else None
+
+
+class BmmBackward0(Node):
+    """d(A B) = dA B + A dB, for every matrix of a batch."""
+
+    _saved_names = ("self", "mat2")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        a, b = self._unpack()
+        return g.bmm(adjoint(b)) if self._needs(0) else None, adjoint(a).bmm(g) if self._needs(1) else None
+
+
+class MvBackward0(Node):
+    """d(A v) = dA v + A dv."""
+
+    _saved_names = ("self", "vec")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        a, v = self._unpack()
+        return (
+            g.unsqueeze(1) * conj(v).unsqueeze(0) if self._needs(0) else None,
+            conj(a.t()).mv(g) if self._needs(1) else None,
+        )
+
+
+class DotBackward0(Node):
+    """d(u v) = du v + u dv."""
+
+    _saved_names = ("self", "tensor")
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        u, v = self._unpack()
+        return g * conj(v) if self._needs(0) else None, g * conj(u) if self._needs(1) else None
+
+
+class AddmmBackward0(Node):
+    """d(beta C + alpha A B) = beta dC + alpha (dA B + A dB)."""
+
+    _saved_names = ("mat1", "mat2")
+    beta: float
+    alpha: float
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        a, b = self._unpack()
+        scaled = g if self.alpha == 1 else g * self.alpha
+        return (
+            (g if self.beta == 1 else g * self.beta) if self._needs(0) else None,
+            scaled.matmul(adjoint(b)) if self._needs(1) else None,
+            adjoint(a).matmul(scaled) if self._needs(2) else None,
+        )
+
+
+class BaddbmmBackward0(AddmmBackward0):
+    """As AddmmBackward0, for every matrix of a batch."""
+
+
+class LinalgInvExBackward0(Node):
+    """d(A^-1) = -A^-1 dA A^-1."""
+
+    _saved_names = ("inverse",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (inverse,) = self._unpack()
+        back = adjoint(inverse)
+        return -back.matmul(g).matmul(back)
+
+
+class LinalgDetBackward0(Node):
+    """d det(A) = det(A) tr(A^-1 dA), through cofactors so that a singular matrix is right too."""
+
+    _saved_names = ("A", "result")
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        a, result = self._unpack()
+        if bool((np.abs(result._data) > 0).all()):
+            return (g * conj(result))[..., None, None] * adjoint(inv(a))
+        return g[..., None, None] * conj(_cofactors(a))
+
+
+class LinalgSlogdetBackward0(Node):
+    """d log|det(A)| = Re tr(A^-1 dA)."""
+
+    _saved_names = ("A",)
+
+    def _vjp(self, g_sign: Tensor | None, g_log: Tensor | None) -> Any:
+        (a,) = self._unpack()
+        return None if g_log is None else g_log[..., None, None] * adjoint(inv(a))
+
+
+class LinalgSolveExBackward0(Node):
+    """d(A^-1 B) = A^-1 (dB - dA X)."""
+
+    _saved_names = ("A", "result")
+    vector: bool
+
+    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+        a, x = self._unpack()
+        by_b = solve(adjoint(a), g)
+        if not self._needs(0):
+            return None, by_b
+        if self.vector:
+            return -by_b.unsqueeze(-1) * conj(x).unsqueeze(-2), by_b
+        return -by_b.matmul(adjoint(x)), by_b
+
+
+class LinalgCholeskyExBackward0(Node):
+    """dL = L Phi(L^-1 dA L^-H), Phi the lower triangle with half its diagonal (Murray, arXiv 1602.07527)."""
+
+    _saved_names = ("L",)
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (low,) = self._unpack()
+        middle = adjoint(low).matmul(g).tril()
+        middle = middle - (middle * _eye_like(middle)) / 2
+        inverse = inv(low)
+        full = adjoint(inverse).matmul(middle).matmul(inverse)
+        return (full + adjoint(full)) / 2
+
+
+class LinalgEighBackward0(Node):
+    """d lambda = diag(V^H dA V); dV = V (F * V^H dA V), F = 1 / (lambda_j - lambda_i) off the diagonal."""
+
+    _saved_names = ("eigenvalues", "eigenvectors")
+
+    def _vjp(self, g_values: Tensor | None, g_vectors: Tensor | None) -> Tensor:
+        values, vectors = self._unpack()
+        inner: Any = None
+        if g_vectors is not None:
+            gap = values.unsqueeze(-2) - values.unsqueeze(-1)
+            same = _eye_like(gap) != 0
+            inner = (adjoint(vectors).matmul(g_vectors) / gap.masked_fill(same, 1)).masked_fill(same, 0)
+        if g_values is not None:
+            spread = g_values.unsqueeze(-1) * _eye_like(g_values.unsqueeze(-1) * values.unsqueeze(-2).detach())
+            inner = spread if inner is None else inner + spread
+        result = vectors.matmul(inner.to(vectors.dtype)).matmul(adjoint(vectors))
+        return (result + adjoint(result)) / 2
+
+
+def _eye_like(matrix: Tensor) -> Tensor:
+    return from_array(np.broadcast_to(np.eye(*matrix._data.shape[-2:], dtype=matrix._data.dtype), matrix._data.shape))
+
+
+def _cofactors(a: Tensor) -> Tensor:
+    """Return the cofactor matrix, whose entries are determinants of what is left without a row and a column."""
+    n = a._data.shape[-1]
+    rows = []
+    for i in range(n):
+        row = []
+        for j in range(n):
+            keep_i = [k for k in range(n) if k != i]
+            keep_j = [k for k in range(n) if k != j]
+            minor = a[..., keep_i, :][..., keep_j]
+            row.append(det(minor) * (-1.0) ** (i + j))
+        rows.append(row[0].stack(row, -1))
+    return rows[0].stack(rows, -2)
+
+
+def _shapes(name: str, first: Tensor, second: Tensor, ndims: tuple[int, int]) -> None:
+    a, b = first._data.shape, second._data.shape
+    if (len(a), len(b)) != ndims:
+        raise RuntimeError(f"{name} expects tensors of {ndims[0]} and {ndims[1]} dimensions, got shapes {list(a)} and {list(b)}")
+    if first._data.dtype != second._data.dtype:
+        raise RuntimeError(f"expected {name}'s operands to have the same dtype, but got: {first.dtype} != {second.dtype}")
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of two matrices.
+
+    Raises:
+        RuntimeError: they are not matrices that fit, of one type.
+    """
+    a, b = input._data, mat2._data
+    if a.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if b.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    _shapes("m1 and m2", input, mat2, (2, 2))
+    return record(MmBackward0, a @ b, (input, mat2), (input, mat2))
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the products of two batches of matrices."""
+    _shapes("bmm", input, mat2, (3, 3))
+    a, b = input._data.shape, mat2._data.shape
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), (input, mat2))
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Return the product of a matrix and a vector."""
+    _shapes("mv", input, vec, (2, 1))
+    if input._data.shape[1] != vec._data.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
+                           f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
+    return record(MvBackward0, input._data @ vec._data, (input, vec), (input, vec))
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Return the sum of products of two vectors (without a conjugate)."""
+    _shapes("dot", input, tensor, (1, 1))
+    if input._data.shape != tensor._data.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
+            f"same number of elements, but got {input._data.size} and {tensor._data.size} elements respectively"
+        )
+    return record(DotBackward0, input._data @ tensor._data, (input, tensor), (input, tensor))
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Return the products of every element of one vector with every element of another."""
+    return input.reshape(-1, 1) * vec2
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return beta * input + alpha * (mat1 @ mat2)."""
+    if mat1._data.ndim != 2 or mat2._data.ndim != 2 or mat1._data.shape[1] != mat2._data.shape[0]:
+        rows = "x".join(map(str, mat1._data.shape)), "x".join(map(str, mat2._data.shape))
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows[0]} and {rows[1]})")
+    return _added(AddmmBackward0, input, mat1, mat2, beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return beta * input + alpha * bmm(batch1, batch2)."""
+    _shapes("baddbmm", batch1, batch2, (3, 3))
+    return _added(BaddbmmBackward0, input, batch1, batch2, beta, alpha)
+
+
+def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+    _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
+    product = a._data @ b._data
+    array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
+    return record(kind, array, (input, a, b), (a, b), beta=beta, alpha=alpha)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Return the matrix product, by the rules of `@`: vectors are rows or columns, further axes are batches."""
+    left, right = input._data.ndim, other._data.ndim
+    if not left or not right:
+        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are 0D")
+    if left == 1 and right == 1:
+        return dot(input, other)
+    if left == 2 and right == 1:
+        return mv(input, other)
+    if left == 1 and right == 2:
+        product = mm(input.unsqueeze(0), other)
+        return record(SqueezeBackward4, product._data.squeeze(0), (product,), shape=product._data.shape)
+    if left == 2 and right == 2:
+        return mm(input, other)
+    if left == 1:
+        return matmul(input.unsqueeze(0), other).squeeze(-2)
+    if right == 1:
+        return matmul(input, other.unsqueeze(-1)).squeeze(-1)
+    if right == 2:
+        product = mm(input.reshape(-1, input._data.shape[-1]), other)
+        return _unsafe_view(product, (*input._data.shape[:-1], other._data.shape[-1]))
+    batch = np.broadcast_shapes(input._data.shape[:-2], other._data.shape[:-2])
+    a = input.expand(*batch, *input._data.shape[-2:]).reshape(math.prod(batch), *input._data.shape[-2:])
+    b = other.expand(*batch, *other._data.shape[-2:]).reshape(math.prod(batch), *other._data.shape[-2:])
+    product = bmm(a, b)
+    return _unsafe_view(product, (*batch, *product._data.shape[-2:]))
+
+
+def _unsafe_view(product: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return record(UnsafeViewBackward0, product._data.reshape(shape), (product,), shape=product._data.shape)
+
+
+def trace(input: Tensor) -> Tensor:
+    """Return the sum of the diagonal of a matrix."""
+    return diagonal(input).sum()
+
+
+def inv(input: Tensor) -> Tensor:
+    """Return the inverse of every matrix."""
+    return record(LinalgInvExBackward0, np.linalg.inv(input._data), (input,), keep=True)
+
+
+def det(input: Tensor) -> Tensor:
+    """Return the determinant of every matrix."""
+    return record(LinalgDetBackward0, np.linalg.det(input._data), (input,), (input,), keep=True)
+
+
+class SignLogdet(NamedTuple):
+    """Sign and logarithm of the absolute value of a determinant."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def slogdet(input: Tensor) -> SignLogdet:
+    """Return sign and log of the absolute value of every determinant."""
+    sign, log = np.linalg.slogdet(input._data)
+    results = record_many(LinalgSlogdetBackward0, [np.asarray(sign), np.asarray(log)], (input,), (input,))
+    return SignLogdet(*results)
+
+
+def logdet(input: Tensor) -> Tensor:
+    """Return the logarithm of every determinant."""
+    return det(input).log()
+
+
+def solve(input: Tensor, other: Tensor) -> Tensor:
+    """Return X with input @ X = other."""
+    a, b = pair(input, other)
+    vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+    array = np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
+    return record(LinalgSolveExBackward0, array, (input, other), (input,), keep=True, vector=vector)
+
+
+def cholesky(input: Tensor) -> Tensor:
+    """Return the lower triangular factor of every positive definite matrix."""
+    return record(LinalgCholeskyExBackward0, np.linalg.cholesky(input._data), (input,), keep=True)
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues, ascending, and the eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def eigh(input: Tensor) -> Eigen:
+    """Return eigenvalues and eigenvectors of every Hermitian matrix (read from its lower triangle)."""
+    values, vectors = np.linalg.eigh(input._data)
+    return Eigen(*record_many(LinalgEighBackward0, [values, vectors], (input,), keep=True))

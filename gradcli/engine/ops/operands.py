@@ -1,0 +1,113 @@
+"""What operations are given: tensors, numbers and arrays, brought to a common type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array, accepted, combine, get_default_dtype, number_dtype, promote_types
+from gradcli.engine.tensor import Tensor, from_array
+
+Operand = Any
+
+
+def result_dtype(*operands: Operand) -> np.dtype[Any]:
+    """Return the element type of an operation on these operands.
+
+    Tensors with axes have priority over tensors without, and those over bare numbers, unless of a lower category.
+    """
+    levels: list[np.dtype[Any] | None] = [None, None, None]
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            level, kind = (0 if operand._data.ndim else 1), operand._data.dtype
+        else:
+            level, kind = 2, number_dtype(operand)
+        present = levels[level]
+        levels[level] = kind if present is None else promote_types(present, kind)
+    kind = combine(combine(levels[0], levels[1]), levels[2]) or get_default_dtype().numpy
+    return kind
+
+
+def operand(value: object, name: str = "other") -> Any:
+    """Return a tensor or a number for what was given.
+
+    Raises:
+        TypeError: it is neither, nor an array.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return from_array(value)
+    if isinstance(value, (np.number, np.bool_)):
+        return value.item()
+    if accepted(value):
+        return value
+    raise TypeError(f"argument '{name}' must be Tensor or Number, not {type(value).__name__}")
+
+
+def arrays(*operands: Operand) -> list[Any]:
+    """Return the operands as arrays (numbers as NumPy scalars) of their common type."""
+    kind = result_dtype(*operands)
+    return [
+        (value._data if value._data.dtype == kind else value._data.astype(kind))
+        if isinstance(value, Tensor)
+        else kind.type(value)
+        for value in operands
+    ]
+
+
+def pair(first: Operand, second: Operand) -> tuple[Any, Any]:
+    """As `arrays`, for two operands, fast when they have one type."""
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        x, y = first._data, second._data
+        if x.dtype == y.dtype:
+            return x, y
+    x, y = arrays(first, second)
+    return x, y
+
+
+def floating(array: Array) -> Array:
+    """Return the array, integers and booleans turned into the default floating point type."""
+    return array if array.dtype.kind in "fc" else array.astype(get_default_dtype().numpy)
+
+
+def conj(value: Any) -> Any:
+    """Return the complex conjugate of a tensor or number; real ones are returned as they are."""
+    if isinstance(value, Tensor):
+        return value.conj() if value._data.dtype.kind == "c" else value
+    return value.conjugate()
+
+
+def axis(dim: int, ndim: int) -> int:
+    """Return a non-negative axis.
+
+    Raises:
+        IndexError: there is no such axis.
+    """
+    bound = max(ndim, 1)
+    if not -bound <= dim < bound:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})")
+    return dim % bound
+
+
+def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Return non-negative axes; all of them for None or an empty sequence.
+
+    Raises:
+        RuntimeError: an axis appears twice.
+    """
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(ndim))
+    found = tuple(axis(entry, ndim) for entry in ((dim,) if isinstance(dim, int) else dim))
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"dim appears multiple times in the list of dims: {list(found)}")
+    return found if ndim else ()
+
+
+def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the sizes from `f(2, 3)` or `f((2, 3))`."""
+    if len(given) == 1 and not isinstance(given[0], (int, np.integer, Tensor)):
+        given = tuple(given[0])
+    return tuple(int(entry) for entry in given)

@@ -1,0 +1,490 @@
+"""Sums, extremes and norms over axes, and running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array, BY_NUMPY, numpy_dtype, real_of
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import axes, axis, conj, floating
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+Dims = int | Sequence[int] | None
+
+
+class ValuesIndices(NamedTuple):
+    """What a reduction along one axis returns: the values, and where they were."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def restore(g: Tensor, shape: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
+    """Return a reduced tensor with its lost axes back, and expanded to `shape`."""
+    if g._data.ndim != len(shape):
+        kept = [1 if place in dims else size for place, size in enumerate(shape)]
+        g = g.reshape(kept)
+    return g.expand(shape)
+
+
+class SumBackward0(Node):
+    """Every element gets the cotangent."""
+
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return restore(g, self.shape, self.dims)
+
+
+class SumBackward1(SumBackward0):
+    """As SumBackward0, over chosen axes."""
+
+
+class NansumBackward0(Node):
+    """Every element that is a number gets the cotangent."""
+
+    _saved_names = ("self",)
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        return restore(g, x._data.shape, self.dims).masked_fill(x.isnan(), 0)
+
+
+class MeanBackward0(Node):
+    """Every element gets the cotangent over their number."""
+
+    shape: tuple[int, ...]
+    dims: tuple[int, ...]
+    count: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return restore(g, self.shape, self.dims) / self.count
+
+
+class MeanBackward1(MeanBackward0):
+    """As MeanBackward0, over chosen axes."""
+
+
+class ProdBackward0(Node):
+    """Every element gets the product of the others (found without dividing where one is zero)."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        shape = x._data.shape
+        if not bool((x._data == 0).any()):
+            return restore(g * conj(y), shape, self.dims) / conj(x)
+        return restore(g, shape, self.dims) * conj(_others(x, self.dims))
+
+
+class ProdBackward1(ProdBackward0):
+    """As ProdBackward0, along one axis."""
+
+
+def _others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Return, for every element, the product of the others along the reduced axes."""
+    shape = x._data.shape
+    rest = [place for place in range(len(shape)) if place not in dims]
+    order = rest + list(dims)
+    flat = x.permute(order).reshape([shape[place] for place in rest] + [-1])
+    count = flat._data.shape[-1]
+    ones = flat.detach()[..., :1] * 0 + 1
+    left, right = ones, ones
+    before, after = [], []
+    for place in range(count):
+        before.append(left)
+        after.append(right)
+        left = left * flat[..., place : place + 1]
+        right = right * flat[..., count - 1 - place : count - place]
+    products = before[0].cat([a * b for a, b in zip(before, reversed(after), strict=True)], -1)
+    back = [order.index(place) for place in range(len(shape))]
+    return products.reshape([shape[place] for place in order]).permute(back)
+
+
+class ExtremeBackward(Node):
+    """The extreme elements share the cotangent equally."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        shape = x._data.shape
+        peak = restore(y.detach(), shape, self.dims)
+        mask = from_array((x._data == peak._data) | (np.isnan(x._data) & np.isnan(peak._data)))
+        count = from_array(mask._data.sum(axis=self.dims, keepdims=True).astype(x._data.dtype))
+        return (restore(g, shape, self.dims) / count).masked_fill(~mask, 0)
+
+
+class MaxBackward1(ExtremeBackward):
+    """The largest elements of all share the cotangent."""
+
+
+class MinBackward1(ExtremeBackward):
+    """The smallest elements of all share the cotangent."""
+
+
+class AmaxBackward0(ExtremeBackward):
+    """The largest elements share the cotangent."""
+
+
+class AminBackward0(ExtremeBackward):
+    """The smallest elements share the cotangent."""
+
+
+class PickBackward(Node):
+    """The element that was picked along the axis gets the cotangent."""
+
+    _saved_names = ("indices",)
+    shape: tuple[int, ...]
+    dim: int
+    keepdim: bool
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (indices,) = self._unpack()
+        if not self.shape:
+            return g
+        if not self.keepdim:
+            g, indices = g.unsqueeze(self.dim), indices.unsqueeze(self.dim)
+        return g.new_zeros(self.shape).scatter_add(self.dim, indices, g)
+
+
+class MaxBackward0(PickBackward):
+    """The first largest element along the axis gets the cotangent."""
+
+
+class MinBackward0(PickBackward):
+    """The first smallest element along the axis gets the cotangent."""
+
+
+class MedianBackward0(PickBackward):
+    """The median element gets the cotangent."""
+
+
+class VarBackward0(Node):
+    """d var = 2 (x - mean) / (n - correction) dx."""
+
+    _saved_names = ("self",)
+    dims: tuple[int, ...]
+    divisor: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        (x,) = self._unpack()
+        centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
+        return restore(g, x._data.shape, self.dims) * centred * _ratio(2.0, self.divisor)
+
+
+class StdBackward0(Node):
+    """d std = (x - mean) / ((n - correction) std) dx, 0 where std is 0."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+    divisor: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
+        zero = y == 0
+        scaled = (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
+        return restore(scaled, x._data.shape, self.dims) * centred * _ratio(1.0, self.divisor)
+
+
+class LogsumexpBackward0(Node):
+    """d logsumexp = softmax dx."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        shape = x._data.shape
+        return restore(g, shape, self.dims) * (x - restore(y, shape, self.dims)).exp()
+
+
+class LinalgVectorNormBackward0(Node):
+    """d (sum |x|^p)^(1/p) = x |x|^(p-2) norm^(1-p) dx; extremes share it for p = inf; 0 at 0."""
+
+    _saved_names = ("self", "result")
+    _constant_names = ("ord",)
+    dims: tuple[int, ...]
+    ord: float
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        shape, p = x._data.shape, self.ord
+        whole, norm = restore(g, shape, self.dims), restore(y, shape, self.dims)
+        zero = norm == 0
+        if p == 0:
+            return whole * x * 0
+        if p == 1:
+            return whole * x.sgn()
+        if p == 2:
+            return (x * (whole / norm.masked_fill(zero, 1))).masked_fill(zero, 0)
+        if math.isinf(p):
+            hits = from_array(np.abs(x._data) == norm._data)
+            count = from_array(hits._data.sum(axis=self.dims, keepdims=True).astype(g._data.dtype))
+            return x.sgn() * (whole / count).masked_fill(~hits, 0)
+        flat = x == 0
+        power = x.abs().masked_fill(flat, 1) ** (p - 2) * norm.masked_fill(zero, 1) ** (1 - p)
+        return (x * power * whole).masked_fill(flat, 0)
+
+
+class CumsumBackward0(Node):
+    """Every element gets the sum of the cotangents from its place on."""
+
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        return g.flip(self.dim).cumsum(self.dim).flip(self.dim)
+
+
+class CumprodBackward0(Node):
+    """Every element gets the sum over later products, each without it."""
+
+    _saved_names = ("self", "result")
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Tensor:
+        x, y = self._unpack()
+        if not x._data.ndim:
+            return g
+        if not bool((x._data == 0).any()):
+            return (g * conj(y)).flip(self.dim).cumsum(self.dim).flip(self.dim) / conj(x)
+        pieces = []
+        size = x._data.shape[self.dim]
+        for place in range(size):
+            before = x.narrow(self.dim, 0, place).prod(self.dim, keepdim=True)
+            after = x.narrow(self.dim, place + 1, size - place - 1).cumprod(self.dim)
+            ahead = before.cat([before, before * after], self.dim)
+            pieces.append((g.narrow(self.dim, place, size - place) * conj(ahead)).sum(self.dim, keepdim=True))
+        return pieces[0].cat(pieces, self.dim)
+
+
+def _ratio(value: float, divisor: float) -> float:
+    return value / divisor if divisor > 0 else math.nan
+
+
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A001
+    """Return the sum over some axes, or over all; booleans and small integers add up in int64."""
+    x = input._data
+    dims = axes(dim, x.ndim)
+    wide = numpy_dtype(dtype) if dtype is not None else np.dtype(np.int64) if x.dtype.kind in "biu" else x.dtype
+    array = x.sum(axis=dims, keepdims=keepdim, dtype=wide)
+    return record(SumBackward0 if dim is None else SumBackward1, array, (input,), shape=x.shape, dims=dims)
+
+
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the sum, NaN counted as 0."""
+    dims = axes(dim, input._data.ndim)
+    array = np.nansum(input._data, axis=dims, keepdims=keepdim)
+    return record(NansumBackward0, array, (input,), (input,), dims=dims)
+
+
+def _require_real_numbers(name: str, x: Array) -> None:
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {BY_NUMPY[x.dtype].letter}"
+        )
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the mean over some axes, or over all.
+
+    Raises:
+        RuntimeError: the elements are integers.
+    """
+    if dtype is not None:
+        input = input.to(dtype)
+    x = input._data
+    _require_real_numbers("mean", x)
+    dims = axes(dim, x.ndim)
+    count = math.prod(x.shape[place] for place in dims)
+    with np.errstate(all="ignore"):
+        array = x.sum(axis=dims, keepdims=keepdim) / x.dtype.type(count)
+    kind = MeanBackward0 if dim is None else MeanBackward1
+    return record(kind, array, (input,), shape=x.shape, dims=dims, count=count)
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the product along one axis, or of all elements."""
+    dims = axes(dim, input._data.ndim)
+    x = input._data.astype(np.int64) if input._data.dtype.kind in "biu" else input._data
+    array = x.prod(axis=dims, keepdims=keepdim)
+    kind = ProdBackward0 if dim is None else ProdBackward1
+    return record(kind, array, (input,), (input,), keep=True, dims=dims)
+
+
+def _pick(kind: type[Node], position: Any, input: Tensor, dim: int, keepdim: bool) -> ValuesIndices:
+    x, place = input._data, axis(dim, input._data.ndim)
+    if not x.ndim:
+        indices = np.zeros((), dtype=np.int64)
+        return ValuesIndices(record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices))
+    where = np.expand_dims(np.asarray(position(x, axis=place)), place)
+    values = np.take_along_axis(x, where, place)
+    if not keepdim:
+        where, values = where.squeeze(place), values.squeeze(place)
+    indices_tensor = from_array(where)
+    saved = (indices_tensor,)
+    return ValuesIndices(
+        record(kind, values, (input,), saved, shape=x.shape, dim=place, keepdim=keepdim), indices_tensor
+    )
+
+
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001  (the name programs use)
+    """Return the largest element, or (values, indices) along an axis; with a tensor, the larger of the two."""
+    if isinstance(dim, Tensor):
+        return input.maximum(dim)
+    if dim is None:
+        return record(MaxBackward1, input._data.max(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
+    return _pick(MaxBackward0, np.argmax, input, dim, keepdim)
+
+
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001  (the name programs use)
+    """Return the smallest element, or (values, indices) along an axis; with a tensor, the smaller of the two."""
+    if isinstance(dim, Tensor):
+        return input.minimum(dim)
+    if dim is None:
+        return record(MinBackward1, input._data.min(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
+    return _pick(MinBackward0, np.argmin, input, dim, keepdim)
+
+
+def _median_position(x: Array, axis: int) -> Array:
+    order = np.argsort(x, axis=axis, kind="stable")
+    return np.take(order, (x.shape[axis] - 1) // 2, axis=axis)
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the lower median of all elements, or (values, indices) along an axis."""
+    if dim is None:
+        return _pick(MedianBackward0, _median_position, input.reshape(-1), 0, False).values
+    return _pick(MedianBackward0, _median_position, input, dim, keepdim)
+
+
+def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the largest element over some axes; equal ones share the gradient."""
+    dims = axes(dim, input._data.ndim)
+    array = input._data.max(axis=dims, keepdims=keepdim)
+    return record(AmaxBackward0, array, (input,), (input,), keep=True, dims=dims)
+
+
+def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the smallest element over some axes; equal ones share the gradient."""
+    dims = axes(dim, input._data.ndim)
+    array = input._data.min(axis=dims, keepdims=keepdim)
+    return record(AminBackward0, array, (input,), (input,), keep=True, dims=dims)
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the (first) largest element."""
+    return from_array(np.argmax(input._data, axis=dim, keepdims=keepdim))
+
+
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return the position of the (first) smallest element."""
+    return from_array(np.argmin(input._data, axis=dim, keepdims=keepdim))
+
+
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return whether all elements are true, over some axes or all."""
+    return from_array(input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
+
+
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001  (the name programs use)
+    """Return whether some element is true, over some axes or all."""
+    return from_array(input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))
+
+
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """Return how many elements are not zero."""
+    return from_array(np.count_nonzero(input._data, axis=axes(dim, input._data.ndim)))
+
+
+def _spread(
+    kind: type[Node], input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool
+) -> Tensor:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    _require_real_numbers("std and var", input._data)
+    dims = axes(dim, input._data.ndim)
+    less = correction if correction is not None else 0 if unbiased is False else 1
+    count = math.prod(input._data.shape[place] for place in dims)
+    with np.errstate(all="ignore"):
+        centred = input._data - input._data.sum(axis=dims, keepdims=True) / np.float64(count).astype(input._data.dtype)
+        square = (centred.conj() * centred).real
+        array = square.sum(axis=dims, keepdims=keepdim) / (count - less if count > less else np.float64(0))
+    array = np.asarray(array).astype(real_of(input._data.dtype))
+    if kind is StdBackward0:
+        return record(kind, np.sqrt(array), (input,), (input,), keep=True, dims=dims, divisor=count - less)
+    return record(kind, array, (input,), (input,), dims=dims, divisor=count - less)
+
+
+def var(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """Return the variance over some axes, divided by n - correction (1 unless told)."""
+    return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
+
+
+def std(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+) -> Tensor:
+    """Return the square root of the variance; its gradient at 0 is taken as 0."""
+    return _spread(StdBackward0, input, dim, unbiased, correction, keepdim)
+
+
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """Return log(sum(exp(x))) over some axes, without overflow."""
+    x = floating(input._data)
+    dims = axes(dim, x.ndim)
+    peak = x.max(axis=dims, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    with np.errstate(all="ignore"):
+        array = np.log(np.exp(x - peak).sum(axis=dims, keepdims=True)) + peak
+    array = array if keepdim else array.squeeze(dims)
+    return record(LogsumexpBackward0, array, (input,), (input,), keep=True, dims=dims)
+
+
+def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the p-norm of the elements over some axes; its gradient at 0 is taken as 0."""
+    x, p = floating(input._data), float(ord)
+    dims = axes(dim, x.ndim)
+    size = np.abs(x)
+    if math.isinf(p):
+        array = size.max(axis=dims, keepdims=keepdim) if p > 0 else size.min(axis=dims, keepdims=keepdim)
+    elif p == 0:
+        array = (size != 0).sum(axis=dims, keepdims=keepdim).astype(size.dtype)
+    elif p == 2:
+        array = np.sqrt((size * size).sum(axis=dims, keepdims=keepdim))
+    else:
+        array = (size**p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
+    array = np.asarray(array).astype(size.dtype)
+    return record(LinalgVectorNormBackward0, array, (input,), (input,), keep=True, dims=dims, ord=p)
+
+
+def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the p-norm; "fro" is 2."""
+    return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)
+
+
+def cumsum(input: Tensor, dim: int) -> Tensor:
+    """Return running sums along an axis."""
+    place = axis(dim, input._data.ndim)
+    array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
+    return record(CumsumBackward0, array, (input,), dim=place)
+
+
+def cumprod(input: Tensor, dim: int) -> Tensor:
+    """Return running products along an axis."""
+    place = axis(dim, input._data.ndim)
+    array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
+    return record(CumprodBackward0, array, (input,), (input,), keep=True, dim=place)

@@ -1,0 +1,127 @@
+"""Optimisers that scale every element's step by its past gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from gradcli.engine.creation import zeros_like
+from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.engine.tensor import Tensor
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, arXiv 1412.6980).
+
+    Args:
+        params: what to optimise.
+        lr: the learning rate.
+        betas: how slowly the means of the gradient and of its square forget.
+        eps: added to the root of the mean square.
+        weight_decay: the multiple of the parameter that is added to its gradient.
+        amsgrad: divide by the largest mean square so far.
+        maximize: step along the gradient.
+    """
+
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        if lr < 0.0 or eps < 0.0 or weight_decay < 0.0:
+            raise ValueError(f"lr, eps and weight_decay must not be negative: lr={lr}, eps={eps}, weight_decay={weight_decay}")
+        if not all(0.0 <= beta < 1.0 for beta in betas):
+            raise ValueError(f"betas must lie in [0, 1): betas={betas}")
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "amsgrad": amsgrad, "maximize": maximize})
+
+    def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        direction = -gradient if group["maximize"] else gradient
+        if group["weight_decay"]:
+            if self.decoupled:
+                tensor.mul_(1 - group["lr"] * group["weight_decay"])
+            else:
+                direction = direction + tensor.detach() * group["weight_decay"]
+        if not state:
+            state.update(step=0, exp_avg=zeros_like(tensor), exp_avg_sq=zeros_like(tensor))
+            if group["amsgrad"]:
+                state["max_exp_avg_sq"] = zeros_like(tensor)
+        first, second = group["betas"]
+        state["step"] += 1
+        state["exp_avg"].mul_(first).add_(direction, alpha=1 - first)
+        state["exp_avg_sq"].mul_(second).add_(direction * direction, alpha=1 - second)
+        square = state["exp_avg_sq"]
+        if group["amsgrad"]:
+            square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
+        scale = square.sqrt() / math.sqrt(1 - second ** state["step"]) + group["eps"]
+        tensor.add_(state["exp_avg"] / scale, alpha=-group["lr"] / (1 - first ** state["step"]))
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, arXiv 1711.05101)."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class RMSprop(Optimizer):
+    """Steps over the root of the mean square of the gradient (Hinton's lecture 6, 2012).
+
+    Args:
+        params: what to optimise.
+        lr: the learning rate.
+        alpha: how slowly the mean square forgets.
+        eps: added to its root.
+        weight_decay: the multiple of the parameter that is added to its gradient.
+        momentum: the share of the last step that is kept.
+        centered: take the square of the mean off the mean square.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+    ) -> None:
+        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "momentum": momentum, "centered": centered})
+
+    def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        direction = gradient + tensor.detach() * group["weight_decay"] if group["weight_decay"] else gradient
+        if not state:
+            state.update(square_avg=zeros_like(tensor), grad_avg=zeros_like(tensor), momentum_buffer=zeros_like(tensor))
+        alpha = group["alpha"]
+        state["square_avg"].mul_(alpha).add_(direction * direction, alpha=1 - alpha)
+        square = state["square_avg"]
+        if group["centered"]:
+            state["grad_avg"].mul_(alpha).add_(direction, alpha=1 - alpha)
+            square = square - state["grad_avg"] * state["grad_avg"]
+        scaled = direction / (square.sqrt() + group["eps"])
+        if group["momentum"]:
+            scaled = state["momentum_buffer"].mul_(group["momentum"]).add_(scaled)
+        tensor.add_(scaled, alpha=-group["lr"])

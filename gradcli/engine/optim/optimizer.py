@@ -1,0 +1,103 @@
+"""What all optimisers share: groups of parameters with options, and state for each parameter."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gradcli.engine.grad_mode import enable_grad, no_grad
+from gradcli.engine.tensor import Tensor
+
+
+class Optimizer(ABC):
+    """The base of all optimisers.
+
+    Args:
+        params: tensors, or dicts with "params" and options of their own.
+        defaults: the options of groups that do not give them.
+
+    Raises:
+        ValueError: there are no parameters, or one is not a leaf.
+        TypeError: a single tensor was given, or what is not a tensor.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor")
+        self.defaults = defaults
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        entries = list(params)
+        if not entries:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in entries if isinstance(entries[0], dict) else [{"params": entries}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters with options of its own."""
+        given = param_group["params"]
+        tensors = [given] if isinstance(given, Tensor) else list(given)
+        for tensor in tensors:
+            if isinstance(tensor, tuple):
+                continue
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}")
+            if not tensor.is_leaf and not tensor.retains_grad:
+                raise ValueError("can't optimize a non-leaf Tensor")
+        tensors = [tensor[1] if isinstance(tensor, tuple) else tensor for tensor in tensors]
+        self.param_groups.append({**self.defaults, **param_group, "params": tensors})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zero."""
+        for group in self.param_groups:
+            for tensor in group["params"]:
+                if tensor._grad is not None:
+                    if set_to_none:
+                        tensor.grad = None
+                    else:
+                        tensor._grad.detach_()
+                        tensor._grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient.
+
+        Args:
+            closure: computes the loss anew, and its gradients; its result is returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for tensor in group["params"]:
+                    if tensor._grad is not None:
+                        self._update(tensor, tensor._grad.detach(), group, self.state[tensor])
+        return loss
+
+    @abstractmethod
+    def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """Change one parameter in place."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return options and state, parameters being named by number."""
+        order = [tensor for group in self.param_groups for tensor in group["params"]]
+        number = {id(tensor): place for place, tensor in enumerate(order)}
+        groups = [{**group, "params": [number[id(tensor)] for tensor in group["params"]]} for group in self.param_groups]
+        return {"state": {number[id(t)]: dict(values) for t, values in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over options and state from `state_dict`."""
+        order = [tensor for group in self.param_groups for tensor in group["params"]]
+        for group, given in zip(self.param_groups, state_dict["param_groups"], strict=True):
+            group.update({name: value for name, value in given.items() if name != "params"})
+        self.state = defaultdict(dict, {order[number]: dict(values) for number, values in state_dict["state"].items()})
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__ + " ("]
+        for place, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {place}")
+            lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
+        return "\n".join([*lines, ")"])

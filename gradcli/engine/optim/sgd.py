@@ -1,0 +1,58 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.engine.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """Steps against the gradient, with momentum (Nesterov's too) and weight decay.
+
+    Args:
+        params: what to optimise.
+        lr: the learning rate.
+        momentum: the share of the last step's direction that is kept.
+        dampening: what is taken off a new gradient in the momentum.
+        weight_decay: the multiple of the parameter that is added to its gradient.
+        nesterov: look ahead along the momentum.
+        maximize: step along the gradient.
+
+    Raises:
+        ValueError: an option is negative, or Nesterov's momentum has none or is dampened.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
+            if value < 0.0:
+                raise ValueError(f"Invalid {name}: {value}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
+
+    def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        direction = -gradient if group["maximize"] else gradient
+        if group["weight_decay"]:
+            direction = direction + tensor.detach() * group["weight_decay"]
+        if group["momentum"]:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = direction.clone()
+            else:
+                buffer.mul_(group["momentum"]).add_(direction, alpha=1 - group["dampening"])
+            direction = direction + buffer * group["momentum"] if group["nesterov"] else buffer
+        tensor.add_(direction, alpha=-group["lr"])

@@ -1,0 +1,3 @@
+"""The namespace that programs import `hooks` from."""
+
+from . import hooks as hooks
