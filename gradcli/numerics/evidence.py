@@ -7,15 +7,18 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.numerics.compare import Impression
 from gradcli.numerics.jacobian import LARGEST_TABLE, jacobian_table
-from gradcli.numerics.localise import locate
+from gradcli.numerics.localise import locate, wrong_rows
 from gradcli.numerics.outcome import BlockOutcome, Table
+from gradcli.numerics.probe import Focus
 from gradcli.numerics.site import Site
 
 Indices = npt.NDArray[np.intp]
 
 COMPLETE_COLUMNS = 400
 SAMPLED_COLUMNS = 48
+SUSPECTS = 8
 LOCATED_COLUMNS = 64
 TABLE_ROWS = 100
 
@@ -47,7 +50,9 @@ def make_table(
         chosen = np.sort(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
     rows = np.arange(m)
     if m > TABLE_ROWS:
-        rows = np.sort(site.rng.choice(m, TABLE_ROWS, replace=False))
+        known = wrong_rows(site, input_, output)
+        others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
+        rows = np.sort(np.concatenate([known, site.rng.permutation(others)[: TABLE_ROWS - known.size]]))
     claimed = _claimed(site, outside.start + rows, inside)[:, chosen]
     numeric = jacobian_table(
         site.map, site.x, rng=site.rng, columns=inside.start + chosen, rows=outside.start + rows, claimed=claimed
@@ -64,6 +69,28 @@ def _claimed(site: Site, rows: Indices, inside: slice) -> npt.NDArray[np.float64
     units = np.zeros((rows.size, site.map.codomain.size))
     units[np.arange(rows.size), rows] = 1.0
     return np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
+
+
+def telling_column(site: Site, input_: int, output: int, significance: float) -> Focus | None:
+    """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
+
+    Along a random direction the entries count by their size times that of their input; an error in the largest entry may
+    look small there if its input is small. None where no single entry is to blame.
+    """
+    places = site.map.domain.slices[input_]
+    for column in _blamed(site, input_, output)[:SUSPECTS].tolist():
+        drawn = np.zeros(site.x.size)
+        drawn[places.start + column] = site.scales[places.start + column]
+        focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
+        judgement = site.judge(site.probe(places, focus), input_, output, significance)
+        if judgement.impression is Impression.DIFFERS:
+            return focus
+    return None
+
+
+def _blamed(site: Site, input_: int, output: int) -> Indices:
+    found = locate(site, input_, output)
+    return np.zeros(0, np.intp) if found is None else found
 
 
 def with_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
-from gradcli.numerics.evidence import largest_entry, make_table, with_evidence
+from gradcli.numerics.evidence import largest_entry, make_table, telling_column, with_evidence
 from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
@@ -199,8 +199,16 @@ class _Protocol:
         judgement = seen.judgement
         largest = largest_entry(site, input_, output)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
-        if note is None and judgement.error > 3 * judgement.tolerance:
-            note = f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
+        if judgement.error > 3 * judgement.tolerance:
+            focus = telling_column(site, input_, output, self.significance)
+            if focus is not None:
+                reading = site.probe(self.map.domain.slices[input_], focus, cheap=False)
+                if site.judge(reading, input_, output, self.significance).impression is Impression.DIFFERS:
+                    decision = confirm(site, input_, output, reading, self.significance)
+                    self._record(site, input_, output, decision, note)
+                    return
+            note = note or ( f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
+            )
         outcome = BlockOutcome(
             input=input_, output=output, outcome=Outcome.AGREES, max_abs_error=relative * largest,
             max_rel_error=relative, bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
