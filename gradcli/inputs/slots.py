@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
 from gradcli.inputs.candidates import Slot, fixed_slot, slot_for
-from gradcli.inputs.signature import close_name
 from gradcli.inputs.source import read_hints
 from gradcli.targets import Parameter, TargetInfo
 
@@ -29,9 +29,9 @@ def slots_of(info: TargetInfo, fixed: Sequence[InputSpec]) -> Iterator[tuple[Slo
         counts = (len(extra),)
     elif extra:
         name = extra[0].name
-        raise UsageError(
-            f"{info.name} has no argument {name!r}{close_name(name, named)}; it has {', '.join(named) or 'none'}"
-        )
+        close = get_close_matches(name, named, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise UsageError(f"{info.name} has no argument {name!r}{hint}; it has {', '.join(named) or 'none'}")
     for count in counts:
         yield _slots(info, given, extra, count)
 

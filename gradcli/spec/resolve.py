@@ -151,8 +151,9 @@ def _packaged_name(path: Path) -> str | None:
 def _load(path: Path, place: str) -> ModuleType:
     # A name of its own: the file may be called random.py, and two files may share a name.
     name = f"{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
-    if name in sys.modules:
-        return sys.modules[name]
+    for known in (name, path.stem):
+        if known in sys.modules and _file(sys.modules[known]) == str(path):
+            return sys.modules[known]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise TargetError(f"{place}: cannot be loaded as a Python file")
@@ -236,7 +237,7 @@ def _missing_attribute(module: ModuleType, owner: object, name: str, walked: str
     own = [each for each, value in vars(module).items() if _is_own(each, value, module)] if owner is module else []
     listed = f"; it defines {', '.join(own[:12])}" if own and not hint else ""
     nothing_there = "; it defines nothing" if owner is module and not own and not hint else ""
-    where = f" ({_shown(file)})" if file else ""
+    where = f" ({_shown(file)})" if file and _shown(file) not in walked else ""
     return f"{walked}{where} has no attribute {name!r}{hint}{listed}{nothing_there}"
 
 
