@@ -156,7 +156,7 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
     if word in vocabulary.PERHAPS_NUMBERS:
         paired = {"gamma", "beta"} <= {name.lower() for name in names}
         likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "c"))
-        return vocabulary.PERHAPS_NUMBERS[word], 0.1 if likely else 0.6, 0.8 if likely else 0.0
+        return vocabulary.PERHAPS_NUMBERS[word], 0.1 if likely else 0.3, 0.8 if likely else 0.0
     if re.search(vocabulary.NUMBER_ENDINGS, word):
         return (2, 3, 1, 4, (3, 4)), 0.0, 2.5
     if re.search(vocabulary.RATE_ENDINGS, word):
@@ -211,6 +211,8 @@ def _add_tensors(
 def _index_cost(word: str, position: int) -> float:
     if word in vocabulary.UNSURE_INDEX_NAMES:
         return 0.35
+    if word in ("label", "labels"):
+        return -0.1
     if word in vocabulary.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
         return 0.1
     return INDEX_COST if position else 5.0

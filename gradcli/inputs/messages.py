@@ -78,6 +78,12 @@ def complains_of_order(message: str) -> bool:
     )
 
 
+def complains_of_values(message: str) -> bool:
+    """Whether the values of an argument, not its shape or kind, were out of bounds."""
+    words = r"between 0 and 1|positive|negative|definite|singular|domain|probabilit|outside|out of range|in \[0"
+    return re.search(words, message) is not None
+
+
 def aligned_sizes(message: str) -> tuple[tuple[int, int], ...]:
     """The pairs of sizes to be made equal for every shape in the message to fit the longest, aligned at the end."""
     shapes = sorted(_shapes(message), key=len, reverse=True)

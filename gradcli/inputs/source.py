@@ -10,7 +10,8 @@ from typing import Any
 
 _IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
 _SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
-_INDEXING = r"(?:gather|index_select|scatter\w*|index_add\w*|one_hot|embedding|take\w*|eye)\([^)]*\b{0}\b"
+_LOOK_UPS = "gather|index_select|scatter\\w*|index_add\\w*|one_hot|embedding|take\\w*|eye|cross_entropy|nll_loss"
+_INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
 _SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
 _MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
 _COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("

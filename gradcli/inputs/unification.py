@@ -13,7 +13,7 @@ from typing import final
 
 from gradcli.inputs.candidates import Skeleton
 from gradcli.inputs.domain_search import domain_choices
-from gradcli.inputs.messages import aligned_sizes, complains_of_order, size_pairs
+from gradcli.inputs.messages import aligned_sizes, complains_of_order, complains_of_values, size_pairs
 from gradcli.inputs.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
 SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
@@ -71,6 +71,7 @@ class Unifier:
     ) -> None:  # fmt: skip
         self._trials = trials
         self._letters = letters or {}
+        self._domain_rounds = 2
         self._skeleton = skeleton
         self._square_domain = square_domain
         self._axes: list[tuple[int, int]] = []
@@ -158,7 +159,9 @@ class Unifier:
                     heapq.heappush(queue, (priority, next(order), depth + 1, following))
         if best is None:
             return Unsolved(failure=Failure(progress=0.0))
-        return self._other_domains(best[1], best[0], thorough=True) or Unsolved(failure=best[0])
+        came_farthest = best[0].progress >= self._trials_best_progress()
+        solution = self._other_domains(best[1], best[0], thorough=True) if came_farthest else None
+        return solution or Unsolved(failure=best[0])
 
     def _lettered(self, state: State) -> State:
         """`state` with those axes equal that have the same letter in forward's einsum."""
@@ -181,6 +184,9 @@ class Unifier:
             return Solution(guess=guess, state=state)
         if failure.non_finite:
             return self._other_domains(state, failure, thorough=False) or failure
+        if self._domain_rounds and complains_of_values(failure.message):
+            self._domain_rounds -= 1
+            return self._other_domains(state, failure, thorough=True) or failure
         return failure
 
     def _first_domains(self, shapes: Mapping[int, Shape]) -> dict[int, DomainChoice]:
@@ -194,8 +200,6 @@ class Unifier:
 
     def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | None:
         if failure.error is not None and isinstance(failure.error, TypeError | NameError | AttributeError):
-            return None
-        if thorough and failure.progress < self._trials_best_progress():
             return None
         shapes = self.shapes(state)
         free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind == "float"]

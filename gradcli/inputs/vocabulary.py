@@ -12,7 +12,7 @@ WHOLE_NUMBERS: Mapping[str, Values] = {
     "num_classes": (4, 3, 5), "n_classes": (4, 3, 5), "classes": (4, 3), "num_segments": (4, 3), "num_groups": (2,),
     "num_heads": (2,), "heads": (2,), "steps": (3,), "num_steps": (3,), "iterations": (8,), "order": (2, 3),
     "upscale_factor": (2,), "shift": (1, 0.5), "shifts": (1,), "offset": (1, 0), "diagonal": (0, 1),
-    "shape": ((3, 4), (4, 3), (12,)), "output_size": (3, (3, 4)), "degree": (2, 3), "power": (3, 2.5),
+    "shape": ((4, 3), (3, 4), (12,)), "output_size": (3, (3, 4)), "degree": (2, 3), "power": (3, 2.5),
     "exponent": (3, 2.5), "p": (3, 2, 0.5), "ord": (2,), "repeats": (2, (2, 2)), "length": (4,), "bits": (4,),
     "ignore_index": (-100,), "chunks": (2,), "num": (3,), "depth": (4, 3),
 }  # fmt: skip
@@ -43,7 +43,7 @@ INDEX_NAMES = frozenset((
     "index", "indices", "idx", "ids", "inds", "labels", "label", "target", "targets", "y_true", "segment",
     "segments", "segment_ids", "perm", "tokens", "positions",
 ))  # fmt: skip
-UNSURE_INDEX_NAMES = frozenset(("label", "labels", "target", "targets", "y_true"))
+UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
 MASK_NAMES = frozenset((
     "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
 ))  # fmt: skip
