@@ -69,6 +69,17 @@ class GraphPass:
         self._patches.undo_entries()
         self.log.current = None
 
+    def release(self) -> None:
+        """Let go of the nodes, each before those it feeds.
+
+        Freed the other way round, or together with its root, a chain of 100,000 nodes overflows the stack of a
+        framework whose nodes own their Python objects (PyTorch 2.13 does so without a trace, too).
+        """
+        waiting = [record.node for record in reversed(self.records)]
+        self.records, self.numbers = [], {}
+        while waiting:
+            waiting.pop()
+
     def _packed_by_user(self) -> bool:
         """Whether tensors were saved through the user's own hooks, which reading them would call again."""
         return any(stand_in.kind == "pack" for stand_in in self.log.stand_ins)

@@ -1,14 +1,17 @@
 """The line that made each node: anomaly mode notes it, without its check for NaN and outside backward passes only."""
 
 import functools
+import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.trace_patches import Patches
-from gradcli.backends.trace_sites import called_by_user
+from gradcli.backends.trace_sites import called_by_user, users_frame
 
 
 @final
@@ -29,6 +32,7 @@ class LineRecorder:
         autograd = self.namespace.autograd
         for kind in (autograd.set_detect_anomaly, autograd.detect_anomaly):
             patches.attribute(kind, "__init__", self._yielding(kind.__init__))
+        patches.attribute(traceback, "extract_stack", self._short_stack(traceback.extract_stack))
         self._setting = autograd.set_detect_anomaly(True, check_nan=False)
         try:
             yield
@@ -48,6 +52,20 @@ class LineRecorder:
         finally:
             self._pausing = False
 
+    def _short_stack(self, extract: Callable[..., traceback.StackSummary]) -> Callable[..., traceback.StackSummary]:
+        """Only the line of the user's for the framework, which would note the whole stack with every node."""
+        own = os.path.dirname(self.namespace.__file__ or "")
+
+        @functools.wraps(extract)
+        def short(f: FrameType | None = None, limit: int | None = None) -> traceback.StackSummary:
+            caller = sys._getframe(1)
+            user = users_frame(caller)
+            if f is not None or user is None or not caller.f_code.co_filename.startswith(own):
+                return extract(caller if f is None else f, limit)
+            return traceback.StackSummary.from_list([_summary(user), _summary(caller)])
+
+        return short
+
     def _on_already(self) -> bool:
         with self.namespace.enable_grad():
             probe = self.namespace.ones(1, requires_grad=True) * 1
@@ -66,3 +84,8 @@ class LineRecorder:
             make(setting, *args, **keywords)
 
         return watched
+
+
+def _summary(frame: FrameType) -> traceback.FrameSummary:
+    code = frame.f_code
+    return traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False, line="")

@@ -130,8 +130,11 @@ class Tracer:
         """Let go of everything that was watched."""
         self.log.close()
         self.names = NameTable(self.lens)
-        self.graph = self.result = self.home = None
+        self.result = self.home = None
         self.roots = []
+        if self.graph is not None:
+            self.graph.release()
+            self.graph = None
 
     def _install(self, modules: ModuleWatch, cuts: CutWatch) -> None:
         for entry in self.names.table():
@@ -225,6 +228,8 @@ class Tracer:
         self.fills_grad = self.fills_grad or fills
         self.phase, self.running_pass = "backward", True
         self.roots = roots
+        if self.graph is not None:
+            self.graph.release()
         self.graph = GraphPass(self.lens, self.log)
         with self.lines.paused():
             try:
