@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,49 +75,69 @@ def infer(
     for slots in slots_of(info, fixed):
         hints = read_hints(info.forward, info.backward, len(slots))
         trials = Trials(info, attempt, slots, seed=seed, deadline=deadline, budget_tries=budget_tries - tries)
-        search = _Search(trials, hints, attempt_backward, began + budget_seconds)
+        search = _Search(trials, hints, attempt_backward)
         solution = search.run()
         tries += trials.count
         if solution is not None:
             specs = trials.specs(solution.guess)
             others = alternatives_of(trials, hints, solution.guess)
             return Inference(
-                specs=specs, tries=tries, seconds=time.perf_counter() - began, notes=_notes(solution, slots),
+                specs=specs,
+                tries=tries,
+                seconds=time.perf_counter() - began,
+                notes=_notes(solution, slots, search.overruled),
                 alternatives=tuple(other for other in others if other != specs),
-            )  # fmt: skip
+            )
         failures.append(trials)
     raise InputsNotFoundError(_failure_text(info, failures, tries, time.perf_counter() - began))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Accepted:
+    """Inputs that forward accepts: how unlikely they are meant, and how much of that backward's failure adds."""
+
+    plain_score: float
+    penalty: float
+    solution: Solution
+
+    @property
+    def score(self) -> float:
+        """The lower the better."""
+        return self.plain_score + self.penalty
 
 
 @final
 class _Search:
     """Best-first search over skeletons, then the choice among those that forward accepts."""
 
-    def __init__(self, trials: Trials, hints: SourceHints, attempt_backward: Attempt | None, deadline: float) -> None:
+    def __init__(self, trials: Trials, hints: SourceHints, attempt_backward: Attempt | None) -> None:
         self._trials = trials
         self._hints = hints
         self._attempt_backward = attempt_backward
-        self._deadline = deadline
         self._square = _square_domain(hints.forward)
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
+        self._found: list[_Accepted] = []
+        self.overruled: tuple[InputSpec, ...] = ()
 
     def run(self) -> Solution | None:
         """The best accepted inputs, sizes made small and optional arguments given; None where there are none."""
-        found = self._accepted()
-        if not found:
+        self._explore()
+        if not self._found:
             return None
-        found += self._cheaper(min(score for score, _, _ in found))
-        _, _, best = min(found, key=lambda each: each[:2])
-        best = self._with_optionals(best)
+        self._retry_cheaper()
+        chosen = min(self._found, key=lambda each: each.score)
+        likeliest = min(self._found, key=lambda each: each.plain_score)
+        if likeliest.plain_score < chosen.plain_score:
+            self.overruled = self._trials.specs(likeliest.solution.guess)
+        best = self._with_optionals(chosen.solution)
         return Solution(guess=polished(self._trials, best.guess), state=best.state)
 
-    def _accepted(self) -> list[tuple[float, int, Solution]]:
+    def _explore(self) -> None:
         slots = self._trials.slots
         start = tuple(slot.choices[0][1] for slot in slots)
         queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
         order = itertools.count(1)
         seen = {start}
-        found: list[tuple[float, int, Solution]] = []
         visited = 0
         last: tuple[int, float] | None = None
         while queue and not self._trials.exhausted:
@@ -124,15 +145,15 @@ class _Search:
             if last is not None and (visited > last[0] or time.perf_counter() > last[1]):
                 break
             _, _, level, skeleton = heapq.heappop(queue)
-            if found and self._cost(skeleton) >= min(score for score, _, _ in found):
+            if self._cost(skeleton) >= self._best_score():
                 continue
             unifier = self._unifier(skeleton)
             outcome = self._solve(unifier, skeleton, level)
             failure: Failure | None = None
             if isinstance(outcome, Solution):
-                found.append((self._score(outcome), visited, outcome))
+                self._accept(outcome)
                 last = last or (visited + max(MORE_SKELETONS, visited), time.perf_counter() + MORE_SECONDS)
-                if len(found) >= ENOUGH_SOLUTIONS:
+                if len(self._found) >= ENOUGH_SOLUTIONS:
                     break
             else:
                 failure = outcome
@@ -146,21 +167,24 @@ class _Search:
                     if neighbour not in seen:
                         seen.add(neighbour)
                         heapq.heappush(queue, (priority, next(order), 0, neighbour))
-        return found
 
-    def _cheaper(self, best: float) -> list[tuple[float, int, Solution]]:
-        """Solutions of skeletons cheaper than the best found, which a short search of their sizes had given up."""
-        found: list[tuple[float, int, Solution]] = []
+    def _retry_cheaper(self) -> None:
+        """Try longer those skeletons, cheaper than the best found, whose sizes a short search had given up."""
         farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
         likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
-        for cost, _, visited, skeleton in likely[:4]:
-            if cost >= best - 0.15:
-                break
+        for cost, _, _, skeleton in likely[:4]:
+            if cost >= self._best_score() - 0.15:
+                return
             outcome = self._solve(self._unifier(skeleton), skeleton, 1)
             if isinstance(outcome, Solution):
-                found.append((self._score(outcome), visited, outcome))
-                best = min(best, found[-1][0])
-        return found
+                self._accept(outcome)
+
+    def _accept(self, solution: Solution) -> None:
+        penalty = self._backward_penalty(solution.guess)
+        self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
+
+    def _best_score(self) -> float:
+        return min((each.score for each in self._found), default=math.inf)
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
@@ -203,7 +227,7 @@ class _Search:
         total += sum(0.8 * max(0, choice.rank - first_rank) for choice, _ in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
-        return total + self._backward_penalty(guess)
+        return total
 
     def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
         """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""
@@ -252,8 +276,10 @@ def _square_domain(forward: str) -> DomainChoice | None:
     return None
 
 
-def _notes(solution: Solution, slots: Sequence[Slot]) -> tuple[str, ...]:
+def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> tuple[str, ...]:
     notes = []
+    if overruled:
+        notes.append(f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails there")
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal":
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)

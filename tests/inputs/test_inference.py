@@ -243,6 +243,7 @@ def test_backward_breaks_a_tie_and_never_more():
 
     found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
     assert found.specs == (InputSpec(name="input", shape=(3,)),)
+    assert found.notes == ("forward also accepts -i input=3x4, but backward fails there",)
 
 
 def test_a_target_without_python_source_is_inferred_too():
