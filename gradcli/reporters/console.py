@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from gradcli.cases import InputSpec
-from gradcli.reporters.narrative import Line, Role, inputs_line, story
+from gradcli.reporters.narrative import Line, Role, inputs_line, sentence, story
 from gradcli.reporters.wording import magnitude, orders, ordinal, seconds, size_of, summary
 from gradcli.results import CheckResult, Evidence, Report
 from gradcli.verdict import Verdict
@@ -54,7 +54,7 @@ def console_summary(report: Report) -> Text:
 
 def _headline(result: CheckResult, width: int | None) -> Text:
     colour = _COLOURS[result.verdict]
-    facts = [result.backend or "", _samples(result), orders(result), result.expected and f"expected: {result.expected}"]
+    facts = [result.backend or "", _samples(result), orders(result)]
     left = f"{GLYPHS[result.verdict]} {result.case_id}   {' · '.join(fact for fact in facts if fact)}".rstrip()
     right = seconds(result.seconds)
     gap = 3 if width is None else max(3, min(width, WIDTH) - len(left) - len(right))
@@ -72,6 +72,10 @@ def _samples(result: CheckResult) -> str:
 
 
 def _pass_lines(result: CheckResult) -> Iterator[Line]:
+    if result.findings:
+        yield Line(f"  {result.expected}, as its spec expects", Role.NOTE)
+        yield from (sentence(finding) for finding in result.findings)
+        return
     tensors = [spec for spec in result.inputs if spec.kind == "tensor"]
     rows = [(spec.name, size_of(spec), *_measured(result, spec)) for spec in tensors]
     rows = [row for row in rows if len(row) > 2]

@@ -102,9 +102,13 @@ def _failure(result: CheckResult) -> Iterator[Line]:
         yield Line(f"{_MARGIN}more                     gradcli explain {result.findings[0].kind.value}", Role.ADVICE)
 
 
+def sentence(finding: Finding) -> Line:
+    """What is wrong, with its name."""
+    return Line(f"{_MARGIN}{finding.message}   [{finding.kind.value}]", Role.SENTENCE, fold=True)
+
+
 def _finding(finding: Finding) -> Iterator[Line]:
-    place = "" if finding.location is None or finding.order == 1 else f" (order {finding.order})"
-    yield Line(f"{_MARGIN}{finding.message}{place}   [{finding.kind.value}]", Role.SENTENCE, fold=True)
+    yield sentence(finding)
     yield from _entries(finding)
     if finding.hint:
         yield Line(f"{_MARGIN * 2}{finding.hint}", Role.NOTE, fold=True)

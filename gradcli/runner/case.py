@@ -80,7 +80,10 @@ def _checked(
 def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply, number: int, trail: _Trail) -> Subject:
     """Sample `number` put through the battery; its evidence goes into the trail."""
     trail.samples = number + 1
-    subject = backend.bind(target, supply.samples[number]())
+    arguments = supply.samples[number]()
+    if number == 0:
+        trail.supply = supply.with_shapes_of(arguments)
+    subject = backend.bind(target, arguments)
     try:
         evidence = run_battery(subject, case.settings, seed=case.seed + number)
     finally:

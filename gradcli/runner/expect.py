@@ -44,7 +44,7 @@ def _expected_failure(result: CheckResult, expectation: Expectation) -> CheckRes
     result = replace(result, expected=expected)
     if result.verdict is Verdict.ERROR:
         return result
-    came = ", ".join(finding.kind.value for finding in result.findings)
+    came = ", ".join(dict.fromkeys(finding.kind.value for finding in result.findings))
     if result.verdict is Verdict.FAILED and (not wanted or _any_named(result, expectation)):
         return replace(result, verdict=Verdict.PASSED, expected=f"failed with {came}" if came else expected)
     outcome = f"failed with {came}" if result.verdict is Verdict.FAILED else result.verdict.value

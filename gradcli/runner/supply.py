@@ -27,6 +27,15 @@ class Supply:
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     notes: tuple[str, ...] = ()
 
+    def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
+        """The same supply, shapes that the specs leave to a value or file taken from the arguments made of them."""
+        shapes = {a.name: tuple(a.value.shape) for a in arguments if a.is_tensor}
+        specs = tuple(
+            replace(spec, shape=shapes[spec.name]) if spec.shape is None and spec.name in shapes else spec
+            for spec in self.specs
+        )
+        return replace(self, specs=specs)
+
 
 def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: CheckCase) -> Supply:
     """The inputs of `case`, from the first of flags, spec, sample_inputs and inference that has them.

@@ -145,6 +145,14 @@ def test_sample_inputs_of_the_target_are_used_before_inference(gradcli: Run, fol
     assert case["inputs"][0]["shape"] == [2]
 
 
+def test_a_value_given_by_a_flag_is_shown_with_its_shape_as_a_flag_that_works(gradcli: Run) -> None:
+    (case,) = json.loads(
+        gradcli("check", "functions:Square", "-i", "x=any,value=[0.5,2.0]", "--format", "json").stdout
+    )["cases"]
+    assert (case["verdict"], case["inputs_from"], case["samples"]) == ("passed", "flags", 1)
+    assert case["inputs"][0]["shape"] == [2]
+
+
 @pytest.mark.parametrize("form", ["sarif", "junit", "github", "markdown", "html", "jsn"])
 def test_a_format_that_is_not_there_is_refused_with_those_that_are(form: str) -> None:
     with pytest.raises(UsageError, match="available: table, plain, json, ndjson"):

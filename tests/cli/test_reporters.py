@@ -98,6 +98,13 @@ def test_a_screen_of_a_pass_tells_for_each_input_how_exact_it_is() -> None:
     )
 
 
+def test_a_failure_that_was_expected_is_told_in_its_sentence() -> None:
+    lines = console_case(replace(FAILED, verdict=Verdict.PASSED, expected="failed with wrong-factor")).plain
+    assert "  failed with wrong-factor, as its spec expects\n" in lines
+    assert "[wrong-factor]" in lines
+    assert "exact to" not in lines
+
+
 def test_colour_underlines_the_verdict_only() -> None:
     assert console_summary(report(FAILED)).style == "bold red"
     assert console_summary(report(PASSED)).style == "bold green"
