@@ -33,7 +33,9 @@ class Prediction:
         return met
 
 
-def predict(f: Function, x: Vector, v: Vector, *, f0: Vector, rng: np.random.Generator, start: float = 0.02) -> Prediction:
+def predict(
+    f: Function, x: Vector, v: Vector, *, f0: Vector, rng: np.random.Generator, start: float = 0.02
+) -> Prediction:
     """Evaluate three symmetric pairs along v (6 evaluations).
 
     Args:

@@ -32,7 +32,7 @@ class Impression(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One direction measured: the rows of J v with bounds, and the claim. A NaN claim with `claimless` rows is no claim."""
+    """One direction measured: the rows of J v with bounds, and the claim; `claimless` rows have none (NaN)."""
 
     direction: Vector
     focus: Focus
@@ -69,7 +69,8 @@ class Reading:
     @property
     def broken(self) -> Mask:
         """Rows without a two-sided derivative."""
-        return (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
+        none: Mask = (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
+        return none
 
     def differing(self, scale: float, significance: float) -> Mask:
         """Rows where the claim is outside three bounds and the gap matters."""

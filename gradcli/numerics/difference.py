@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.estimate import Estimate, Status, StatusArray
-from gradcli.numerics.kink import SMALL_JUMP, broken_at_centre, exponents, jump_size, staircases
+from gradcli.numerics.kink import SMALL_JUMP, broken_at_centre, even_dominates, exponents, jump_size, staircases
 from gradcli.numerics.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.line import GRID, Function, Line, on_grid
 from gradcli.numerics.noise import Mask
@@ -44,7 +44,8 @@ def directional_derivative(
         start: the coarsest step lies in [start, 2 start).
 
     Returns:
-        An `Estimate`; 17 evaluations for an ordinary function (9 with `noise` or 16 with `f0`), up to 100 for a hard one.
+        An `Estimate`; 17 evaluations for an ordinary function (9 with `noise` or 16 with `f0`), up to 100 for a hard
+        one.
 
     Raises:
         Exception: whatever f raises at x itself.
@@ -57,9 +58,7 @@ def directional_derivative(
 
 
 class _Search:
-    def __init__(
-        self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float
-    ) -> None:
+    def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
         self.line, self.rng, self.target = line, rng, target
         first = on_grid(start * (1 + rng.random()))
         self.two_sided, inside = self._inside(first)
@@ -119,7 +118,9 @@ class _Search:
     def _truncated(self, chosen: Choice) -> Mask:
         """Outputs that need finer steps: their bound is not noise."""
         with np.errstate(all="ignore"):
-            return self._bad(chosen) & (~np.isfinite(chosen.bound) | (chosen.bound > 2.5 * chosen.noise))
+            truncated = ~np.isfinite(chosen.bound) | (chosen.bound > 2.5 * chosen.noise)
+        needed: Mask = self._bad(chosen) & truncated
+        return needed
 
     def _kinked(self, chosen: Choice) -> Mask:
         size = np.abs(chosen.kink)
@@ -178,8 +179,8 @@ class _Search:
     def _weigh(self, coarse: Choice, fine: Choice, live: Mask, rough: Mask) -> Choice:
         """Decide, where values were rough at the first cluster, between coarse steps and fine ones.
 
-        Fine structure (a ripple, a pole, a kink close by) makes the fine estimate right; small jumps (rounding, a stopping
-        rule) make it the slope of one tread. A jump is looked for where the estimates part.
+        Fine structure (a ripple, a pole, a kink close by) makes the fine estimate right; small jumps (rounding, a
+        stopping rule) make it the slope of one tread. A jump is looked for where the estimates part.
         """
         ladder = self.ladder
         edge = 0.99 * ladder.clusters[CLUSTER].step
@@ -207,7 +208,8 @@ class _Search:
         return fine
 
     def _ever_broken(self) -> Mask:
-        return np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
+        ever: Mask = np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
+        return ever
 
     def _settle_stairs(self) -> None:
         self.ladder.unusable |= self.stairs
@@ -232,12 +234,12 @@ class _Search:
         line, ladder = self.line, self.ladder
         status = np.where(np.isfinite(chosen.bound), Status.OK, Status.UNRESOLVED).astype(np.int8)
         status[self.noisy & np.isfinite(chosen.bound)] = Status.NOISE
-        drowned = self._drowned(status)
+        drowned = self._drowned(status) | self._unsettled(chosen)
         status[drowned] = Status.UNRESOLVED
         status[self._kinked(chosen)] = Status.KINK
         if len(ladder.clusters) > 1:
             power = exponents(ladder)
-            broken = broken_at_centre(ladder) & ~self.quiet
+            broken = (broken_at_centre(ladder) | even_dominates(ladder)) & ~self.quiet
             status[broken & (power < 1.5)] = Status.KINK
             status[broken & (power < 0.85)] = Status.CUSP
             status[broken & (power < 0.15)] = Status.JUMP
@@ -264,13 +266,22 @@ class _Search:
             )
 
     def _drowned(self, status: StatusArray) -> Mask:
-        """Noisy outputs whose noise is not small against how far they move: an oscillation too fast to follow looks so."""
+        """Noisy outputs whose noise is not small against how far they move: perhaps too fast an oscillation."""
         noise = self.ladder.clusters[min(self.ladder.clusters)].noise if self.ladder.clusters else np.zeros(1)
-        moves = [np.abs(self.line.at(sign * p.step) - self.line.centre)
-                 for p in self.ladder.levels.values() for sign in (1.0, -1.0)]  # fmt: skip
+        moves = [
+            np.abs(self.line.at(sign * p.step) - self.line.centre)
+            for p in self.ladder.levels.values()
+            for sign in (1.0, -1.0)
+        ]
         with np.errstate(all="ignore"):
             drowned: Mask = (status == Status.NOISE) & ~(noise < DROWNED * np.fmax.reduce(moves))
         return drowned
+
+    def _unsettled(self, chosen: Choice) -> Mask:
+        """Outputs whose finest steps still change the slope by 1 %, as with a kink nearer than those steps."""
+        fine = chosen.step < (self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0)
+        unsettled: Mask = ~self.noisy & fine & (chosen.bound > 1e-2 * np.abs(chosen.value))
+        return unsettled
 
     def _one_sided(self) -> Estimate:
         """The slope on the side where f is finite, from polynomials in t; status DOMAIN."""
@@ -280,11 +291,11 @@ class _Search:
         usable = line.finite(sign * reach)
         value, step = np.zeros((2, line.outputs))
         bound = np.full(line.outputs, np.inf)
-        steps = [on_grid(start * 2.0**-k * (1 + 0.1 * self.rng.random())) for k in range(0, 26)] if usable else []
+        steps = [on_grid(start * 2.0**-k * (1 + 0.1 * self.rng.random())) for k in range(26)] if usable else []
         steps = [t for t in steps if t > 2.0**10 * GRID]
         with np.errstate(all="ignore"):
             slopes = [sign * (line.at(sign * t) - line.centre) / t for t in steps]
-            for first in range(0, len(steps) - 5):
+            for first in range(len(steps) - 5):
                 ts = tuple(steps[first : first + 6])
                 wide = one_sided_weights(ts)
                 d = sum((w * s for w, s in zip(wide, slopes[first : first + 6], strict=True)), np.zeros(line.outputs))

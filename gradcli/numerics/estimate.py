@@ -40,7 +40,7 @@ _SENTENCES = {
     Status.JUMP: "The function jumps at this point.",
     Status.CUSP: "The function is continuous here but its slope is unbounded.",
     Status.NOISE: "The values carry noise far above float64 rounding; the bound accounts for it.",
-    Status.STAIRCASE: "The values are constant or broken into small steps at fine scales, as rounded numbers are; no bound.",
+    Status.STAIRCASE: "The values are constant or stepped at fine scales, as rounded numbers are; no bound.",
     Status.DOMAIN: "The function is finite on one side of the point only; the value is the slope on that side.",
     Status.UNRESOLVED: "No scale gave a consistent derivative.",
 }
@@ -52,7 +52,8 @@ StatusArray = npt.NDArray[np.int8]
 class Estimate:
     """The derivative of every output along one direction, with a bound on its error.
 
-    `value`, `bound`, `left`, `right`, `kink_bound`, `noise` and `step` have one entry an output. `left` and `right` are the
+    `value`, `bound`, `left`, `right`, `kink_bound`, `noise` and `step` have one entry an output. `left` and `right`
+    are the
     one-sided slopes, known to `bound + kink_bound`; `noise` is the standard deviation of a value; `step` is the finest
     displacement (in multiples of the direction) the chosen estimate rests on; `evaluations` counts forward runs.
     """
@@ -76,4 +77,7 @@ class Estimate:
     @property
     def broken(self) -> npt.NDArray[np.bool_]:
         """Outputs that have no two-sided derivative at this point."""
-        return (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
+        none: npt.NDArray[np.bool_] = (
+            (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
+        )
+        return none

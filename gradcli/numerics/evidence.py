@@ -24,7 +24,7 @@ TABLE_ROWS = 100
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:
-    """The largest |claimed entry| of a block, in units of the derivative (of a projection, where the block is large)."""
+    """The largest |claimed entry| of a block in units of the derivative (of a projection for a large one)."""
     return site.claim.largest(site.map.domain.slices[input_], output)
 
 
@@ -58,9 +58,14 @@ def make_table(
         site.map, site.x, rng=site.rng, columns=inside.start + chosen, rows=outside.start + rows, claimed=claimed
     )
     return Table(
-        claimed=claimed, numeric=numeric.numeric, bound=numeric.bound, rows=rows, columns=chosen,
-        complete=complete, point=site.x,
-    )  # fmt: skip
+        claimed=claimed,
+        numeric=numeric.numeric,
+        bound=numeric.bound,
+        rows=rows,
+        columns=chosen,
+        complete=complete,
+        point=site.x,
+    )
 
 
 def _claimed(site: Site, rows: Indices, inside: slice) -> npt.NDArray[np.float64]:
@@ -74,8 +79,8 @@ def _claimed(site: Site, rows: Indices, inside: slice) -> npt.NDArray[np.float64
 def telling_column(site: Site, input_: int, output: int, significance: float) -> Focus | None:
     """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
 
-    Along a random direction the entries count by their size times that of their input; an error in the largest entry may
-    look small there if its input is small. None where no single entry is to blame.
+    Along a random direction the entries count by their size times that of their input; an error in the largest entry
+    may look small there if its input is small. None where no single entry is to blame.
     """
     places = site.map.domain.slices[input_]
     for column in _blamed(site, input_, output)[:SUSPECTS].tolist():
@@ -116,6 +121,10 @@ def with_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
         for values in (table.claimed, table.numeric)
     )
     return replace(
-        outcome, table=table, wrong_columns=wrong, max_abs_error=worst, max_rel_error=worst / (largest or 1.0),
+        outcome,
+        table=table,
+        wrong_columns=wrong,
+        max_abs_error=worst,
+        max_rel_error=worst / (largest or 1.0),
         bound=float(np.where(known_bounds, table.bound, 0.0).max(initial=0.0)),
-    )  # fmt: skip
+    )

@@ -62,7 +62,8 @@ def jacobian_table(
     rows_ = np.arange(map_.codomain.size) if rows is None else np.asarray(rows, dtype=np.intp)
     if columns_.size * rows_.size > LARGEST_TABLE:
         raise ValueError(
-            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; choose some of them"
+            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; "
+            "choose some of them"
         )
     scales = entry_scales(map_.domain, x)
     x = snap(x, scales)

@@ -22,12 +22,12 @@ BINOMIALS = 30.4
 def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
     """Look for jumps of the rows along a direction, not far from the point.
 
-    A sixth difference of 49 equally spaced values is small wherever the function is smooth and stands out where it is not.
-    The place is enlarged twice by six: at a kink the difference then falls by six each time, at a jump it stays.
+    A sixth difference of 49 equally spaced values is small wherever the function is smooth and stands out where it is
+    not. The place is enlarged twice by six: at a kink the difference then falls by six each time, at a jump it stays.
 
     Returns:
-        For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that row's
-        size, times the row's size; zeros where there is none.
+        For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that
+        row's size, times the row's size; zeros where there is none.
     """
     line = Line(site.read, site.x, direction, site.claim.read(site.outputs))
     chosen = np.flatnonzero(rows)
@@ -37,7 +37,9 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
         with np.errstate(all="ignore"):
             rough = _roughness(values)
             peak, size = rough.max(axis=0), np.abs(values).max(axis=0)
-            stands_out = np.isfinite(values).all(axis=0) & (peak > 30 * np.median(rough, axis=0)) & (peak > 1e3 * EPS * size)
+            stands_out = (
+                np.isfinite(values).all(axis=0) & (peak > 30 * np.median(rough, axis=0)) & (peak > 1e3 * EPS * size)
+            )
         candidates = np.flatnonzero(stands_out)
         for column in candidates[np.argsort(-peak[candidates] / size[candidates])][:ROWS_TRIED].tolist():
             jump = _enlarge(line, int(chosen[column]), reach, int(np.argmax(rough[:, column])), float(peak[column]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
-from gradcli.numerics.ladder import CLUSTER, Ladder
+from gradcli.numerics.ladder import Ladder
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
@@ -28,11 +30,24 @@ def broken_at_centre(ladder: Ladder) -> Mask:
     return ladder.clusters[max(ladder.clusters)].broken
 
 
+def even_dominates(ladder: Ladder) -> Mask:
+    """Outputs whose values on both sides of x rise or fall together far more than they differ, and slower than t.
+
+    A smooth function does so at an extremum, but there like t²; like a power between 0 and 1 only a cusp does.
+    """
+    quotients = [ladder.cluster_pairs[level][0] for level in (min(ladder.clusters), max(ladder.clusters))]
+    with np.errstate(all="ignore"):
+        together = np.logical_and.reduce([np.abs(p.even) > 10 * np.abs(p.odd) for p in quotients])
+        power = exponents(ladder)
+    dominant: Mask = together & (power > 0.15) & (power < 0.85)
+    return dominant
+
+
 def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepancy: float) -> float | None:
     """Find the nearest place where values leave the line f(x) + slope t, and how far they jump there.
 
-    Between the last node that fits and the first that does not the bracket is halved 16 times. Across smooth structure or
-    a kink the gap shrinks with the bracket; across a jump it stays.
+    Between the last node that fits and the first that does not the bracket is halved 16 times. Across smooth structure
+    or a kink the gap shrinks with the bracket; across a jump it stays.
 
     Args:
         ladder: the evaluated nodes; new nodes are added to its line.
@@ -50,7 +65,7 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
         return float(line.at(t)[output]) - centre - slope * t
 
     noise = max(float(ladder.clusters[max(ladder.clusters)].noise[output]), EPS)
-    steps = sorted(p.step for p in [*ladder.levels.values(), *sum(ladder.cluster_pairs.values(), [])])
+    steps = sorted(p.step for p in [*ladder.levels.values(), *chain.from_iterable(ladder.cluster_pairs.values())])
     previous = None
     for step in (t for t in steps if t >= 0.99 * finest):
         for sign in (1.0, -1.0):
@@ -75,8 +90,8 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
 def staircases(ladder: Ladder) -> Mask:
     """Outputs that are constant in a cluster but vary on both sides further out by more than float64 rounding.
 
-    Such values have been rounded: to float32, to a grid, by an integer step. One side only is how a rectifier or a clamp
-    near its edge looks, and that is a legitimate derivative of zero.
+    Such values have been rounded: to float32, to a grid, by an integer step. One side only is how a rectifier or a
+    clamp near its edge looks, and that is a legitimate derivative of zero.
     """
     found = np.zeros(ladder.line.outputs, bool)
     for cluster in ladder.clusters.values():
@@ -85,5 +100,3 @@ def staircases(ladder: Ladder) -> Mask:
             with np.errstate(all="ignore"):
                 found |= cluster.constant & varies & (quantum > 16 * EPS * np.abs(ladder.line.centre))
     return found
-
-

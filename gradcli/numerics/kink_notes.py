@@ -19,8 +19,8 @@ START = 2.0**-12
 def kink_notes(site: Site, places: slice) -> tuple[KinkNote, ...]:
     """Find entries of one input block whose change meets a kink at the point.
 
-    Halves of the block are searched as long as changing them together shows a change of slope: a few directions an entry
-    on a kink, at most 160 in all; at most 8 entries are named, zeros and small entries first in doubt.
+    Halves of the block are searched as long as changing them together shows a change of slope: a few directions an
+    entry on a kink, at most 160 in all; at most 8 entries are named, zeros and small entries first in doubt.
     """
     suspects = _search(site, np.arange(places.start, places.stop))
     notes = []

@@ -36,8 +36,8 @@ class Choice:
 class Ladder:
     """Steps t_k = start 2^-k with random jitter, largest first, and clusters of nine nodes at chosen levels.
 
-    The jitter matters: steps that are exact powers of two alias an oscillation of any period they divide, and repeat the
-    same rounding errors at every node.
+    The jitter matters: steps that are exact powers of two alias an oscillation of any period they divide, and repeat
+    the same rounding errors at every node.
     """
 
     def __init__(self, line: Line, rng: np.random.Generator, start: float, given: Vector | None) -> None:
@@ -119,9 +119,7 @@ class Ladder:
 
 
 def _flatten(windows: list[Windows]) -> list[tuple[float, Vector, Vector, Vector]]:
-    rows = [
-        (float(w.finest[i]), w.value[i], w.bound[i], w.noise[i]) for w in windows for i in range(len(w.finest))
-    ]
+    rows = [(float(w.finest[i]), w.value[i], w.bound[i], w.noise[i]) for w in windows for i in range(len(w.finest))]
     return sorted(rows, key=lambda row: row[0])
 
 
@@ -152,5 +150,3 @@ def _choose_kink(chosen: Choice, windows: list[Windows], quiet: Mask | None) -> 
         chosen.kink_bound = np.where(better, b, chosen.kink_bound)
     if quiet is not None:
         chosen.kink_bound[quiet] = np.inf
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from gradcli.numerics.space import Vector
 
@@ -62,7 +63,7 @@ class Line:
             with np.errstate(all="ignore"):
                 try:
                     known = np.asarray(self.f(self.x + t * self.v), dtype=np.float64) / self.scale
-                except Exception:  # noqa: BLE001 - whatever the user's function raises away from x means "not in the domain"
+                except Exception:  # whatever the user's function raises away from x means "not in the domain"
                     known = np.full(self.outputs, np.nan)
             if known.shape != (self.outputs,):
                 known = np.full(self.outputs, np.nan)
@@ -73,8 +74,8 @@ class Line:
         """Whether every output that is finite at the centre is finite at t."""
         return bool(np.isfinite(self.at(t)[np.isfinite(self.centre)]).all())
 
-    def variation(self, above: float) -> tuple[Vector, Vector]:
-        """Over the remembered nodes |t| >= above: whether the outputs vary on both sides, and the least nonzero change."""
+    def variation(self, above: float) -> tuple[npt.NDArray[np.bool_], Vector]:
+        """Whether the outputs vary on both sides at nodes |t| >= above, and their least nonzero change."""
         nodes = sorted(t for t in self._values if abs(t) >= above)
         values = np.array([self.centre, *(self._values[t] for t in nodes)])
         with np.errstate(all="ignore"):
@@ -82,5 +83,5 @@ class Line:
             quantum = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
             sides = [np.array([self._values[t] for t in nodes if (t > 0) == positive]) for positive in (True, False)]
             moves = [(side != self.centre).any(axis=0) if len(side) else np.zeros(self.outputs, bool) for side in sides]
-        both: Vector = moves[0] & moves[1]
+        both: npt.NDArray[np.bool_] = moves[0] & moves[1]
         return both, quantum

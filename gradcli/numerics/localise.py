@@ -74,9 +74,9 @@ class _Search:
     def decode(self) -> Indices | None:
         """Take the error for one entry: weighting the entries by a digit of their index multiplies it by that digit.
 
-        With index = high base + low and weights 1 + low / 2 base, the gap of the weighted direction over the plain one is
-        1 + low / 2 base for the wrong entry; likewise for high. Both digits must come out whole, the entry must be wrong
-        alone, and the rest right without it.
+        With index = high base + low, weights 1 + low / 2 base: the gap of the weighted direction over the plain one is
+        1 + low / 2 base for the wrong entry; likewise for high. Both digits must come out whole, the entry must be
+        wrong alone, and the rest right without it.
         """
         base = math.isqrt(max(self.size - 1, 0)) + 1
         index = np.arange(self.size)
@@ -99,7 +99,7 @@ class _Search:
         return None
 
     def _among(self, groups: Indices, most: int) -> list[int] | None:
-        """The numbers of the wrong groups (rows of a matrix of entries), by halving; None beyond `most` or when the search is used up."""
+        """The numbers of the wrong groups (rows of entries), by halving; None beyond `most` or the search's limit."""
         found: list[int] = []
         open_ = [(0, len(groups))]
         limit = self.measured + LARGEST_SEARCH

@@ -70,8 +70,8 @@ class Cluster:
 def measure_cluster(nodes: Vector, values: Matrix, step: float) -> Cluster:
     """Measure noise on nine nodes t_-4 .. t_4 (t_0 = 0).
 
-    A kink or jump exactly at x is told from noise: each half, without the centre, is then at least 30 times smoother than
-    the whole. `broken` marks such outputs, and their noise is that of the halves.
+    A kink or jump exactly at x is told from noise: each half, without the centre, is then at least 30 times smoother
+    than the whole. `broken` marks such outputs, and their noise is that of the halves.
     """
     finite = np.isfinite(values).all(axis=0)
     safe = np.where(finite, values, 0.0)

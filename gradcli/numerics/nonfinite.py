@@ -29,22 +29,39 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         direction[places.start + column] = size
         estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
         numeric[:, k], bound[:, k] = estimate.value[rows] / size, estimate.bound[rows] / size
-        smooth[:, k] = estimate.smooth[rows]
+        precise = estimate.bound <= 1e-3 * np.maximum(np.abs(estimate.value), np.abs(f0))
+        smooth[:, k] = (estimate.smooth & precise)[rows]
     wrong = bad[:, columns] & smooth
     if not wrong.any():
         note = "the claimed gradient is not finite, and the function has no finite derivative there either"
         return BlockOutcome(
-            input=input_, output=output, outcome=Outcome.UNDECIDED, doubt=Doubt.KINK, max_abs_error=float("nan"),
-            max_rel_error=float("nan"), note=note,
-        )  # fmt: skip
+            input=input_,
+            output=output,
+            outcome=Outcome.UNDECIDED,
+            doubt=Doubt.KINK,
+            max_abs_error=float("nan"),
+            max_rel_error=float("nan"),
+            note=note,
+        )
     table = None
     if site.claim.full:
         table = Table(
-            claimed=site.claim.forms[ours][:, places][:, columns], numeric=numeric, bound=bound,
-            rows=np.arange(rows.size), columns=columns, complete=columns.size == places.stop - places.start, point=site.x,
-        )  # fmt: skip
+            claimed=site.claim.forms[ours][:, places][:, columns],
+            numeric=numeric,
+            bound=bound,
+            rows=np.arange(rows.size),
+            columns=columns,
+            complete=columns.size == places.stop - places.start,
+            point=site.x,
+        )
     return BlockOutcome(
-        input=input_, output=output, outcome=Outcome.DIFFERS, max_abs_error=float("inf"), max_rel_error=float("inf"),
-        bound=float(bound[wrong].max()), table=table, wrong_columns=columns,
+        input=input_,
+        output=output,
+        outcome=Outcome.DIFFERS,
+        max_abs_error=float("inf"),
+        max_rel_error=float("inf"),
+        bound=float(bound[wrong].max()),
+        table=table,
+        wrong_columns=columns,
         note="the claimed gradient is NaN or infinite where the numerical derivative is finite",
-    )  # fmt: skip
+    )

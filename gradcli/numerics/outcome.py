@@ -29,7 +29,7 @@ class Outcome(Enum):
 
 _OUTCOMES = {
     Outcome.AGREES: "The claimed derivative lies within the error bound of the numerical one.",
-    Outcome.DIFFERS: "The claimed derivative lies outside three error bounds, along several directions, steps and points.",
+    Outcome.DIFFERS: "The claim lies outside three error bounds, along several directions, steps and points.",
     Outcome.UNDECIDED: "The numerical derivative is not known well enough to judge the claim.",
 }
 
@@ -50,9 +50,9 @@ class Doubt(Enum):
 
 
 _DOUBTS = {
-    Doubt.KINK: "The function has no derivative here or at the points close by, and the claim is not between its one-sided slopes.",
+    Doubt.KINK: "The function has no derivative here or close by, and the claim is not between its one-sided slopes.",
     Doubt.NOISE: "The function's values are rounded, iterated or noisy far above float64 rounding.",
-    Doubt.DOMAIN: "The function is not finite, or raises, in every neighbourhood of the point that was tried.",
+    Doubt.DOMAIN: "The function is not finite, or raises, at the point or in every neighbourhood that was tried.",
     Doubt.NO_SIGNAL: "Nothing could be measured: the block is empty, or its derivative lies below rounding.",
     Doubt.BUDGET: "The evaluations allowed were used up first.",
 }
@@ -62,8 +62,8 @@ _DOUBTS = {
 class Table:
     """Entries of the Jacobian of one output with respect to one input, claimed and measured.
 
-    `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block and
-    the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
+    `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block
+    and the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
     """
 
     claimed: Matrix
@@ -90,9 +90,10 @@ class KinkNote:
 class BlockOutcome:
     """The outcome for one input block and one output block.
 
-    `max_abs_error` is in units of the derivative; `max_rel_error` and `resolution` are relative to the largest entry of the
-    block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error that would
-    have been noticed, None where nothing was bounded.
+    `max_abs_error` is in units of the derivative; `max_rel_error` and `resolution` are relative to the largest entry
+    of the
+    block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error that
+    would have been noticed, None where nothing was bounded.
     """
 
     input: int

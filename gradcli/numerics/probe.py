@@ -57,7 +57,8 @@ LARGEST_GROUPS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """Which entries a direction moves, by how much (`drawn`, zero elsewhere), and what errors are judged against (`judged`).
+    """Which entries a direction moves, by how much (`drawn`, zero elsewhere), and what errors are judged against
+    (`judged`).
 
     An error is judged against the largest |claimed entry| × `judged`.
     """

@@ -1,7 +1,7 @@
 """What is compared: the rows of J v, read from the outputs, and what the claimed gradient says they are.
 
-With a full claimed Jacobian, or a jvp that agrees with the vjp, every output is a row. Otherwise rows are projections u·f
-with random signed cotangents u, three for every output block.
+With a full claimed Jacobian, or a jvp that agrees with the vjp, every output is a row. Otherwise rows are projections
+u·f with random signed cotangents u, three for every output block.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WATCHED_OUTPUTS = 20_000
 class Claim:
     """The claimed derivative at one point, as linear forms on the domain.
 
-    `forms[r]` is the claimed gradient of row r; `cotangents[r]` is the row as a functional of the outputs (None where row r
-    is output r). `block[r]` is the output block of row r.
+    `forms[r]` is the claimed gradient of row r; `cotangents[r]` is the row as a functional of the outputs (None where
+    row r is output r). `block[r]` is the output block of row r.
     """
 
     map: VectorMap
@@ -65,7 +65,7 @@ class Claim:
         return np.concatenate([output_blocks(self.map), self.block])
 
     def along(self, v: Vector) -> tuple[Vector, Vector]:
-        """The claimed derivative of every row along v, and the rounding error of saying so; NaN where nothing is claimed."""
+        """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
         claimed = _products(self.forms, v)
         rounding = 16 * EPS * (np.abs(self.forms) @ np.abs(v))
         if self.cotangents is None or not self.watch:
@@ -128,12 +128,24 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator) -> Claim:
     forms = np.asarray(map_.vjp_many(x, cotangents), dtype=np.float64).reshape(len(rows), n)
     watch = m <= WATCHED_OUTPUTS
     claim = Claim(
-        map=map_, x=x, forms=forms, cotangents=cotangents, block=np.array(row_block, dtype=np.intp), watch=watch, jvp_rows=False
+        map=map_,
+        x=x,
+        forms=forms,
+        cotangents=cotangents,
+        block=np.array(row_block, dtype=np.intp),
+        watch=watch,
+        jvp_rows=False,
     )
     if not (map_.has_jvp and watch and claim.finite):
         return claim
     return Claim(
-        map=map_, x=x, forms=forms, cotangents=cotangents, block=claim.block, watch=True, jvp_rows=_consistent(claim, rng)
+        map=map_,
+        x=x,
+        forms=forms,
+        cotangents=cotangents,
+        block=claim.block,
+        watch=True,
+        jvp_rows=_consistent(claim, rng),
     )
 
 

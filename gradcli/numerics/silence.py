@@ -51,9 +51,8 @@ def look_elsewhere(site: Site, input_: int, output: int, significance: float) ->
     zeros = 0
     places = site.map.domain.slices[input_]
     for where, x in _other_points(site):
-        try:
-            there = Site.at(site.map, x, site.rng, site.budget)
-        except Exception:  # noqa: BLE001 - outside the domain: the next point
+        there = site.moved_to(x)
+        if there is None:
             continue
         rows = there.rows(output)
         if not rows.any() or not there.claim.finite:
@@ -63,7 +62,9 @@ def look_elsewhere(site: Site, input_: int, output: int, significance: float) ->
         if judgement.impression in (Impression.AGREES, Impression.DIFFERS):
             return Elsewhere(site=there, where=where, judgement=judgement, reading=reading, zeros=zeros)
         ours = rows & ~reading.claimless
-        exact = bool((np.abs(reading.numeric[ours]) <= reading.bound[ours]).all() and (reading.claimed[ours] == 0).all())
+        exact = bool(
+            (np.abs(reading.numeric[ours]) <= reading.bound[ours]).all() and (reading.claimed[ours] == 0).all()
+        )
         if judgement.impression is Impression.SILENT and exact:
             zeros += 1
             if zeros >= 2 * CONFIRMING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from gradcli.numerics.vector_map import CountedMap
 CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
 ZERO_FLOOR = 1e-14
-"""Where f is exactly zero at every node its own rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
+"""Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
 
 
 class BudgetExceededError(Exception):
@@ -53,13 +53,24 @@ class Site:
             claim = make_claim(map_, x, rng)
         return cls(map_, x, scales, outputs, claim, rng, budget)
 
+    def moved_to(self, x: Vector) -> Site | None:
+        """The site at another point; None where the map cannot be evaluated or differentiated there.
+
+        Whatever the user's code raises away from the point under test means that the other point is not in the domain.
+        """
+        try:
+            return Site.at(self.map, x, self.rng, self.budget)
+        except Exception:
+            return None
+
     def read(self, x: Vector) -> Vector:
         """The rows' values at x."""
         return self.claim.read(np.asarray(self.map.value(x), dtype=np.float64))
 
     def rows(self, output: int) -> Mask:
         """The rows of one output block whose value at the point is finite."""
-        return (self.claim.row_blocks() == output) & np.isfinite(self.claim.read(self.outputs))
+        chosen: Mask = (self.claim.row_blocks() == output) & np.isfinite(self.claim.read(self.outputs))
+        return chosen
 
     def row_scales(self, places: slice, scales: Vector) -> Vector:
         """For every row, the entry scale of its output block and the given input block."""
@@ -87,10 +98,21 @@ class Site:
             if (short.certifies(claimed, allowed) | claimless).all() and not claimless.all():
                 error = np.abs(short.value - claimed)
                 return Reading(
-                    direction=v, focus=focus, numeric=short.value, bound=4 * error + short.rounding, claimed=claimed, rounding=rounding,
-                    left=short.value, right=short.value, kink_bound=np.zeros_like(f0), status=np.zeros(f0.size, np.int8),
-                    size=size, noise=short.rounding, claimless=claimless, certified=True,
-                )  # fmt: skip
+                    direction=v,
+                    focus=focus,
+                    numeric=short.value,
+                    bound=4 * error + short.rounding,
+                    claimed=claimed,
+                    rounding=rounding,
+                    left=short.value,
+                    right=short.value,
+                    kink_bound=np.zeros_like(f0),
+                    status=np.zeros(f0.size, np.int8),
+                    size=size,
+                    noise=short.rounding,
+                    claimless=claimless,
+                    certified=True,
+                )
         estimate = directional_derivative(
             self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start, target=1e-10
         )
@@ -98,10 +120,21 @@ class Site:
             self.noise = estimate.noise
         rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), ZERO_FLOOR, 0.0)
         return Reading(
-            direction=v, focus=focus, numeric=estimate.value, bound=estimate.bound, claimed=claimed, rounding=rounding,
-            left=estimate.left, right=estimate.right, kink_bound=estimate.kink_bound, status=estimate.status,
-            size=size, noise=estimate.noise, claimless=claimless, certified=False,
-        )  # fmt: skip
+            direction=v,
+            focus=focus,
+            numeric=estimate.value,
+            bound=estimate.bound,
+            claimed=claimed,
+            rounding=rounding,
+            left=estimate.left,
+            right=estimate.right,
+            kink_bound=estimate.kink_bound,
+            status=estimate.status,
+            size=size,
+            noise=estimate.noise,
+            claimless=claimless,
+            certified=False,
+        )
 
     def _unclaimed(self, rows: int) -> Mask:
         """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""
@@ -117,12 +150,12 @@ class Site:
         columns = int(np.count_nonzero(reading.direction[places]))
         return judge(reading, self.rows(output), scale, columns, significance)
 
-    def claim_at(self, x: Vector) -> Claim:
-        """The claim at a point close by, with the same rows."""
+    def claim_at(self, x: Vector) -> Claim | None:
+        """The claim at a point close by, with the same rows; None where backward raises there."""
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
-        forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
-        return Claim(
-            map=claim.map, x=x, forms=forms, cotangents=claim.cotangents, block=claim.block, watch=claim.watch,
-            jvp_rows=claim.jvp_rows,
-        )  # fmt: skip
+        try:
+            forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
+        except Exception:
+            return None
+        return replace(claim, x=x, forms=forms)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -62,7 +63,7 @@ class Space:
     def slices(self) -> tuple[slice, ...]:
         """Where each block lies in the flat vector."""
         ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
-        return tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(a, b) for a, b in pairwise(ends))
 
     def flatten(self, arrays: Sequence[npt.ArrayLike]) -> Vector:
         """Lay arrays end to end.

@@ -82,7 +82,7 @@ def _spans(count: int) -> list[tuple[int, int]]:
 
 
 def _apply(weights: Matrix, quotients: Matrix) -> Matrix:
-    """weights @ quotients, with windows that touch a non-finite quotient made NaN instead of poisoning all the others."""
+    """weights @ quotients, where a non-finite quotient makes only the windows that touch it NaN."""
     finite = np.isfinite(quotients)
     if finite.all():
         return weights @ quotients
@@ -101,8 +101,8 @@ def _stack(pairs: list[Pair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Mat
 def _expected_decay(steps: Vector) -> float:
     """How much the shift of low-order windows may shrink from one step to the next before convergence counts as slow.
 
-    Single quotients err like t², two-step windows like (t t')²; the allowance (1.6 and 3.2 times the expected ratio) lies
-    below what an error linear in t would show.
+    Single quotients err like t², two-step windows like (t t')²; the allowance (1.6 and 3.2 times the expected ratio)
+    lies below what an error linear in t would show.
     """
     if len(steps) == WIDTH:
         errors = (steps[:-1] * steps[1:]) ** 2
@@ -119,7 +119,8 @@ def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
         sigmas: the standard deviation of a value at each pair, (m,) arrays.
 
     Returns:
-        Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its noise,
+        Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its
+        noise,
         plus the rounding of its arithmetic, plus twice the shift that adding its last step caused; where lower-order
         windows do not shrink as t² would make them, plus four times the shift of the whole window by one step.
     """

@@ -14,8 +14,8 @@ def holds_on_symmetric_matrices(site: Site, input_: int, output: int, significan
     """Whether the claim is right along symmetric directions, at a symmetric matrix, for a function that expects one.
 
     The function expects one if it does not see one of its triangles, or sees the symmetric part only: its derivative is
-    zero along the strict upper, the strict lower, or the antisymmetric directions. Otherwise a transposed gradient would
-    pass at every symmetric matrix.
+    zero along the strict upper, the strict lower, or the antisymmetric directions. Otherwise a transposed gradient
+    would pass at every symmetric matrix.
     """
     block, places = site.map.domain.blocks[input_], site.map.domain.slices[input_]
     if block.complex or len(block.shape) < 2 or block.shape[-1] != block.shape[-2] or block.shape[-1] < 2:
@@ -34,7 +34,9 @@ def holds_on_symmetric_matrices(site: Site, input_: int, output: int, significan
     blind = (np.triu(drawn, 1), np.tril(drawn, -1), (drawn - flipped) / 2)
     if not any(_unseen(site, measured(change), places, output) for change in blind):
         return False
-    reading = site.measure(measured((drawn + flipped) / 2), places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
+    reading = site.measure(
+        measured((drawn + flipped) / 2), places, Focus(drawn=site.scales, judged=site.scales), cheap=False
+    )
     return site.judge(reading, input_, output, significance).impression is Impression.AGREES
 
 

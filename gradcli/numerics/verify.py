@@ -29,7 +29,7 @@ SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KI
 
 
 def verify(
-    map: VectorMap,  # noqa: A002 - the map is what it is
+    map: VectorMap,
     x: Vector,
     *,
     seed: int,
@@ -207,13 +207,19 @@ class _Protocol:
                     decision = confirm(site, input_, output, reading, self.significance)
                     self._record(site, input_, output, decision, note)
                     return
-            note = note or ( f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
+            note = note or (
+                f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
             )
         outcome = BlockOutcome(
-            input=input_, output=output, outcome=Outcome.AGREES, max_abs_error=relative * largest,
-            max_rel_error=relative, bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
-            resolution=seen.resolution, note=note,
-        )  # fmt: skip
+            input=input_,
+            output=output,
+            outcome=Outcome.AGREES,
+            max_abs_error=relative * largest,
+            max_rel_error=relative,
+            bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
+            resolution=seen.resolution,
+            note=note,
+        )
         if self.tables:
             outcome = replace(outcome, table=make_table(site, input_, output, only_complete=True))
         self.outcomes[input_, output] = outcome
@@ -223,10 +229,16 @@ class _Protocol:
         scale = judgement.scale or 1.0
         notes = "; ".join(text for text in (note, decision.note) if text) or None
         outcome = BlockOutcome(
-            input=input_, output=output, outcome=decision.outcome, doubt=decision.doubt,
-            max_abs_error=judgement.error / scale * (largest or scale), max_rel_error=judgement.error / scale,
-            bound=judgement.tolerance / scale * (largest or scale), resolution=judgement.resolution, note=notes,
-        )  # fmt: skip
+            input=input_,
+            output=output,
+            outcome=decision.outcome,
+            doubt=decision.doubt,
+            max_abs_error=judgement.error / scale * (largest or scale),
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale * (largest or scale),
+            resolution=judgement.resolution,
+            note=notes,
+        )
         at_point = decision.doubt is Doubt.KINK and decision.note is not None
         if decision.outcome is Outcome.DIFFERS or at_point:
             outcome = with_evidence(site, outcome)
@@ -241,9 +253,12 @@ class _Protocol:
             self._conclude(other.site, input_, output, seen, note)
         elif other.zeros >= CONFIRMING and self._claims_zero(site, input_, output):
             self.outcomes[input_, output] = BlockOutcome(
-                input=input_, output=output, outcome=Outcome.AGREES, zero_everywhere=True,
+                input=input_,
+                output=output,
+                outcome=Outcome.AGREES,
+                zero_everywhere=True,
                 note=f"zero everywhere it was tried ({other.zeros + 1} points)",
-            )  # fmt: skip
+            )
         else:
             note = "claim and derivative lie below rounding here and at the other points tried"
             self._settle(input_, output, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
@@ -257,10 +272,10 @@ class _Protocol:
         last = dict(pending)
         there = site
         for _ in range(MOVES):
-            try:
-                there = Site.at(self.map, moved(self.rng, there.x, site.scales), self.rng, self.budget)
-            except Exception:  # noqa: BLE001 - outside the domain: move again from the same point
+            candidate = there.moved_to(moved(self.rng, there.x, site.scales))
+            if candidate is None:
                 continue
+            there = candidate
             for input_, output in sorted(pending):
                 if not there.rows(output).any() or not there.claim.finite:
                     continue
@@ -280,6 +295,9 @@ class _Protocol:
         kinked = {i for (i, _), seen in pending.items() if seen.judgement.impression is Impression.KINKED}
         for input_ in sorted(kinked):
             self.kinks += kink_notes(site, self.map.domain.slices[input_])
+        outside = [k.coordinate for k in self.kinks if not _between(k)]
+        if outside:
+            self.notes.append(f"on a kink the claim lies outside the one-sided slopes at coordinates {outside}")
 
     def _doubt(self, site: Site, input_: int, output: int, seen: _Seen, note: str | None) -> None:
         """Settle a block that stayed kinked or weak: accept a claim between the one-sided slopes."""
@@ -301,9 +319,20 @@ class _Protocol:
             doubt = Doubt.KINK if judgement.impression is Impression.KINKED else Doubt.NOISE
         scale = judgement.scale or 1.0
         self.outcomes[input_, output] = BlockOutcome(
-            input=input_, output=output, outcome=Outcome.UNDECIDED, doubt=doubt, max_rel_error=judgement.error / scale,
-            bound=judgement.tolerance / scale, resolution=judgement.resolution, note=note,
-        )  # fmt: skip
+            input=input_,
+            output=output,
+            outcome=Outcome.UNDECIDED,
+            doubt=doubt,
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale,
+            resolution=judgement.resolution,
+            note=note,
+        )
+
+
+def _between(kink: KinkNote) -> bool:
+    slack = 1e-6 * (abs(kink.left) + abs(kink.right))
+    return min(kink.left, kink.right) - slack <= kink.claimed <= max(kink.left, kink.right) + slack
 
 
 def _stronger(one: _Seen, two: _Seen) -> _Seen:
@@ -314,6 +343,7 @@ def _stronger(one: _Seen, two: _Seen) -> _Seen:
 
 def _better_known(one: _Seen, two: _Seen) -> _Seen:
     """The one with the finer resolution; kinks give way to points without them."""
+
     def key(seen: _Seen) -> tuple[bool, float]:
         resolution = seen.judgement.resolution
         return seen.judgement.impression is Impression.KINKED, np.inf if resolution is None else resolution

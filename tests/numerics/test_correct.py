@@ -1,0 +1,153 @@
+"""A correct gradient is never called wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from cases import AWKWARD, ORDINARY, Case, FormulaMap, space
+from expressions import random_case
+
+from gradcli.numerics.verify import Doubt, Outcome, verify
+
+
+def run(case: Case, seed: int, **options):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return verify(case.map(), case.x, seed=seed, **options)
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.name)
+def test_ordinary_maps_agree_after_six_evaluations_a_direction(case) -> None:
+    result = run(case, 0)
+    assert {block.outcome for block in result.blocks} == {Outcome.AGREES}
+    assert all(block.resolution < 1e-8 for block in result.blocks)
+    assert result.evaluations <= 7 + 12 * len(case.inputs)
+
+
+@pytest.mark.parametrize("case", AWKWARD, ids=lambda case: case.name)
+def test_awkward_maps_never_differ(case) -> None:
+    for seed in range(4):
+        for block in run(case, seed).blocks:
+            assert block.outcome is not Outcome.DIFFERS, (seed, block)
+            if case.sure:
+                assert block.outcome is Outcome.AGREES, (seed, block)
+
+
+def test_random_expressions_never_differ() -> None:
+    undecided = 0
+    for seed in range(20_000, 20_200):
+        expression, x = random_case(seed)
+        map_ = FormulaMap(lambda p, e=expression: np.array([e(p)]), expression.gradient, space(x.shape), space(()))
+        with np.errstate(all="ignore"):
+            block = verify(map_, x, seed=seed).blocks[0]
+        assert block.outcome is not Outcome.DIFFERS, seed
+        undecided += block.outcome is Outcome.UNDECIDED
+    assert undecided <= 6
+
+
+def test_complex_maps_are_pairs_of_reals() -> None:
+    domain = space((2,), dtype="complex128")
+
+    def square(x: np.ndarray) -> np.ndarray:
+        return (x.view(complex) ** 2).view(float)
+
+    def jacobian(x: np.ndarray) -> np.ndarray:
+        rows = np.zeros((4, 4))
+        for k, z in enumerate(2 * x.view(complex)):
+            rows[2 * k : 2 * k + 2, 2 * k : 2 * k + 2] = [[z.real, -z.imag], [z.imag, z.real]]
+        return rows
+
+    x = np.array([0.3, -1.2, 2.0, 0.7])
+    assert verify(FormulaMap(square, jacobian, domain, domain), x, seed=0).blocks[0].outcome is Outcome.AGREES
+    wrong = verify(FormulaMap(square, jacobian, domain, domain, lambda j: j.T), x, seed=0).blocks[0]
+    assert wrong.outcome is Outcome.DIFFERS
+
+
+@pytest.mark.parametrize("has_jvp", [False, True])
+def test_many_outputs_agree(has_jvp) -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal((150, 120)) / 11
+    map_ = FormulaMap(
+        lambda x: np.tanh(weights @ x),
+        lambda x: weights / np.cosh(weights @ x)[:, None] ** 2,
+        space((120,)),
+        space((100,), (50,)),
+        has_jvp=has_jvp,
+    )
+    result = verify(map_, rng.standard_normal(120), seed=0)
+    assert [block.outcome for block in result.blocks] == [Outcome.AGREES] * 2
+    assert result.vjps <= 6
+
+
+def test_a_rectifier_at_zero_is_judged_close_by_and_its_kink_is_named() -> None:
+    case = next(case for case in AWKWARD if case.name == "rectifier at zero")
+    result = run(case, 0)
+    assert result.moved
+    assert result.blocks[0].outcome is Outcome.AGREES
+    (kink,) = result.kinks
+    assert (kink.coordinate, kink.claimed) == (1, 0.0)
+    assert kink.left == pytest.approx(0, abs=1e-9)
+    assert kink.right == pytest.approx(1, abs=1e-9)
+
+
+def test_a_kink_everywhere_accepts_a_claim_between_the_slopes() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.abs(x - x) + np.abs(x - np.round(x, 13))  # kinks on a grid finer than any move
+
+    block = verify(FormulaMap(function, lambda x: 0 * np.diag(x), space((1,)), space((1,))), np.array([0.7]), seed=0)
+    assert block.blocks[0].outcome is not Outcome.DIFFERS
+
+
+def test_a_derivative_that_is_zero_everywhere_is_said_to_be() -> None:
+    for name in ("sign", "constant", "zero"):
+        case = next(case for case in AWKWARD if case.name == name)
+        block = run(case, 0).blocks[0]
+        assert block.zero_everywhere
+        assert block.resolution is None
+
+
+def test_empty_blocks_have_no_signal() -> None:
+    map_ = FormulaMap(lambda x: x[:0], lambda x: np.zeros((0, 2)), space((0,), (2,)), space((0,)))
+    result = verify(map_, np.ones(2), seed=0)
+    assert [block.doubt for block in result.blocks] == [Doubt.NO_SIGNAL] * 2
+    assert result.evaluations == 0
+
+
+def test_a_forward_that_is_not_finite_has_no_domain() -> None:
+    map_ = FormulaMap(lambda x: x * np.nan, lambda x: np.diag(x), space((2,)), space((2,)))
+    assert verify(map_, np.ones(2), seed=0).blocks[0].doubt is Doubt.DOMAIN
+
+
+def test_the_budget_is_kept_to() -> None:
+    case = ORDINARY[0]
+    result = run(case, 0, budget=1)
+    assert result.blocks[0].doubt is Doubt.BUDGET
+    assert result.notes
+
+
+def test_the_same_seed_gives_the_same_verification() -> None:
+    one, two = run(ORDINARY[0], 3), run(ORDINARY[0], 3)
+    assert one.blocks == two.blocks
+
+
+def test_tables_of_blocks_that_agree_are_given_on_request() -> None:
+    (block,) = run(ORDINARY[0], 0, tables=True).blocks
+    assert block.table is not None
+    assert block.table.complete
+    assert (np.abs(block.table.claimed - block.table.numeric) <= block.table.bound + 1e-14).all()
+
+
+def test_only_the_chosen_inputs_are_checked() -> None:
+    case = next(case for case in ORDINARY if case.name == "product of two inputs")
+    assert [block.input for block in run(case, 0, inputs=[1]).blocks] == [1]
+
+
+def test_outcomes_and_doubts_have_sentences() -> None:
+    assert all(member.sentence.endswith(".") for member in [*Outcome, *Doubt])
+
+
+def test_a_point_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="length 6"):
+        verify(ORDINARY[0].map(), np.ones(5), seed=0)

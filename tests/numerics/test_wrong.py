@@ -1,0 +1,225 @@
+"""A planted error is always found, and at the right place."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from cases import AWKWARD, ORDINARY, FormulaMap, space
+from expressions import random_case
+
+from gradcli.numerics.verify import Doubt, Outcome, verify
+
+SURE = [case for case in ORDINARY + AWKWARD if case.sure]
+TIED = ("ties", "equal", "zeros only")
+
+
+def outcome(map_, x, seed=3):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return verify(map_, x, seed=seed)
+
+
+def differs(map_, x, seed=3) -> bool:
+    return any(block.outcome is Outcome.DIFFERS for block in outcome(map_, x, seed).blocks)
+
+
+def scaled_entry(jacobian: np.ndarray, factor: float):
+    """Scale the entry that is largest at the point, wherever the Jacobian is asked for."""
+    row, column = np.unravel_index(np.abs(jacobian).argmax(), jacobian.shape)
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[row, column] *= factor
+        return j
+
+    return spoil
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
+def test_relative_errors_are_found(case, delta) -> None:
+    with np.errstate(all="ignore"):
+        jacobian = case.map().claimed(case.x)
+    if not np.abs(jacobian).max() > 0:
+        pytest.skip("a factor does not change a gradient of zeros")
+    assert differs(case.map(lambda j: j * (1 + delta)), case.x)
+    if not any(word in case.name for word in TIED):
+        assert differs(case.map(scaled_entry(jacobian, 1 + delta)), case.x)
+
+
+@pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
+def test_added_negated_and_missing_gradients_are_found(case) -> None:
+    with np.errstate(all="ignore"):
+        jacobian = case.map().claimed(case.x)
+    largest = np.abs(jacobian).max()
+    assert differs(case.map(lambda j: j + 0.1 * (largest or 1.0)), case.x)
+    if largest > 0:
+        assert differs(case.map(lambda j: -j), case.x)
+        assert differs(case.map(lambda j: 0 * j), case.x)
+
+
+def test_random_expressions_with_planted_errors_are_caught() -> None:
+    caught = {1e-2: 0, 1e-4: 0, 1e-6: 0}
+    for seed in range(30_000, 30_060):
+        expression, x = random_case(seed)
+        for delta in caught:
+            map_ = FormulaMap(
+                lambda p, e=expression: np.array([e(p)]),
+                expression.gradient,
+                space(x.shape),
+                space(()),
+                lambda j, d=delta: j * (1 + d),
+            )
+            with np.errstate(all="ignore"):
+                block = verify(map_, x, seed=seed).blocks[0]
+            caught[delta] += block.outcome is Outcome.DIFFERS
+            assert block.outcome is not Outcome.AGREES or block.resolution > delta / 20, (seed, delta, block)
+    assert min(caught.values()) >= 57
+
+
+def test_swapped_gradients_are_found() -> None:
+    case = next(case for case in ORDINARY if case.name == "product of two inputs")
+    result = outcome(case.map(lambda j: np.hstack([j[:, 3:], j[:, :3]])), case.x)
+    assert [block.outcome for block in result.blocks] == [Outcome.DIFFERS] * 2
+
+
+def test_only_the_wrong_input_differs() -> None:
+    case = next(case for case in ORDINARY if case.name == "product of two inputs")
+    result = outcome(case.map(lambda j: np.hstack([j[:, :3], 1.001 * j[:, 3:]])), case.x)
+    assert [block.outcome for block in result.blocks] == [Outcome.AGREES, Outcome.DIFFERS]
+
+
+def test_a_transposed_gradient_is_found_even_at_a_symmetric_matrix() -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.standard_normal((4, 4))
+    point = np.eye(4) + 0.5
+    map_ = FormulaMap(lambda x: np.array([weights.ravel() @ np.sin(x)]), lambda x: (weights.T.ravel() * np.cos(x)),
+                      space((4, 4)), space(()))  # fmt: skip
+    assert differs(map_, point.ravel())
+
+
+def test_the_table_shows_where() -> None:
+    case = ORDINARY[0]
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[2, 2] *= 1.5
+        return j
+
+    (block,) = outcome(case.map(spoil), case.x).blocks
+    table = block.table
+    wrong = np.abs(table.claimed - table.numeric) > 3 * table.bound + 1e-12
+    assert table.complete
+    assert np.argwhere(wrong).tolist() == [[2, 2]]
+    assert block.max_abs_error == pytest.approx(0.5 * abs(np.cos(case.x[2])), rel=1e-6)
+
+
+def test_a_claim_of_nan_is_wrong_where_the_derivative_is_finite() -> None:
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[1, 1] = np.nan
+        return j
+
+    (block,) = outcome(ORDINARY[0].map(spoil), ORDINARY[0].x).blocks
+    assert block.outcome is Outcome.DIFFERS
+    assert "NaN" in block.note
+    assert block.wrong_columns.tolist() == [1]
+
+
+def test_a_claim_of_nan_at_a_cusp_is_undecided() -> None:
+    map_ = FormulaMap(lambda x: np.sqrt(np.abs(x)), lambda x: np.diag(0.5 * np.sign(x) / np.sqrt(np.abs(x))),
+                      space((1,)), space((1,)))  # fmt: skip
+    (block,) = outcome(map_, np.zeros(1)).blocks
+    assert block.outcome is Outcome.UNDECIDED
+    assert block.doubt is Doubt.KINK
+
+
+def test_a_dead_rectifier_does_not_hide_a_missing_gradient() -> None:
+    map_ = FormulaMap(lambda x: np.maximum(x, 0), lambda x: 0 * np.diag(x), space((3,)), space((3,)))
+    (block,) = outcome(map_, np.array([-1.0, -2.0, -0.5])).blocks
+    assert block.outcome is Outcome.DIFFERS
+    assert "no signal" in block.note
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000, 10_000])
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+def test_errors_are_found_in_long_inputs_and_located(n, delta) -> None:
+    rng = np.random.default_rng(n)
+    a, x = rng.standard_normal(n) + 3, rng.standard_normal(n)
+    right = FormulaMap(lambda p: np.array([a @ np.sin(p)]), lambda p: a * np.cos(p), space((n,)), space(()))
+    assert outcome(right, x).blocks[0].outcome is Outcome.AGREES
+    entry = int(np.abs(a * np.cos(x)).argmax())
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[0, entry] *= 1 + delta
+        return j
+
+    (block,) = outcome(FormulaMap(right.function, right.jacobian, space((n,)), space(()), spoil), x).blocks
+    assert block.outcome is Outcome.DIFFERS
+    if n > 400:
+        assert block.wrong_columns.tolist() == [entry]
+    assert entry in block.table.columns.tolist()
+
+
+def test_several_wrong_entries_and_a_wrong_row_are_located() -> None:
+    n = 2500
+    rng = np.random.default_rng(0)
+    a, x = rng.standard_normal(n) + 3, rng.standard_normal(n)
+    picked = np.sort(rng.choice(n, 3, replace=False))
+
+    def entries(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[0, picked] *= 1.01
+        return j
+
+    def row(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j.reshape(50, 50)[7] *= 1.01
+        return j
+
+    for spoil, expected in ((entries, picked), (row, np.arange(350, 400))):
+        map_ = FormulaMap(
+            lambda p: np.array([a @ np.sin(p)]), lambda p: a * np.cos(p), space((50, 50)), space(()), spoil
+        )
+        (block,) = outcome(map_, x).blocks
+        assert block.outcome is Outcome.DIFFERS
+        assert block.wrong_columns.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("has_jvp", [False, True])
+def test_one_wrong_entry_among_many_outputs_is_found_with_its_row(has_jvp) -> None:
+    rng = np.random.default_rng(4)
+    weights = rng.standard_normal((160, 90)) + 2
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[17, 33] *= 1.001
+        return j
+
+    map_ = FormulaMap(lambda x: np.sin(weights @ x), lambda x: weights * np.cos(weights @ x)[:, None], space((90,)),
+                      space((160,)), spoil, has_jvp)  # fmt: skip
+    (block,) = outcome(map_, rng.standard_normal(90) / 10).blocks
+    assert block.outcome is Outcome.DIFFERS
+    assert 17 in block.table.rows.tolist()
+    row = block.table.rows.tolist().index(17)
+    assert abs(block.table.claimed - block.table.numeric)[row].argmax() == 33
+
+
+def test_an_error_below_significance_is_noted() -> None:
+    (block,) = outcome(ORDINARY[0].map(lambda j: j * (1 + 1e-8)), ORDINARY[0].x).blocks
+    assert block.outcome is Outcome.AGREES
+    assert "below the significance" in block.note
+
+
+def test_an_error_at_one_point_only_is_not_called_agreement() -> None:
+    x = np.array([0.5, 1.25])
+
+    def jacobian(p: np.ndarray) -> np.ndarray:
+        return np.diag(np.cos(p)) * (3.0 if np.array_equal(p, x) else 1.0)
+
+    (block,) = outcome(FormulaMap(np.sin, jacobian, space((2,)), space((2,))), x).blocks
+    assert block.outcome is Outcome.UNDECIDED
+    assert "at this very point only" in block.note
