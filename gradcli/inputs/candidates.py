@@ -53,25 +53,26 @@ OMITTED = Choice(kind="omitted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One argument of forward and its choices, cheapest first."""
+    """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it."""
 
     name: str
     parameter: Parameter
     choices: tuple[tuple[float, Choice], ...]
     fixed: InputSpec | None = None
+    fixed_shape: tuple[int, ...] | None = None
 
     def cost(self, choice: Choice) -> float:
         """The cost of `choice` here."""
         return next(cost for cost, known in self.choices if known == choice)
 
 
-def fixed_slot(name: str, parameter: Parameter, spec: InputSpec, rank: int) -> Slot:
-    """The slot of an argument that the user gave; `rank` is that of its shape."""
+def fixed_slot(name: str, parameter: Parameter, spec: InputSpec, shape: tuple[int, ...]) -> Slot:
+    """The slot of an argument that the user gave; `shape` is its own, or that of the array it is read from."""
     if spec.kind == "value":
         choice = Choice(kind="fixed-value", text=repr(spec.value), value=spec.value)
     else:
-        choice = Choice(kind="fixed-tensor", rank=rank)
-    return Slot(name=name, parameter=parameter, choices=((0.0, choice),), fixed=spec)
+        choice = Choice(kind="fixed-tensor", rank=len(shape))
+    return Slot(name=name, parameter=parameter, choices=((0.0, choice),), fixed=spec, fixed_shape=shape)
 
 
 def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str], hints: SourceHints) -> Slot:

@@ -49,13 +49,13 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
     found = []
     for position, (name, parameter) in enumerate(places):
         if name in given:
-            found.append(fixed_slot(name, parameter, given[name], _rank(given[name])))
+            found.append(fixed_slot(name, parameter, given[name], _shape(given[name])))
         else:
             found.append(slot_for(name, parameter, position, names, hints))
     return tuple(found)
 
 
-def _rank(spec: InputSpec) -> int:
+def _shape(spec: InputSpec) -> tuple[int, ...]:
     if spec.kind == "value":
-        return 0
-    return len(spec.shape) if spec.shape is not None else int(build((spec,), seed=0)[0].value.ndim)
+        return ()
+    return spec.shape if spec.shape is not None else tuple(build((spec,), seed=0)[0].value.shape)

@@ -82,8 +82,7 @@ class Unifier:
                 self._add(slot, choice.rank)
 
     def _add(self, slot: int, rank: int) -> None:
-        fixed = self._trials.slots[slot].fixed
-        shape = fixed.shape if fixed is not None else None
+        shape = self._trials.slots[slot].fixed_shape
         self._ranks[slot] = rank
         for axis in range(rank):
             if shape is not None:

@@ -154,6 +154,18 @@ def test_given_inputs_stay_as_they_are():
     assert shapes["bias"] == (7,)
 
 
+def test_a_given_array_settles_its_sizes(tmp_path):
+    np.save(tmp_path / "w.npy", np.arange(14.0).reshape(7, 2))
+    given = InputSpec(name="weight", domain="npz", parameters=(("path", str(tmp_path / "w.npy")),))
+    shapes = [spec.shape for spec in inferred("linear", fixed=(given,)).specs]
+    assert (shapes[0][1], shapes[1], shapes[2]) == (2, None, (7,))
+
+
+def test_given_values_settle_sizes_that_are_equal():
+    fixed = (parse_input("a=4x4"),)
+    assert inferred("matmul", fixed=fixed).as_flags() == "-i a=4x4 -i b=4x3"
+
+
 def test_a_given_constant_stays_as_it_is():
     found = inferred("mul_constant", fixed=(parse_argument("constant=5"),))
     assert found.as_flags() == "-i tensor=3x4 -a constant=5"
