@@ -148,7 +148,7 @@ def _shape(text: str, shape: str, domain: Domain) -> tuple[int, ...] | None:
         return ()
     if not domain.random and shape in ("file", "any"):
         return None
-    if re.fullmatch(r"\d+([x×*]\d+)*", shape):
+    if re.fullmatch(r"[0-9]{1,12}([x×*][0-9]{1,12})*", shape):
         return tuple(int(size) for size in re.split(r"[x×*]", shape))
     if re.fullmatch(r"-\d+.*", shape):
         raise _refusal("-i", text, f"a size cannot be negative, got {shape!r}")

@@ -1,6 +1,10 @@
 """Flags are read as documented, round-trip through as_flag, and hostile ones are refused with a way out."""
 
+import contextlib
+
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
@@ -115,3 +119,22 @@ def test_a_wrong_argument_flag_says_how_to_write_it(text, message):
     with pytest.raises(UsageError) as caught:
         parse_argument(text)
     assert message in str(caught.value)
+
+
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        ["x", "=", ",", "3", "x4", "domain", "spd", "(", ")", "[", "]", ":", "grad", "value", "1e9", "é", "'"]
+    )
+    | st.text(max_size=3),
+    max_size=10,
+)
+
+
+@given(FRAGMENTS)
+@example(["x=", "9" * 5000])
+@settings(max_examples=300, deadline=None)
+def test_no_text_at_all_raises_anything_but_a_usage_error(fragments):
+    text = "".join(fragments)
+    for parse in (parse_input, parse_argument):
+        with contextlib.suppress(UsageError):
+            assert parse(text).name

@@ -1,8 +1,11 @@
 """Specs become cases as the contract says, and hostile YAML becomes errors with file, line and column."""
 
+import contextlib
 import math
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gradcli.cases import Expectation, InputsFrom
 from gradcli.errors import SpecError
@@ -303,3 +306,39 @@ def test_a_directory_called_yaml_is_read_as_a_directory(tmp_path):
     (tmp_path / "x.yaml").mkdir()
     with pytest.raises(SpecError, match="is a directory"):
         load_specs(tmp_path)
+
+
+LINES = st.lists(
+    st.sampled_from(
+        (
+            "target: a:B",
+            "cases:",
+            "  - name: x",
+            "    inputs: {x: {shape: [n]}}",
+            "    sizes: {n: 2}",
+            "---",
+            "...",
+            "? ",
+            "- &a",
+            "*a",
+            "!!set",
+            "expect: failed",
+            "findings: 3",
+            "%YAML 1.2",
+            "defaults: {",
+            "}",
+            "|",
+        )
+    )
+    | st.text(max_size=6),
+    max_size=8,
+)
+
+
+@given(LINES)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_file_at_all_raises_anything_but_a_spec_error(tmp_path, lines):
+    path = tmp_path / "any.yaml"
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    with contextlib.suppress(SpecError):
+        assert all(case.target for case in load_specs(path))
