@@ -109,7 +109,9 @@ def grad(
     results, wanted = _tuple(outputs), _tuple(inputs)
     given = _given(grad_outputs, len(results))
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if not wanted:
         raise ValueError("grad requires non-empty inputs.")
     keep = create_graph if retain_graph is None else retain_graph

@@ -96,7 +96,7 @@ def _plain(data: Any) -> Any:
 def _from_data(data: Any, dtype: Any) -> Array:
     if isinstance(data, Tensor):
         data = data._data
-    if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float):
+    if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data, dtype=None if dtype is None else numpy_dtype(dtype))
     array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
     if array.dtype == object or array.dtype.kind in "US":

@@ -240,10 +240,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
         check_may_change(dirty)
     wrapped = [_output(ctx, value, number, inputs, recorded) for number, value in enumerate(raw)]
     ctx._outputs = tuple(
-        [
-            OutputMeta(value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None
-            for value in wrapped
-        ]
+        [OutputMeta(value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None for value in wrapped]
     )  # type: ignore[assignment]  # a slot that holds no tensor has nothing for a cotangent to fit
     if recorded:
         ctx._entries = tuple(

@@ -111,7 +111,7 @@ class CopySlices(Node):
     inner: Node
     replay: Callable[[Tensor], Tensor]
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         whole = g.contiguous()
         inner = self.inner._run([self.replay(whole)])
         return (slice_scatter(whole, self.replay, inner[0]), *inner[1:])
@@ -125,7 +125,7 @@ class SliceScatterBackward0(Node):
 
     replay: Callable[[Tensor], Tensor]
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         whole = g.contiguous()
         return slice_scatter(whole, self.replay, None), self.replay(whole)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-
 from gradcli.engine import backpropagation_api, printing, writing
 from gradcli.engine.dtypes import BY_NAME
 from gradcli.engine.in_place import in_place
@@ -58,10 +57,74 @@ ALIASES = {
     "ger": "outer", "inner": "dot", "inverse": "inv", "fix": "trunc",
 }  # fmt: skip
 # Each name with an underscore writes the result of the operation to the tensor itself.
-IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10 sqrt
-    rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul addcdiv
-    clamp clamp_min clamp_max clip relu masked_fill masked_scatter scatter scatter_add index_add index_copy index_fill tril
-    triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge""".split()
+IN_PLACE = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "pow",
+    "remainder",
+    "fmod",
+    "floor_divide",
+    "neg",
+    "reciprocal",
+    "square",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "frac",
+    "abs",
+    "sign",
+    "round",
+    "floor",
+    "ceil",
+    "trunc",
+    "lerp",
+    "addcmul",
+    "addcdiv",
+    "clamp",
+    "clamp_min",
+    "clamp_max",
+    "clip",
+    "relu",
+    "masked_fill",
+    "masked_scatter",
+    "scatter",
+    "scatter_add",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "tril",
+    "triu",
+    "cumsum",
+    "cumprod",
+    "addmm",
+    "baddbmm",
+    "logical_not",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+]
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
@@ -150,7 +213,7 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "rint": elementwise.round, "logaddexp": elementwise.logaddexp, "hypot": elementwise.hypot,
     **{
         name: getattr(elementwise, name)
-        for name in "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh sign floor ceil trunc".split()
+        for name in ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "floor", "ceil", "trunc"]
     },
 }  # fmt: skip
 

@@ -21,7 +21,9 @@ def set_printoptions(**options: Any) -> None:
     """
     for name, value in options.items():
         if name not in OPTIONS:
-            raise TypeError(f"set_printoptions() got an unexpected keyword argument '{name}'; options are {list(OPTIONS)}")
+            raise TypeError(
+                f"set_printoptions() got an unexpected keyword argument '{name}'; options are {list(OPTIONS)}"
+            )
         if value is not None or name == "sci_mode":
             OPTIONS[name] = value
 
@@ -38,9 +40,9 @@ class Formatter:
         self.scientific, self.whole = False, self.kind == "f"
         flat = values.reshape(-1)
         if self.kind == "f":
-            finite = flat[np.isfinite(flat) & (flat != 0)].astype(np.float64)
-            if finite.size:
-                self._choose(finite)
+            flat = flat[np.isfinite(flat) & (flat != 0)].astype(np.float64)
+            if flat.size:
+                self._choose(flat)
         self.width = max((len(self._bare(entry)) for entry in flat), default=1)
 
     def _choose(self, finite: Array) -> None:
@@ -77,21 +79,13 @@ class ComplexFormatter:
 
     def __init__(self, values: Array) -> None:
         self.real, self.imag = Formatter(values.real), Formatter(values.imag)
-        both = self.real.scientific or self.imag.scientific
-        for part in (self.real, self.imag):
-            part.scientific, part.whole = both, self.real.whole and self.imag.whole and not both
-            part.width = 0
-        self.real.width = max((len(self.real.write(entry)) for entry in values.real.reshape(-1)), default=1)
-        self.imag.width = max((len(self._imaginary(entry)) for entry in values.imag.reshape(-1)), default=1)
-        self.width = self.real.width + self.imag.width + 1
-
-    def _imaginary(self, entry: Any) -> str:
-        text = self.imag._bare(entry)
-        return text if text.startswith(("-", "+")) else "+" + text
+        self.width = self.real.width + self.imag.width + 2
 
     def write(self, entry: Any) -> str:
-        """Return one element, filled up to the width of the column."""
-        return self.real.write(entry.real) + self._imaginary(entry.imag).rjust(self.imag.width) + "j"
+        """Return one element, its real part filled up to the width of the column."""
+        imaginary = self.imag.write(entry.imag).lstrip()
+        sign = "" if imaginary.startswith("-") else "+"
+        return f"{self.real.write(entry.real)}{sign}{imaginary}j"
 
 
 def _shown(values: Array) -> Array:
@@ -150,9 +144,9 @@ def text(input: Tensor) -> str:
     prefix = "tensor("
     body = "[]" if input._data.size == 0 else elements(input._data, len(prefix))
     result = prefix + body
-    last = len(result) - (result.rfind("\n") + 1)
+    last = len(result) - result.rfind("\n") + 1
     for word in _suffixes(input):
-        if last + len(word) + 3 > OPTIONS["linewidth"]:
+        if last + len(word) + 2 > OPTIONS["linewidth"]:
             result += ",\n" + " " * len(prefix) + word
             last = len(prefix) + len(word)
         else:

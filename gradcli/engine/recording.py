@@ -73,7 +73,9 @@ class SavedPacked(Saved):
 
     __slots__ = ("edge", "number", "packed", "unpack_hook")
 
-    def __init__(self, tensor: Tensor, number: int | None, hooks: tuple[Callable[..., Any], Callable[..., Any]]) -> None:
+    def __init__(
+        self, tensor: Tensor, number: int | None, hooks: tuple[Callable[..., Any], Callable[..., Any]]
+    ) -> None:
         self.edge = NO_INPUT if number is not None else tensor._edge()
         self.number = number
         with_grad, STATE.enabled = STATE.enabled, False
@@ -87,7 +89,9 @@ class SavedPacked(Saved):
         """Return what the unpack hook gives, hung where the saved tensor was."""
         given = self.unpack_hook(self.packed)
         if not isinstance(given, Tensor):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(given)}")
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(given)}"
+            )
         result = given.detach()
         if self.number is not None:
             result._grad_fn, result._output_nr = node, self.number
@@ -122,7 +126,12 @@ def tracked(*values: object) -> bool:
 
 
 def attach(
-    result: Tensor, kind: type[Node], inputs: Sequence[object], saved: Sequence[Any] = (), keep: bool = False, **constants: Any
+    result: Tensor,
+    kind: type[Node],
+    inputs: Sequence[object],
+    saved: Sequence[Any] = (),
+    keep: bool = False,
+    **constants: Any,
 ) -> Tensor:
     """Hang a fresh tensor on a new node, whether or not an input is tracked.
 
@@ -149,7 +158,12 @@ def attach(
 
 
 def record(
-    kind: type[Node], array: Any, inputs: Sequence[object], saved: Sequence[Any] = (), keep: bool = False, **constants: Any
+    kind: type[Node],
+    array: Any,
+    inputs: Sequence[object],
+    saved: Sequence[Any] = (),
+    keep: bool = False,
+    **constants: Any,
 ) -> Tensor:
     """Wrap the array an operation computed, recording the operation when an input is tracked; see `attach`."""
     result = from_array(array)

@@ -136,9 +136,7 @@ class Tensor(TensorSignatures):
     @property
     def requires_grad(self) -> bool:
         """Whether operations on this tensor are recorded."""
-        return (
-            self._requires_grad or self._grad_fn is not None or (self._base is not None and self._base.requires_grad)
-        )
+        return self._requires_grad or self._grad_fn is not None or (self._base is not None and self._base.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:

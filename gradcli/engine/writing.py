@@ -19,14 +19,14 @@ from gradcli.engine.tensor import Tensor
 class ZeroBackward0(Node):
     """Nothing depends on the old values."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g * 0
 
 
 class FillBackward(Node):
     """Nothing depends on the old values; a tensor that was filled in gets the sum."""
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return g * 0, g.sum() if self._needs(1) else None
 
 
@@ -37,7 +37,7 @@ class FillBackward2(FillBackward):
 class CopyBackwards(Node):
     """The source gets the cotangent, the old values nothing."""
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return g * 0 if self._needs(0) else None, g
 
 
@@ -237,7 +237,9 @@ def element_size(input: Tensor) -> int:
 # --- more of the same kind
 def new_tensor(input: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a leaf with other data, of the same type."""
-    return creation.tensor(data, dtype=BY_NUMPY[input._data.dtype] if dtype is None else dtype, requires_grad=requires_grad)
+    return creation.tensor(
+        data, dtype=BY_NUMPY[input._data.dtype] if dtype is None else dtype, requires_grad=requires_grad
+    )
 
 
 def new_zeros(input: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:

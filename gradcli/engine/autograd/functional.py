@@ -36,7 +36,9 @@ def _finished(value: Tensor, create_graph: bool) -> Tensor:
     return value if create_graph else value.detach()
 
 
-def _grads(output: Tensor, points: tuple[Tensor, ...], cotangent: Tensor | None, create_graph: bool, strict: bool) -> Any:
+def _grads(
+    output: Tensor, points: tuple[Tensor, ...], cotangent: Tensor | None, create_graph: bool, strict: bool
+) -> Any:
     if not output.requires_grad:
         if strict:
             raise RuntimeError("The output of the user-provided function is independent of the inputs, in strict mode")
@@ -49,7 +51,7 @@ def _grads(output: Tensor, points: tuple[Tensor, ...], cotangent: Tensor | None,
 
 def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
-) -> Any:  # noqa: ARG001  (rows are computed one by one)
+) -> Any:
     """Return d func / d inputs, shaped output axes then input axes; nested tuples for several outputs or inputs."""
     with enable_grad():
         points, outputs = _call(func, inputs, create_graph)

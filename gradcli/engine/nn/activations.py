@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.engine.creation import full
 from gradcli.engine.nn import functional
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.creation import full
 from gradcli.engine.tensor import Tensor
 
 

@@ -12,11 +12,36 @@ from gradcli.engine.creation import random_source
 from gradcli.engine.dtypes import Size
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.activation import (
-    celu, elu, gelu, glu, hardtanh, leaky_relu, log_softmax, logsigmoid, mish, prelu, relu, relu6, selu, silu, softmax,
-    softmin, softplus, softsign, tanhshrink,
+    celu,
+    elu,
+    gelu,
+    glu,
+    hardtanh,
+    leaky_relu,
+    log_softmax,
+    logsigmoid,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softmax,
+    softmin,
+    softplus,
+    softsign,
+    tanhshrink,
 )  # fmt: skip
 from gradcli.engine.ops.convolution import (
-    Sizes, avg_pool, conv_transpose, convolution, max_pool, pad_zeros, pixel_shuffle, pixel_unshuffle, windows_of,
+    Sizes,
+    avg_pool,
+    conv_transpose,
+    convolution,
+    max_pool,
+    pad_zeros,
+    pixel_shuffle,
+    pixel_unshuffle,
+    windows_of,
 )  # fmt: skip
 from gradcli.engine.ops.linalg import addmm
 from gradcli.engine.recording import record
@@ -41,7 +66,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return addmm(bias, input, weight.t())
     if input._data.ndim == 1:
         row = addmm(bias, input.view(1, input._data.shape[0]), weight.t())
-        return row.view(weight._data.shape[0])  # type: ignore[no-any-return]  # view by sizes is a tensor
+        return row.view(weight._data.shape[0])
     return input.matmul(weight.t()) + bias
 
 
@@ -69,7 +94,7 @@ class MseLossBackward0(Node):
     _saved_names = ("self", "target")
     factor: float
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         by_x = g * (x - y) * self.factor
         return by_x if self._needs(0) else None, -by_x if self._needs(1) else None
@@ -407,5 +432,3 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode != "constant":
         raise ValueError(f"pad supports mode='constant' only, got mode={mode!r}")
     return pad_zeros(input, tuple(pad), 0 if value is None else value)
-
-

@@ -108,9 +108,7 @@ class _Conv(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+        return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         """Return the options that are not the default."""
@@ -221,7 +219,9 @@ class LayerNorm(Module):
         self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True
     ) -> None:
         super().__init__()
-        self.normalized_shape = each(normalized_shape, 1) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = (
+            each(normalized_shape, 1) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        )
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", Parameter(ones(self.normalized_shape)) if elementwise_affine else None)
         self.register_parameter("bias", Parameter(zeros(self.normalized_shape)) if elementwise_affine else None)

@@ -141,8 +141,7 @@ class Module:
         elif name in stores.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{_type_text(value)}' as buffer '{name}' "
-                    f"({PRINTED_MODULE}.Tensor or None expected)"
+                    f"cannot assign '{_type_text(value)}' as buffer '{name}' ({PRINTED_MODULE}.Tensor or None expected)"
                 )
             self._buffers[name] = value
         else:
@@ -321,7 +320,9 @@ class Module:
         """Convert floating point parameters and buffers in place, and return the module."""
         kinds = [value for value in (*args, kwargs.get("dtype")) if isinstance(value, Dtype)]
         if kinds and not (kinds[0].is_floating_point or kinds[0].is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kinds[0]}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kinds[0]}"
+            )
         return self._converted(lambda tensor: tensor.to(*args, **kwargs) if tensor._data.dtype.kind in "fc" else tensor)
 
     def _floating(self, method: str) -> Self:
@@ -389,7 +390,11 @@ class Module:
 
 
 def _registered(
-    store: Hooks, hook: Callable[..., Any], prepend: bool, flags: OrderedDict[int, Any] | None = None, flag: bool = False
+    store: Hooks,
+    hook: Callable[..., Any],
+    prepend: bool,
+    flags: OrderedDict[int, Any] | None = None,
+    flag: bool = False,
 ) -> RemovableHandle:
     handle = add_hook(store, hook)
     if flags is not None and flag:

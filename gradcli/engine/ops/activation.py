@@ -18,7 +18,7 @@ class ReluBackward0(Node):
 
     _saved_names = ("result",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (y,) = self._unpack()
         return g.masked_fill(from_array(y._data <= 0), 0)
 
@@ -30,7 +30,7 @@ class LeakyReluBackward0(Node):
     _constant_names = ("negative_slope",)
     negative_slope: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return _choose(x, g, self.negative_slope)
 
@@ -43,7 +43,7 @@ class EluBackward0(Node):
     scale: float
     input_scale: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         positive = from_array(x._data > 0)
         below = (x.masked_fill(positive, 0) * self.input_scale).exp() * (self.alpha * self.scale * self.input_scale)
@@ -57,7 +57,7 @@ class SoftplusBackward0(Node):
     beta: float
     threshold: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         linear = from_array(x._data * self.beta > self.threshold)
         return g * (x * self.beta).sigmoid().masked_fill(linear, 1)
@@ -68,7 +68,7 @@ class LogSigmoidBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return g * (-x).sigmoid()
 
@@ -78,7 +78,7 @@ class SiluBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         s = x.sigmoid()
         return g * (s * (x * (1 - s) + 1))
@@ -89,7 +89,7 @@ class GeluBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
         return g * (_normal(x) + x * density)
@@ -102,7 +102,7 @@ class HardtanhBackward0(Node):
     low: float
     high: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return g.masked_fill(from_array((x._data <= self.low) | (x._data >= self.high)), 0)
 
@@ -114,7 +114,7 @@ class SoftmaxBackward0(Node):
     _constant_names = ("dim",)
     dim: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (y,) = self._unpack()
         weighted = g * y
         return weighted - y * weighted.sum(self.dim, keepdim=True)
@@ -127,7 +127,7 @@ class LogSoftmaxBackward0(Node):
     _constant_names = ("dim",)
     dim: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (y,) = self._unpack()
         return g - y.exp() * g.sum(self.dim, keepdim=True)
 

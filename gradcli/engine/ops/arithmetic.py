@@ -18,7 +18,7 @@ class AddBackward0(Node):
 
     alpha: Any
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return g, g if self.alpha == 1 else g * conj(self.alpha)
 
 
@@ -27,14 +27,14 @@ class SubBackward0(Node):
 
     alpha: Any
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return g, (-g if self.alpha == 1 else g * -conj(self.alpha)) if self._needs(1) else None
 
 
 class RsubBackward1(Node):
     """d(number - x) = -dx."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return -g
 
 
@@ -43,7 +43,7 @@ class MulBackward0(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         return g * conj(y) if self._needs(0) else None, g * conj(x) if self._needs(1) else None
 
@@ -53,7 +53,7 @@ class DivBackward0(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         by_y = g / conj(y)
         return by_y, -by_y * conj(x / y) if self._needs(1) else None
@@ -62,7 +62,7 @@ class DivBackward0(Node):
 class NegBackward0(Node):
     """d(-x) = -dx."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return -g
 
 
@@ -73,7 +73,7 @@ class PowBackward0(Node):
     _constant_names = ("exponent",)
     exponent: Any
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         n = self.exponent
         if n == 0:
@@ -88,7 +88,7 @@ class PowBackward1(Node):
 
     _saved_names = ("self", "exponent", "result")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y, result = self._unpack()
         by_x = by_y = None
         if self._needs(0):
@@ -105,7 +105,7 @@ class PowBackward2(Node):
     _saved_names = ("result",)
     base: Any
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (result,) = self._unpack()
         if self.base == 0:
             return g * 0
@@ -117,7 +117,7 @@ class ReciprocalBackward0(Node):
 
     _saved_names = ("result",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (y,) = self._unpack()
         return -g * conj(y * y)
 
@@ -125,7 +125,7 @@ class ReciprocalBackward0(Node):
 class RemainderBackward0(Node):
     """d(x mod number) = dx."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g
 
 
@@ -134,7 +134,7 @@ class RemainderBackward1(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         return g, -g * (x / y).floor().detach() if self._needs(1) else None
 
@@ -142,7 +142,7 @@ class RemainderBackward1(Node):
 class FmodBackward0(Node):
     """d fmod(x, number) = dx."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g
 
 
@@ -151,7 +151,7 @@ class FmodBackward1(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         return g, -g * (x / y).trunc().detach() if self._needs(1) else None
 
@@ -214,8 +214,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     if rounding_mode is not None:
         if rounding_mode not in ("floor", "trunc"):
             raise RuntimeError(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                f"'{rounding_mode}'"
+                f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
             )
         quotient = floor_divide(first, second)
         return quotient if rounding_mode == "floor" else _trunc_divide(first, second)
@@ -283,7 +282,7 @@ def reciprocal(input: Tensor) -> Tensor:
         return record(ReciprocalBackward0, 1 / x, (input,), keep=True)
 
 
-def pow(input: Operand, exponent: Operand) -> Tensor:  # noqa: A001  (the name programs use)
+def pow(input: Operand, exponent: Operand) -> Tensor:
     """Return input raised to a power; a number on either side is a constant."""
     first, second = operand(input, "input"), operand(exponent, "exponent")
     if isinstance(first, Tensor) and not isinstance(second, Tensor):

@@ -17,7 +17,7 @@ class MaximumBackward0(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shared = g.masked_fill(x != y, 0) / 2 if bool(np.any(x._data == y._data)) else 0
         return g.masked_fill(x <= y, 0) + shared, g.masked_fill(y <= x, 0) + shared
@@ -28,7 +28,7 @@ class MinimumBackward0(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shared = g.masked_fill(x != y, 0) / 2 if bool(np.any(x._data == y._data)) else 0
         return g.masked_fill(x >= y, 0) + shared, g.masked_fill(y >= x, 0) + shared
@@ -39,7 +39,7 @@ class WhereBackward0(Node):
 
     _saved_names = ("condition",)
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         (condition,) = self._unpack()
         return (
             g.masked_fill(~condition, 0) if self._needs(0) else None,
@@ -55,7 +55,7 @@ class ClampBackward1(Node):
     min: Any
     max: Any
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         outside = np.zeros(x._data.shape, dtype=np.bool_)
         if self.min is not None:
@@ -78,7 +78,7 @@ class ClampBackward0(Node):
 
     _saved_names = ("self", "min", "max")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, low, high = self._unpack()
         below = np.zeros(g._data.shape, dtype=np.bool_) if low is None else x._data < low._data
         above = np.zeros(g._data.shape, dtype=np.bool_) if high is None else x._data > high._data
@@ -223,7 +223,9 @@ def where(condition: Tensor, input: Operand = None, other: Operand = None) -> An
     if input is None and other is None:
         return tuple(from_array(positions) for positions in np.nonzero(condition._data))
     if condition._data.dtype.kind != "b":
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
     first, second = operand(input, "input"), operand(other)
     x, y = arrays(first, second)
     return record(WhereBackward0, np.where(condition._data, x, y), (first, second), (condition,))

@@ -17,28 +17,28 @@ from gradcli.engine.tensor import Tensor, from_array
 class ConjBackward0(Node):
     """The conjugate of the cotangent."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return conj(g)
 
 
 class ViewAsRealBackward0(Node):
     """The pairs are complex numbers again."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return view_as_complex(g.contiguous())
 
 
 class ViewAsComplexBackward0(Node):
     """The complex numbers are pairs again."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return view_as_real(g)
 
 
 class ComplexBackward0(Node):
     """Real and imaginary part of the cotangent."""
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return real(g), imag(g)
 
 
@@ -47,7 +47,7 @@ class AngleBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (z,) = self._unpack()
         if z._data.dtype.kind != "c":
             return g * 0
@@ -97,7 +97,7 @@ def imag(input: Tensor) -> Tensor:
     return select(view_as_real(input), -1, 1)
 
 
-def complex(real: Tensor, imag: Tensor) -> Tensor:  # noqa: A001  (the name programs use)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Return real + i imag."""
     x, y = pair(real, imag)
     array = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype=complex_of(x.dtype))

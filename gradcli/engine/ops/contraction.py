@@ -38,18 +38,18 @@ class EinsumBackward0(Node):
     """Every operand gets the sum of products of the cotangent with the others."""
 
     terms: tuple[str, ...]
-    result: str
+    target: str
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         operands = self._unpack()
         return tuple(self._one(place, g, operands) if self._needs(place) else None for place in range(len(operands)))
 
-    def _one(self, place: int, g: Tensor, operands: Sequence[Tensor]) -> Tensor:
+    def _one(self, place: int, g: Tensor, operands: Sequence[Tensor]) -> Any:
         term, shape = self.terms[place], operands[place]._data.shape
         others = [conj(entry) for i, entry in enumerate(operands) if i != place]
-        known = set(self.result).union(*(entry for i, entry in enumerate(self.terms) if i != place))
+        known = set(self.target).union(*(entry for i, entry in enumerate(self.terms) if i != place))
         have = "".join(letter for letter in dict.fromkeys(term) if letter in known)
-        inputs = ",".join([self.result, *(entry for i, entry in enumerate(self.terms) if i != place)])
+        inputs = ",".join([self.target, *(entry for i, entry in enumerate(self.terms) if i != place)])
         value = einsum(f"{inputs}->{have}", g, *others)
         missing = [letter for letter in dict.fromkeys(term) if letter not in known]
         lengths = dict(zip(term, shape, strict=True))
@@ -80,7 +80,10 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     if len(terms) != len(given):
         raise RuntimeError(f"einsum(): '{equation}' names {len(terms)} operands but {len(given)} were given")
     spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]
-    widths = [entry._data.ndim - len(term.replace("...", "")) if "..." in term else 0 for term, entry in zip(terms, given, strict=True)]
+    widths = [
+        entry._data.ndim - len(term.replace("...", "")) if "..." in term else 0
+        for term, entry in zip(terms, given, strict=True)
+    ]
     extra = "".join(spare[: max(widths, default=0)])
     terms = [term.replace("...", extra[len(extra) - width :]) for term, width in zip(terms, widths, strict=True)]
     if arrow:
@@ -89,4 +92,4 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         counts = "".join(terms)
         result = extra + "".join(sorted(letter for letter in set(counts) - set(extra) if counts.count(letter) == 1))
     array = np.einsum(",".join(terms) + "->" + result, *[entry._data for entry in given], optimize=len(given) > 2)
-    return record(EinsumBackward0, np.array(array), tuple(given), tuple(given), terms=tuple(terms), result=result)
+    return record(EinsumBackward0, np.array(array), tuple(given), tuple(given), terms=tuple(terms), target=result)

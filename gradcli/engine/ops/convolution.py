@@ -63,7 +63,7 @@ class Im2ColBackward0(Node):
 
     windows: Windows
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return _col2im(g, self.windows)
 
 
@@ -72,7 +72,7 @@ class Col2ImBackward0(Node):
 
     windows: Windows
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return _im2col(g, self.windows)
 
 
@@ -82,7 +82,7 @@ class ConvolutionBackward0(Node):
     _saved_names = ("input", "weight")
     options: dict[str, Any]
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         x, w = self._unpack()
         return convolution_gradients(self, g, x, w)
 
@@ -92,7 +92,7 @@ class ConstantPadNdBackward0(Node):
 
     pads: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return pad_zeros(g, tuple(-entry for entry in self.pads))
 
 
@@ -203,7 +203,13 @@ def convolution(
 
 
 def conv_transpose(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
+    groups: int,
 ) -> Tensor:
     """Return the adjoint of a convolution with weights [C, O / groups, *kernel]."""
     n = weight._data.ndim - 2
@@ -255,7 +261,7 @@ class PixelShuffleBackward0(Node):
 
     factor: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return pixel_unshuffle(g, self.factor)
 
 
@@ -264,7 +270,7 @@ class PixelUnshuffleBackward0(Node):
 
     factor: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return pixel_shuffle(g, self.factor)
 
 
@@ -280,7 +286,9 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     split = input._data.reshape(*lead, channels // (r * r), r, r, height, width)
     n = len(lead)
     moved = split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return record(PixelShuffleBackward0, moved.reshape(*lead, channels // (r * r), height * r, width * r), (input,), factor=r)
+    return record(
+        PixelShuffleBackward0, moved.reshape(*lead, channels // (r * r), height * r, width * r), (input,), factor=r
+    )
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:

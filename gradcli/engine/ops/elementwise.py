@@ -20,10 +20,10 @@ class _OfInput(Node):
 
     _saved_names = ("self",)
 
-    def _slope(self, x: Tensor) -> Tensor:
+    def _slope(self, x: Tensor) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no slope")
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g * conj(self._slope(self._unpack()[0]))
 
 
@@ -32,24 +32,26 @@ class _OfResult(Node):
 
     _saved_names = ("result",)
 
-    def _slope(self, y: Tensor) -> Tensor:
+    def _slope(self, y: Tensor) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no slope")
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g * conj(self._slope(self._unpack()[0]))
 
 
 class _Flat(Node):
     """A rule for steps: zero everywhere."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g * 0
 
 
 def _rule(name: str, slope: Callable[[Tensor], Any], *, of_result: bool = False) -> type[Node]:
     """Return the node class of an elementwise function, from its derivative as a function of input or result."""
     base = _OfResult if of_result else _OfInput
-    return type(name, (base,), {"_slope": staticmethod(slope), "__doc__": f"The rule of {name}.", "__module__": __name__})
+    return type(
+        name, (base,), {"_slope": staticmethod(slope), "__doc__": f"The rule of {name}.", "__module__": __name__}
+    )
 
 
 ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
@@ -107,7 +109,7 @@ class AbsBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return g * x.sgn()
 
@@ -117,7 +119,7 @@ class SgnBackward0(Node):
 
     _saved_names = ("self",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         if x._data.dtype.kind != "c":
             return g * 0
@@ -132,7 +134,7 @@ class PolygammaBackward0(Node):
     _saved_names = ("self",)
     order: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return g * polygamma(self.order + 1, x)
 
@@ -142,7 +144,7 @@ class Atan2Backward0(Node):
 
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         y, x = self._unpack()
         scaled = g / (x * x + y * y)
         return scaled * x, -scaled * y
@@ -156,7 +158,9 @@ def _unary(kind: type[Node], function: Callable[[Array], Any], input: Tensor) ->
     return record(kind, array, (input,), (input,))
 
 
-def _elementwise(name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str) -> Callable[[Tensor], Tensor]:
+def _elementwise(
+    name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str
+) -> Callable[[Tensor], Tensor]:
     def operation(input: Tensor) -> Tensor:
         return _unary(kind, function, input)
 
@@ -256,7 +260,7 @@ def _polygamma_array(n: int, x: Array) -> Array:
     return np.asarray(np.where(negative_poles, np.nan, total + tail), dtype=x.dtype)
 
 
-def abs(input: Tensor) -> Tensor:  # noqa: A001  (the name programs use)
+def abs(input: Tensor) -> Tensor:
     """Return the absolute value."""
     return record(AbsBackward0, np.abs(input._data), (input,), (input,))
 
@@ -277,7 +281,7 @@ def sgn(input: Tensor) -> Tensor:
     return record(SgnBackward0, direction, (input,), (input,))
 
 
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:  # noqa: A001  (the name programs use)
+def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Return the nearest whole number, ties to even."""
     return record(RoundBackward0, np.round(input._data, decimals), (input,))
 

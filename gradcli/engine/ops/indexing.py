@@ -24,7 +24,7 @@ class IndexBackward0(Node):
     shape: tuple[int, ...]
     key: Key
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return add_at(g, self.shape, self.key)
 
 
@@ -33,7 +33,7 @@ class AddAtBackward0(Node):
 
     key: Key
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return read_at(g, self.key)
 
 
@@ -43,7 +43,7 @@ class IndexPutBackward0(Node):
     key: Key
     accumulate: bool
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         kept = None
         if self._needs(0):
             kept = g if self.accumulate else index_put(g, self.key, g.new_zeros(()))
@@ -87,7 +87,7 @@ class MaskedFillBackward0(Node):
 
     _saved_names = ("mask",)
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         (mask,) = self._unpack()
         return (masked_fill(g, mask, 0) if self._needs(0) else None,)
 
@@ -97,7 +97,7 @@ class MaskedFillBackward1(Node):
 
     _saved_names = ("mask",)
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         (mask,) = self._unpack()
         inside = masked_fill(g, ~mask, 0).sum() if self._needs(1) else None
         return masked_fill(g, mask, 0) if self._needs(0) else None, inside
@@ -106,7 +106,7 @@ class MaskedFillBackward1(Node):
 class _Triangle(Node):
     mask: Tensor
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return masked_fill(g, ~self.mask, 0)
 
 
@@ -158,7 +158,11 @@ def _add(whole: Array, key: Key, values: Array) -> None:
 
 
 def index_put(
-    input: Tensor, indices: Sequence[Any], values: Tensor, accumulate: bool = False, kind: type[Node] = IndexPutBackward0
+    input: Tensor,
+    indices: Sequence[Any],
+    values: Tensor,
+    accumulate: bool = False,
+    kind: type[Node] = IndexPutBackward0,
 ) -> Tensor:
     """Return a copy with values written (or added) at an advanced subscript."""
     key = tuple(indices)

@@ -21,7 +21,7 @@ class CatBackward0(Node):
     dim: int
     lengths: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         starts = np.cumsum((0, *self.lengths)).tolist()
         return tuple(
             narrow(g, self.dim, starts[i], length) if self._needs(i) else None for i, length in enumerate(self.lengths)
@@ -33,7 +33,7 @@ class StackBackward0(Node):
 
     dim: int
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         return tuple(select(g, self.dim, i) if self._needs(i) else None for i in range(len(self._edges)))
 
 
@@ -44,7 +44,7 @@ class SortBackward0(Node):
     shape: tuple[int, ...]
     dim: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (indices,) = self._unpack()
         return g.new_zeros(self.shape).scatter_add(self.dim, indices, g) if self.shape else g
 
@@ -58,7 +58,7 @@ class DiagEmbedBackward0(Node):
 
     offset: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return diagonal(g, self.offset, -2, -1)
 
 
@@ -212,7 +212,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
         return (swapped[1], swapped[0], *swapped[2:])
     shape = [entry._data.size for entry in given]
     return tuple(
-        expand(reshape(entry, *[-1 if i == k else 1 for k in range(len(given))]), shape) for i, entry in enumerate(given)
+        expand(reshape(entry, *[-1 if i == k else 1 for k in range(len(given))]), shape)
+        for i, entry in enumerate(given)
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,9 @@ from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 
 
-def adjoint(matrix: Tensor) -> Tensor:
+def adjoint(matrix: Tensor) -> Any:
     """Return the conjugate transpose of the last two axes."""
-    return conj(transpose(matrix, -2, -1))  # type: ignore[no-any-return]  # conj of a tensor is a tensor
+    return conj(transpose(matrix, -2, -1))
 
 
 class MmBackward0(Node):
@@ -25,7 +24,7 @@ class MmBackward0(Node):
 
     _saved_names = ("self", "mat2")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         a, b = self._unpack()
         return g.mm(conj(b.t())) if self._needs(0) else None, conj(a.t()).mm(g) if self._needs(1) else None
 
@@ -35,7 +34,7 @@ class BmmBackward0(Node):
 
     _saved_names = ("self", "mat2")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         a, b = self._unpack()
         return g.bmm(adjoint(b)) if self._needs(0) else None, adjoint(a).bmm(g) if self._needs(1) else None
 
@@ -45,7 +44,7 @@ class MvBackward0(Node):
 
     _saved_names = ("self", "vec")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         a, v = self._unpack()
         return (
             g.unsqueeze(1) * conj(v).unsqueeze(0) if self._needs(0) else None,
@@ -58,7 +57,7 @@ class DotBackward0(Node):
 
     _saved_names = ("self", "tensor")
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         u, v = self._unpack()
         return g * conj(v) if self._needs(0) else None, g * conj(u) if self._needs(1) else None
 
@@ -70,7 +69,7 @@ class AddmmBackward0(Node):
     beta: float
     alpha: float
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         a, b = self._unpack()
         scaled = g if self.alpha == 1 else g * self.alpha
         return (
@@ -89,7 +88,7 @@ class LinalgInvExBackward0(Node):
 
     _saved_names = ("inverse",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (inverse,) = self._unpack()
         back = adjoint(inverse)
         return -back.matmul(g).matmul(back)
@@ -100,7 +99,7 @@ class LinalgDetBackward0(Node):
 
     _saved_names = ("A", "result")
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         a, result = self._unpack()
         if bool((np.abs(result._data) > 0).all()):
             return (g * conj(result))[..., None, None] * adjoint(inv(a))
@@ -123,7 +122,7 @@ class LinalgSolveExBackward0(Node):
     _saved_names = ("A", "result")
     vector: bool
 
-    def _vjp(self, g: Tensor) -> tuple[Any, ...]:
+    def _vjp(self, g: Tensor) -> Any:
         a, x = self._unpack()
         by_b = solve(adjoint(a), g)
         if not self._needs(0):
@@ -138,7 +137,7 @@ class LinalgCholeskyExBackward0(Node):
 
     _saved_names = ("L",)
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (low,) = self._unpack()
         middle = adjoint(low).matmul(g).tril()
         middle = middle - (middle * _eye_like(middle)) / 2
@@ -152,7 +151,7 @@ class LinalgEighBackward0(Node):
 
     _saved_names = ("eigenvalues", "eigenvectors")
 
-    def _vjp(self, g_values: Tensor | None, g_vectors: Tensor | None) -> Tensor:
+    def _vjp(self, g_values: Tensor | None, g_vectors: Tensor | None) -> Any:
         values, vectors = self._unpack()
         inner: Any = None
         if g_vectors is not None:
@@ -188,9 +187,13 @@ def _cofactors(a: Tensor) -> Tensor:
 def _shapes(name: str, first: Tensor, second: Tensor, ndims: tuple[int, int]) -> None:
     a, b = first._data.shape, second._data.shape
     if (len(a), len(b)) != ndims:
-        raise RuntimeError(f"{name} expects tensors of {ndims[0]} and {ndims[1]} dimensions, got shapes {list(a)} and {list(b)}")
+        raise RuntimeError(
+            f"{name} expects tensors of {ndims[0]} and {ndims[1]} dimensions, got shapes {list(a)} and {list(b)}"
+        )
     if first._data.dtype != second._data.dtype:
-        raise RuntimeError(f"expected {name}'s operands to have the same dtype, but got: {first.dtype} != {second.dtype}")
+        raise RuntimeError(
+            f"expected {name}'s operands to have the same dtype, but got: {first.dtype} != {second.dtype}"
+        )
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:

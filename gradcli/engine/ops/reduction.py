@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.dtypes import Array, BY_NUMPY, numpy_dtype, real_of
+from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axes, axis, conj, floating
 from gradcli.engine.recording import record
@@ -38,7 +38,7 @@ class SumBackward0(Node):
     shape: tuple[int, ...]
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return restore(g, self.shape, self.dims)
 
 
@@ -52,7 +52,7 @@ class NansumBackward0(Node):
     _saved_names = ("self",)
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         return restore(g, x._data.shape, self.dims).masked_fill(x.isnan(), 0)
 
@@ -64,7 +64,7 @@ class MeanBackward0(Node):
     dims: tuple[int, ...]
     count: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return restore(g, self.shape, self.dims) / self.count
 
 
@@ -78,7 +78,7 @@ class ProdBackward0(Node):
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
         if not bool((x._data == 0).any()):
@@ -116,7 +116,7 @@ class ExtremeBackward(Node):
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
         peak = restore(y.detach(), shape, self.dims)
@@ -149,7 +149,7 @@ class PickBackward(Node):
     dim: int
     keepdim: bool
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (indices,) = self._unpack()
         if not self.shape:
             return g
@@ -177,7 +177,7 @@ class VarBackward0(Node):
     dims: tuple[int, ...]
     divisor: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
         return restore(g, x._data.shape, self.dims) * centred * _ratio(2.0, self.divisor)
@@ -190,7 +190,7 @@ class StdBackward0(Node):
     dims: tuple[int, ...]
     divisor: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
         zero = y == 0
@@ -204,7 +204,7 @@ class LogsumexpBackward0(Node):
     _saved_names = ("self", "result")
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
         return restore(g, shape, self.dims) * (x - restore(y, shape, self.dims)).exp()
@@ -218,7 +218,7 @@ class LinalgVectorNormBackward0(Node):
     dims: tuple[int, ...]
     ord: float
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape, p = x._data.shape, self.ord
         whole, norm = restore(g, shape, self.dims), restore(y, shape, self.dims)
@@ -243,7 +243,7 @@ class CumsumBackward0(Node):
 
     dim: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g.flip(self.dim).cumsum(self.dim).flip(self.dim)
 
 
@@ -253,7 +253,7 @@ class CumprodBackward0(Node):
     _saved_names = ("self", "result")
     dim: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         if not x._data.ndim:
             return g
@@ -273,7 +273,7 @@ def _ratio(value: float, divisor: float) -> float:
     return value / divisor if divisor > 0 else math.nan
 
 
-def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: A001
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the sum over some axes, or over all; booleans and small integers add up in int64."""
     x = input._data
     dims = axes(dim, x.ndim)
@@ -328,7 +328,9 @@ def _pick(kind: type[Node], position: Any, input: Tensor, dim: int, keepdim: boo
     x, place = input._data, axis(dim, input._data.ndim)
     if not x.ndim:
         indices = np.zeros((), dtype=np.int64)
-        return ValuesIndices(record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices))
+        return ValuesIndices(
+            record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices)
+        )
     where = np.expand_dims(np.asarray(position(x, axis=place)), place)
     values = np.take_along_axis(x, where, place)
     if not keepdim:
@@ -340,7 +342,7 @@ def _pick(kind: type[Node], position: Any, input: Tensor, dim: int, keepdim: boo
     )
 
 
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001  (the name programs use)
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the largest element, or (values, indices) along an axis; with a tensor, the larger of the two."""
     if isinstance(dim, Tensor):
         return input.maximum(dim)
@@ -349,7 +351,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: 
     return _pick(MaxBackward0, np.argmax, input, dim, keepdim)
 
 
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A001  (the name programs use)
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the smallest element, or (values, indices) along an axis; with a tensor, the smaller of the two."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
@@ -394,12 +396,12 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return from_array(np.argmin(input._data, axis=dim, keepdims=keepdim))
 
 
-def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001  (the name programs use)
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether all elements are true, over some axes or all."""
     return from_array(input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
 
-def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:  # noqa: A001  (the name programs use)
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether some element is true, over some axes or all."""
     return from_array(input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
@@ -429,14 +431,24 @@ def _spread(
 
 
 def var(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> Tensor:
     """Return the variance over some axes, divided by n - correction (1 unless told)."""
     return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
 
 
 def std(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
 ) -> Tensor:
     """Return the square root of the variance; its gradient at 0 is taken as 0."""
     return _spread(StdBackward0, input, dim, unbiased, correction, keepdim)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import BY_NUMPY, Array, Size, dtype as Dtype, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import BY_NUMPY, Array, Size, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import dtype as Dtype
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axes, axis, sizes
 from gradcli.engine.recording import record, record_view
@@ -25,7 +26,7 @@ class _Reshaped(Node):
 
     shape: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g.reshape(self.shape)
 
 
@@ -58,7 +59,7 @@ class ExpandBackward0(Node):
 
     shape: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return sum_to(g, self.shape)
 
 
@@ -67,7 +68,7 @@ class PermuteBackward0(Node):
 
     inverse: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return permute(g, self.inverse)
 
 
@@ -77,35 +78,35 @@ class TransposeBackward0(Node):
     first: int
     second: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return transpose(g, self.first, self.second)
 
 
 class TBackward0(Node):
     """A transposed matrix is transposed back."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return t(g)
 
 
 class CloneBackward0(Node):
     """A copy hands its cotangent on."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g
 
 
 class AliasBackward0(Node):
     """The same memory hands its cotangent on."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g
 
 
 class ToCopyBackward0(Node):
     """The cotangent is cast back (the backward pass does so)."""
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return g
 
 
@@ -114,7 +115,7 @@ class FlipBackward0(Node):
 
     dims: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return flip(g, self.dims)
 
 
@@ -124,7 +125,7 @@ class RollBackward0(Node):
     shifts: tuple[int, ...]
     dims: tuple[int, ...] | None
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return roll(g, tuple(-shift for shift in self.shifts), self.dims)
 
 
@@ -134,7 +135,7 @@ class RepeatBackward0(Node):
     shape: tuple[int, ...]
     repeats: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         padded = (1,) * (len(self.repeats) - len(self.shape)) + self.shape
         split = [size for pair in zip(self.repeats, padded, strict=True) for size in pair]
         if 0 in split:
@@ -147,7 +148,7 @@ class PlaceBackward0(Node):
 
     take: Callable[[Tensor], Tensor]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return self.take(g)
 
 
@@ -158,7 +159,7 @@ class _Part(Node):
     take: Callable[[Tensor], Tensor]
     region: Callable[[Array], Array]
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         return place(g, self.shape, self.region, self.take)
 
 
@@ -182,7 +183,7 @@ class UnfoldBackward0(Node):
     size: int
     step: int
 
-    def _vjp(self, g: Tensor) -> Tensor:
+    def _vjp(self, g: Tensor) -> Any:
         count = g._data.shape[self.dim]
         start = np.arange(count)[:, None] * self.step + np.arange(self.size)[None, :]
         index = g.new_tensor(start.reshape(-1), dtype=BY_NUMPY[np.dtype(np.int64)])
@@ -191,7 +192,9 @@ class UnfoldBackward0(Node):
         return g.new_zeros(self.shape).index_add(self.dim, index, flat)
 
 
-def place(part: Tensor, shape: tuple[int, ...], region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]) -> Tensor:
+def place(
+    part: Tensor, shape: tuple[int, ...], region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]
+) -> Tensor:
     """Return zeros of `shape` with `part` in a region; `take` is the same region of a tensor."""
     whole = np.zeros(shape, dtype=part._data.dtype)
     region(whole)[...] = part._data
@@ -286,7 +289,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Return the tensor with one axis split into several."""
     shape, spot = input._data.shape, axis(dim, input._data.ndim)
-    return view(input, *shape[:spot], *resolved(sizes, shape[spot]), *shape[spot + 1 :])  # type: ignore[no-any-return]  # view by sizes is a tensor
+    return view(input, *shape[:spot], *resolved(sizes, shape[spot]), *shape[spot + 1 :])
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -296,7 +299,7 @@ def ravel(input: Tensor) -> Tensor:
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """Return the view that has the shape of another tensor."""
-    return view(input, *other._data.shape)  # type: ignore[no-any-return]  # view by sizes is a tensor
+    return view(input, *other._data.shape)
 
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
@@ -340,7 +343,9 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
                 f"The expanded size of the tensor ({size}) must match the existing size ({old}) at non-singleton "
                 f"dimension {place + lead}.  Target sizes: {list(full)}.  Tensor sizes: {list(have)}"
             )
-    return record_view(ExpandBackward0, np.broadcast_to(input._data, full), input, lambda root: expand(root, full), shape=have)
+    return record_view(
+        ExpandBackward0, np.broadcast_to(input._data, full), input, lambda root: expand(root, full), shape=have
+    )
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
@@ -366,7 +371,9 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
             f"ordering of dimensions i.e. input.dim() = {input._data.ndim} is not equal to len(dims) = {len(order)}"
         )
     inverse = tuple(int(place) for place in np.argsort(order)) if order else ()
-    return record_view(PermuteBackward0, input._data.transpose(order), input, lambda root: permute(root, order), inverse=inverse)
+    return record_view(
+        PermuteBackward0, input._data.transpose(order), input, lambda root: permute(root, order), inverse=inverse
+    )
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -461,16 +468,16 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Return a copy with the elements moved along some axes, those that fall off coming back in front."""
     by = sizes((shifts,))
     along = None if dims is None else sizes((dims,))
-    return record(RollBackward0, np.roll(input._data, by if along is not None else by[0], along), (input,), shifts=by, dims=along)
+    return record(
+        RollBackward0, np.roll(input._data, by if along is not None else by[0], along), (input,), shifts=by, dims=along
+    )
 
 
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """Return copies of the whole tensor side by side along every axis."""
     times = sizes(repeats)
     if len(times) < input._data.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return record(RepeatBackward0, np.tile(input._data, times), (input,), shape=input._data.shape, repeats=times)
 
 
@@ -498,7 +505,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for dimension {spot} with size {size}")
     key = (slice(None),) * spot + (index,)
-    return part_view(SelectBackward0, input, lambda array: _kept_array(array, key), lambda root: select(root, spot, index))
+    return part_view(
+        SelectBackward0, input, lambda array: _kept_array(array, key), lambda root: select(root, spot, index)
+    )
 
 
 def _kept_array(array: Array, key: tuple[Any, ...]) -> Array:
@@ -534,5 +543,3 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 def size(input: Tensor, dim: int | None = None) -> Any:
     """Return the shape, or the length of one axis."""
     return Size(input._data.shape) if dim is None else input._data.shape[axis(dim, input._data.ndim)]
-
-

@@ -38,7 +38,9 @@ class Adam(Optimizer):
         maximize: bool = False,
     ) -> None:
         if lr < 0.0 or eps < 0.0 or weight_decay < 0.0:
-            raise ValueError(f"lr, eps and weight_decay must not be negative: lr={lr}, eps={eps}, weight_decay={weight_decay}")
+            raise ValueError(
+                f"lr, eps and weight_decay must not be negative: lr={lr}, eps={eps}, weight_decay={weight_decay}"
+            )
         if not all(0.0 <= beta < 1.0 for beta in betas):
             raise ValueError(f"betas must lie in [0, 1): betas={betas}")
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}

@@ -25,7 +25,9 @@ class Optimizer(ABC):
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor")
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor"
+            )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -43,7 +45,9 @@ class Optimizer(ABC):
             if isinstance(tensor, tuple):
                 continue
             if not isinstance(tensor, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}")
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {type(tensor).__name__}"
+                )
             if not tensor.is_leaf and not tensor.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         tensors = [tensor[1] if isinstance(tensor, tuple) else tensor for tensor in tensors]
@@ -85,7 +89,9 @@ class Optimizer(ABC):
         """Return options and state, parameters being named by number."""
         order = [tensor for group in self.param_groups for tensor in group["params"]]
         number = {id(tensor): place for place, tensor in enumerate(order)}
-        groups = [{**group, "params": [number[id(tensor)] for tensor in group["params"]]} for group in self.param_groups]
+        groups = [
+            {**group, "params": [number[id(tensor)] for tensor in group["params"]]} for group in self.param_groups
+        ]
         return {"state": {number[id(t)]: dict(values) for t, values in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
