@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gradcli.cases import InputSpec
-from gradcli.errors import GradcliError
+from gradcli.errors import UsageError
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.descriptors import keep_stdout
@@ -35,10 +35,9 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """gradcli refuses the case, with the exit code of the error."""
+    """The case is not as its target says: a usage error, found only now."""
 
     message: str
-    exit_code: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +68,8 @@ def _outcome(task: Task, replies: BinaryIO) -> CheckResult | Refused | Broken:
         target = resolve(task.case.spec.target).object
         _send(replies, Begun())
         return _portable(check_object(target, task.case, failures=task.failures))
-    except GradcliError as error:
-        return Refused(message=str(error), exit_code=error.exit_code)
+    except UsageError as error:
+        return Refused(message=str(error))
     except Exception:
         return Broken(trace=traceback.format_exc())
 

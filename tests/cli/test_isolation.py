@@ -40,6 +40,24 @@ def test_fail_fast_stops_at_the_first_failure_and_shows_what_was_not_run(gradcli
         assert cases[1]["notes"] == ["not run: stopped at the first failure"]
 
 
+def test_what_a_worker_refuses_is_refused_by_the_command(gradcli: Run) -> None:
+    ended = gradcli("check", "functions:Square", "-i", "y=3", "-j", "2")
+    assert ended.returncode == 2
+    assert b"has no input 'y'" in ended.stderr
+
+
+def test_a_fault_of_gradcli_in_a_worker_is_a_fault_of_the_command(gradcli: Run, folder: Path) -> None:
+    (folder / "faulty.py").write_text(
+        "import gradcli.runner.case as case\nfrom functions import Square\n"
+        "def broken(*args, **kwargs): raise ZeroDivisionError('planted')\ncase.run_battery = broken\n"
+        "class Faulty(Square): pass\n"
+    )
+    ended = gradcli("check", "faulty:Faulty", "-i", "x=2", "-j", "2")
+    assert ended.returncode == 70
+    assert b"ZeroDivisionError: planted" in ended.stderr
+    assert b"report it" in ended.stderr
+
+
 def _cases(gradcli: Run, *arguments: str) -> list[dict[str, object]]:
     text = re.sub(r"in \d+\.\d s", "in some s", gradcli(*arguments, "--format", "json").stdout.decode())
     cases = json.loads(text)["cases"]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gradcli.cases import InputSpec
+from gradcli.cases import Expectation, InputSpec
 from gradcli.reporters.console import WIDTH, console_case, console_summary
 from gradcli.reporters.json_document import json_report
 from gradcli.reporters.narrative import index_symbols
@@ -14,6 +14,7 @@ from gradcli.reporters.ndjson import ndjson_report
 from gradcli.reporters.plain import plain_case, plain_report, plain_summary
 from gradcli.reporters.wording import magnitude, number
 from gradcli.results import CheckResult, Entry, Report
+from gradcli.runner.expect import against_expectation
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
 
@@ -103,6 +104,14 @@ def test_a_failure_that_was_expected_is_told_in_its_sentence() -> None:
     assert "  failed with wrong-factor, as its spec expects\n" in lines
     assert "[wrong-factor]" in lines
     assert "exact to" not in lines
+
+
+def test_a_declared_surrogate_is_noted_once() -> None:
+    declared = against_expectation(FAILED, Expectation(verdict="surrogate"))
+    assert console_case(declared, width=None).plain.count("declared in the spec") == 1
+    assert (
+        plain_case(declared).splitlines()[0].startswith("PASS mymodule:LinearFunction orders=1,2 expected='surrogate'")
+    )
 
 
 def test_colour_underlines_the_verdict_only() -> None:
