@@ -22,6 +22,7 @@ from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import NameTable
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame
+from gradcli.backends.trace_warnings import keep_attribution
 from gradcli.traces import TraceGraph
 
 _DEEPEST = 3
@@ -141,6 +142,7 @@ class Tracer:
             self._stand_in_for_hooks_of(entry.tensor)
         for _, module in list(self.names.modules.values()):
             modules.add(module)
+        keep_attribution(self.patches)
         modules.install()
         cuts.install()
         self._watch_backward()

@@ -8,6 +8,7 @@ from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_HOOK_WRAPPER = "BackwardHookFunctionBackward"
 _CONVERSION_CALL = re.compile(
     r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
 )
@@ -44,6 +45,13 @@ def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
 
 
 def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
+    if fate.made_by == _HOOK_WRAPPER and fate.origins:
+        origins = ", ".join(origin or "a tensor without a name" for origin in fate.origins)
+        handed = (
+            f"{fate.name} is not a leaf: a module with a full backward hook, called at {fate.site}, hands its inputs"
+        )
+        state = f"; {_state_of(graph, fate.origins[0])}" if len(fate.origins) == 1 and fate.origins[0] else ""
+        return f"{handed} on as new tensors, this one made from {origins}{state}", None
     made = f"{fate.name} is not a leaf: {_made(fate)}"
     if fate.operations and all(operation in _CONVERSIONS for operation in fate.operations):
         origin = fate.origins[0]

@@ -52,7 +52,14 @@ def test_every_kind_of_hook_is_seen_in_order(framework):
     graph = traced(framework, loss)
     assert graph.error is None
     kinds = [call.kind for call in graph.hooks]
-    assert kinds[:6] == ["module-forward-pre", "module-forward", "tensor", "node-pre", "node-post", "module-backward-pre"]
+    assert kinds[:6] == [
+        "module-forward-pre",
+        "module-forward",
+        "tensor",
+        "node-pre",
+        "node-post",
+        "module-backward-pre",
+    ]
     assert sorted(kinds[6:]) == ["module-full", "multi-grad", "post-accumulate"]
     assert [call.number for call in graph.hooks] == list(range(1, 10))
     assert {call.effect for call in graph.hooks} == {"unchanged"}
