@@ -130,12 +130,12 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         silent = ours & smooth & (error <= FAIL_FACTOR * tolerance) & (reading.bound <= SILENT_NOISE * known + 1e-290)
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))
-    if reading.differing(scale, matters)[rows].any():
+    if (rows & reading.broken).any():
+        impression = Impression.KINKED
+    elif reading.differing(scale, matters)[rows].any():
         impression = Impression.DIFFERS
     elif (ours == silent).all() and (resolution is None or resolution > PASS_RESOLUTION):
         impression = Impression.SILENT
-    elif (rows & reading.broken).any():
-        impression = Impression.KINKED
     elif (agree | one_sided)[ours].all() and resolution is not None and resolution <= PASS_RESOLUTION:
         impression = Impression.AGREES
     else:

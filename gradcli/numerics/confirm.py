@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.jumps import jump_nearby
+from gradcli.numerics.linearity import additive
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.probe import moved
@@ -56,23 +57,34 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     latest = again[-1]
     failing = first.differing(seen.scale, significance) & site.rows(output)
     spread, left = _against_finer_scales(site, places, first, failing)
-    if not left.any():
-        note = "a finer scale agrees with the claim"
-        return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=latest)
-    gap = latest.error / latest.scale
-    if gap < 1e-3 and _claim_is_noisy(site, first, left):
-        note = f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
-        return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=latest)
-    if _excused(site, first, site.rows(output), left, spread):
-        note = (
-            f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
-            "at that level: a loosely converged iteration, or rounding?"
-        )
-        return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=latest)
+    doubt, note = _better_explanation(site, places, site.rows(output), first, left, spread, latest)
+    if doubt is not None:
+        return Decision(outcome=Outcome.UNDECIDED, doubt=doubt, note=note, judgement=latest)
     if holds_on_symmetric_matrices(site, input_, output, significance):
         note = "holds on symmetric matrices only: a convention of functions that read one triangle"
         return Decision(outcome=Outcome.AGREES, note=note, judgement=latest)
     return _at_moved_points(site, input_, output, significance, latest, first)
+
+
+def _better_explanation(
+    site: Site, places: slice, rows: Mask, first: Reading, left: Mask, spread: Vector, latest: Judgement
+) -> tuple[Doubt | None, str | None]:
+    """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
+    gap = latest.error / latest.scale
+    if not left.any():
+        return Doubt.NOISE, "a finer scale agrees with the claim"
+    if gap < 1e-3 and _claim_is_noisy(site, first, left):
+        return Doubt.NOISE, (
+            f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
+        )
+    if _excused(site, first, rows, left, spread):
+        return Doubt.NOISE, (
+            f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
+            "at that level: a loosely converged iteration, or rounding?"
+        )
+    if not additive(site, places, left, first.focus):
+        return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
+    return None, None
 
 
 def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
@@ -144,7 +156,7 @@ def _at_moved_points(
         there = site.moved_to(moved(site.rng, site.x, site.scales, amount))
         if there is None or not np.isfinite(there.outputs[np.isfinite(site.outputs)]).all():
             continue
-        reading = there.probe(places, first.focus)
+        reading = there.probe(places, first.focus.at(there.scales))
         judgement = there.judge(reading, input_, output, significance)
         if judgement.impression is Impression.DIFFERS and judgement.error > 0.01 * latest.error:
             return Decision(outcome=Outcome.DIFFERS, judgement=latest)

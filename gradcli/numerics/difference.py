@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.numerics.estimate import Estimate, Status, StatusArray
+from gradcli.numerics.estimate import Estimate, Status
 from gradcli.numerics.kink import SMALL_JUMP, broken_at_centre, even_dominates, exponents, jump_size, staircases
 from gradcli.numerics.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.line import GRID, Function, Line, on_grid
@@ -234,7 +234,7 @@ class _Search:
         line, ladder = self.line, self.ladder
         status = np.where(np.isfinite(chosen.bound), Status.OK, Status.UNRESOLVED).astype(np.int8)
         status[self.noisy & np.isfinite(chosen.bound)] = Status.NOISE
-        drowned = self._drowned(status) | self._unsettled(chosen)
+        drowned = self._drowned(chosen) | self._unsettled(chosen)
         status[drowned] = Status.UNRESOLVED
         status[self._kinked(chosen)] = Status.KINK
         if len(ladder.clusters) > 1:
@@ -265,16 +265,17 @@ class _Search:
                 evaluations=line.evaluations,
             )
 
-    def _drowned(self, status: StatusArray) -> Mask:
+    def _drowned(self, chosen: Choice) -> Mask:
         """Noisy outputs whose noise is not small against how far they move: perhaps too fast an oscillation."""
-        noise = self.ladder.clusters[min(self.ladder.clusters)].noise if self.ladder.clusters else np.zeros(1)
-        moves = [
-            np.abs(self.line.at(sign * p.step) - self.line.centre)
-            for p in self.ladder.levels.values()
-            for sign in (1.0, -1.0)
-        ]
+        if not self.ladder.clusters:
+            return np.zeros(self.line.outputs, bool)
+        noise = self.ladder.clusters[min(self.ladder.clusters)].noise
+        steps = [sign * p.step for p in self.ladder.levels.values() for sign in (1.0, -1.0)]
         with np.errstate(all="ignore"):
-            drowned: Mask = (status == Status.NOISE) & ~(noise < DROWNED * np.fmax.reduce(moves))
+            moves = np.fmax.reduce([np.abs(self.line.at(t) - self.line.centre) for t in steps])
+            rough = noise > ABOVE_ROUNDING * EPS * np.abs(self.line.centre)
+            coarse = chosen.step >= self.ladder.clusters[min(self.ladder.clusters)].step
+            drowned: Mask = rough & coarse & ~(noise < DROWNED * moves)
         return drowned
 
     def _unsettled(self, chosen: Choice) -> Mask:

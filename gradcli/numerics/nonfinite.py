@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.difference import directional_derivative
+from gradcli.numerics.linearity import additive
 from gradcli.numerics.outcome import BlockOutcome, Doubt, Outcome, Table
+from gradcli.numerics.probe import Focus, within
 from gradcli.numerics.site import Site
 
 LARGEST_COUNT = 8
 
 
 def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None:
-    """Judge the non-finite columns of one block, at most eight of them; None where the block has none."""
+    """Judge the non-finite columns of one block, at most eight of them; None where the block has none.
+
+    A column counts as wrong only if every output is smooth in it: where one is not, 0 × infinity makes a NaN of the
+    others' gradients too. Slopes must add up as well: at a singular matrix there is no derivative to be right about.
+
+    Returns:
+        DIFFERS with the columns, or UNDECIDED (the verdict is then sought at points close by).
+    """
     places = site.map.domain.slices[input_]
     ours = site.claim.block == output
     bad = ~np.isfinite(site.claim.forms[ours][:, places])
@@ -22,18 +31,20 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     f0 = site.claim.read(site.outputs)
     rows = np.flatnonzero(ours) + (f0.size - ours.size)
     numeric, bound = np.full((2, rows.size, columns.size), np.nan)
-    smooth = np.zeros((rows.size, columns.size), bool)
+    smooth = np.zeros(columns.size, bool)
     for k, column in enumerate(columns.tolist()):
         direction = np.zeros(site.x.size)
         size = float(site.scales[places.start + column])
         direction[places.start + column] = size
         estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
         numeric[:, k], bound[:, k] = estimate.value[rows] / size, estimate.bound[rows] / size
-        precise = estimate.bound <= 1e-3 * np.maximum(np.abs(estimate.value), np.abs(f0))
-        smooth[:, k] = (estimate.smooth & precise)[rows]
-    wrong = bad[:, columns] & smooth
-    if not wrong.any():
-        note = "the claimed gradient is not finite, and the function has no finite derivative there either"
+        precise = estimate.bound <= 1e-3 * np.maximum(np.abs(estimate.value), np.abs(f0)) + 1e-290
+        smooth[k] = bool((estimate.smooth & precise).all())
+    chosen = np.zeros(f0.size, bool)
+    chosen[rows] = True
+    focus = Focus(drawn=within(site.scales, places), judged=site.scales)
+    if not smooth.any() or not additive(site, places, chosen, focus):
+        note = "the claimed gradient is not finite, and the function has no finite derivative at this point either"
         return BlockOutcome(
             input=input_,
             output=output,
@@ -60,8 +71,8 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         outcome=Outcome.DIFFERS,
         max_abs_error=float("inf"),
         max_rel_error=float("inf"),
-        bound=float(bound[wrong].max()),
+        bound=float(bound[:, smooth].max()),
         table=table,
-        wrong_columns=columns,
+        wrong_columns=columns[smooth],
         note="the claimed gradient is NaN or infinite where the numerical derivative is finite",
     )

@@ -66,6 +66,12 @@ class Focus:
     drawn: Vector
     judged: Vector
 
+    def at(self, scales: Vector) -> Focus:
+        """The same entries at a point with other scales."""
+        drawn = np.where(self.drawn != 0, scales, 0.0)
+        alone = bool((self.judged == self.judged[0]).all()) and self.drawn.max() == self.judged[0]
+        return Focus(drawn=drawn, judged=np.full(scales.size, drawn.max()) if alone else scales)
+
 
 def focuses(scales: Vector, places: slice) -> list[Focus]:
     """One focus for the whole of a block, and one for every group of entries whose scales lie far below the largest.

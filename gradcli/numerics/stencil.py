@@ -20,7 +20,7 @@ WIDTH = 4
 """Steps in the widest window."""
 NOISE_FACTOR = 8.0
 """Standard deviations of noise that the bound allows for."""
-TRUNCATION_FACTOR = 2.0
+TRUNCATION_FACTOR = 4.0
 """How many times the shift between two windows is taken as the truncation error."""
 TINY = 2.0**-1022
 
@@ -121,8 +121,8 @@ def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
     Returns:
         Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its
         noise,
-        plus the rounding of its arithmetic, plus twice the shift that adding its last step caused; where lower-order
-        windows do not shrink as t² would make them, plus four times the shift of the whole window by one step.
+        plus the rounding of its arithmetic, plus four times the shift that adding its last step caused; where lower-order
+        windows do not shrink as t² would make them, plus eight times the shift of the whole window by one step.
     """
     steps, odd, _, variances = _stack(pairs, sigmas)
     spans = _spans(len(pairs))

@@ -135,14 +135,10 @@ class _Protocol:
         for input_, output in self._pending():
             if not site.rows(output).any():
                 self._settle(input_, output, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
-        if not site.claim.finite:
-            for input_, output in self._pending():
-                found = judge_nonfinite(site, input_, output)
-                if found is not None:
-                    self.outcomes[input_, output] = found
+        singular = self._judge_nonfinite(site)
         kinked: dict[tuple[int, int], _Seen] = {}
         for input_ in self.inputs:
-            outputs = [o for i, o in self._pending() if i == input_]
+            outputs = [o for i, o in self._pending() if i == input_ and (i, o) not in singular]
             if not outputs:
                 continue
             for output, seen in self._examine(site, input_, outputs).items():
@@ -151,8 +147,20 @@ class _Protocol:
                 else:
                     self._conclude(site, input_, output, seen, None)
         self._check_mixed(site)
-        if kinked:
-            self._elsewhere(site, kinked)
+        if kinked or singular:
+            self._elsewhere(site, kinked, singular)
+
+    def _judge_nonfinite(self, site: Site) -> dict[tuple[int, int], BlockOutcome]:
+        """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
+        singular = {}
+        for input_, output in [] if site.claim.finite else self._pending():
+            found = judge_nonfinite(site, input_, output)
+            if found is not None and found.outcome is Outcome.DIFFERS:
+                self.outcomes[input_, output] = found
+            elif found is not None:
+                singular[input_, output] = found
+                self.notes.append(f"input {input_}, output {output}: {found.note}")
+        return singular
 
     def _examine(self, site: Site, input_: int, outputs: list[int]) -> dict[int, _Seen]:
         """Measure two directions through one input block, or one for every group of scales."""
@@ -266,10 +274,16 @@ class _Protocol:
     def _claims_zero(self, site: Site, input_: int, output: int) -> bool:
         return largest_entry(site, input_, output) == 0.0
 
-    def _elsewhere(self, site: Site, pending: dict[tuple[int, int], _Seen]) -> None:
+    def _elsewhere(
+        self,
+        site: Site,
+        kinked: dict[tuple[int, int], _Seen],
+        singular: dict[tuple[int, int], BlockOutcome],
+    ) -> None:
         """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""
-        self._name_kinks(site, pending)
-        last = dict(pending)
+        self._name_kinks(site, kinked)
+        last = dict(kinked)
+        pending = {*kinked, *singular}
         there = site
         for _ in range(MOVES):
             candidate = there.moved_to(moved(self.rng, there.x, site.scales))
@@ -281,15 +295,18 @@ class _Protocol:
                     continue
                 seen = self._examine(there, input_, [output])[output]
                 if seen.judgement.impression in (Impression.KINKED, Impression.WEAK):
-                    last[input_, output] = _better_known(last[input_, output], seen)
+                    last[input_, output] = _better_known(last.get((input_, output), seen), seen)
                     continue
-                del pending[input_, output]
+                pending.remove((input_, output))
                 self.moved = True
                 self._conclude(there, input_, output, seen, "decided at a point moved by 1e-3 of the scale")
             if not pending:
                 return
-        for input_, output in sorted(pending):
-            self._doubt(site, input_, output, last[input_, output], None)
+        for pair in sorted(pending):
+            if pair in singular:
+                self.outcomes[pair] = singular[pair]
+            else:
+                self._doubt(site, *pair, last[pair], None)
 
     def _name_kinks(self, site: Site, pending: dict[tuple[int, int], _Seen]) -> None:
         kinked = {i for (i, _), seen in pending.items() if seen.judgement.impression is Impression.KINKED}

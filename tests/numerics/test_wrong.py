@@ -9,7 +9,7 @@ import pytest
 from cases import AWKWARD, ORDINARY, FormulaMap, space
 from expressions import random_case
 
-from gradcli.numerics.verify import Doubt, Outcome, verify
+from gradcli.numerics.verify import Outcome, verify
 
 SURE = [case for case in ORDINARY + AWKWARD if case.sure]
 TIED = ("ties", "equal", "zeros only")
@@ -128,12 +128,17 @@ def test_a_claim_of_nan_is_wrong_where_the_derivative_is_finite() -> None:
     assert block.wrong_columns.tolist() == [1]
 
 
-def test_a_claim_of_nan_at_a_cusp_is_undecided() -> None:
-    map_ = FormulaMap(lambda x: np.sqrt(np.abs(x)), lambda x: np.diag(0.5 * np.sign(x) / np.sqrt(np.abs(x))),
-                      space((1,)), space((1,)))  # fmt: skip
-    (block,) = outcome(map_, np.zeros(1)).blocks
-    assert block.outcome is Outcome.UNDECIDED
-    assert block.doubt is Doubt.KINK
+def test_a_claim_of_nan_at_a_cusp_is_noted_and_judged_close_by() -> None:
+    map_ = FormulaMap(
+        lambda x: np.sqrt(np.abs(x)),
+        lambda x: np.diag(0.5 * np.sign(x) / np.sqrt(np.abs(x))),
+        space((1,)),
+        space((1,)),
+    )
+    result = outcome(map_, np.zeros(1))
+    assert result.blocks[0].outcome is Outcome.AGREES
+    assert result.moved
+    assert "not finite" in result.notes[0]
 
 
 def test_a_dead_rectifier_does_not_hide_a_missing_gradient() -> None:

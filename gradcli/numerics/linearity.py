@@ -1,0 +1,26 @@
+"""Whether a derivative exists at all: slopes along directions must add up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.probe import Focus, random_direction
+from gradcli.numerics.site import Site
+
+
+def additive(site: Site, places: slice, rows: Mask, focus: Focus) -> bool:
+    """Whether D(v) + D(w) = D(v + w) within the bounds for all the given rows.
+
+    At a tie a sorting function is smooth along every line through the point, yet has no derivative there: its slopes do
+    not add up. Any claim is then as good as another.
+    """
+    one, two = random_direction(site.rng, focus.drawn), random_direction(site.rng, focus.drawn)
+    readings = [site.measure(v, places, focus, cheap=False) for v in (one, two, one + two)]
+    first, second, both = readings
+    with np.errstate(all="ignore"):
+        gap = np.abs(first.numeric + second.numeric - both.numeric)
+        allowed = FAIL_FACTOR * (first.bound + second.bound + both.bound)
+        sound = first.smooth & second.smooth & both.smooth & (gap <= allowed)
+    return bool(sound[rows].all())
