@@ -101,18 +101,25 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of a gradient: its index in the input, what was returned and what is right, with its bound."""
+    """One entry of a gradient: its index in the input, what was returned and what is right, with its bound.
+
+    `analytic` is None where None was returned, or a gradient of another shape; then `returned_shape` tells it.
+    """
 
     index: tuple[int, ...]
     analytic: complex | None
     numeric: complex
     bound: float
     output_index: tuple[int, ...] = ()
+    returned_shape: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A named mistake: the sentence, where it shows, the worst entries, and the line of backward."""
+    """A named mistake: the sentence, where it shows, the worst entries, and the line of backward.
+
+    `stray` is the input in whose place the gradient was returned, where gradients are mixed up.
+    """
 
     kind: FindingKind
     message: str
@@ -126,6 +133,7 @@ class Finding:
     factor: str | None = None
     location: Location | None = None
     hint: str | None = None
+    stray: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """This finding as in the report's `findings`."""

@@ -89,15 +89,16 @@ class ConstantsCheck(Check):
     sentence = "the gradients stay right for other values of the number arguments"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Verify once for another value of each number argument that forward accepts."""
+        """Verify once for another value of each number argument, defaults included, that forward accepts."""
         subject = situation.subject
         if not comparable(situation):
             return
-        for position, argument in enumerate(subject.arguments):
+        given = with_defaults(subject)
+        for position, argument in enumerate(given):
             if not is_formula_constant(argument):
                 continue
             for value in other_values(argument.value):
-                arguments = list(subject.arguments)
+                arguments = list(given)
                 arguments[position] = replace(argument, value=value)
                 other = self._accepted(subject, arguments)
                 if other is not None:
@@ -144,6 +145,21 @@ def variant(
     yield from wrong
     if not wrong:
         yield Evidence(check=check.name, verdict=Verdict.PASSED, note=note, reference="finite-difference")
+
+
+def with_defaults(subject: Subject) -> list[Argument]:
+    """The subject's arguments, and the defaults of those that were left out, in forward's order."""
+    given = list(subject.arguments)
+    listed = [p for p in subject.info.parameters if not p.variadic]
+    if len(listed) != len(subject.info.parameters) or [a.name for a in given] != [p.name for p in listed[: len(given)]]:
+        return given
+    for parameter in listed[len(given) :]:
+        if not parameter.has_default:
+            return list(subject.arguments)
+        given.append(
+            Argument(name=parameter.name, value=parameter.default, is_tensor=False, keyword=parameter.keyword_only)
+        )
+    return given
 
 
 def is_formula_constant(argument: Argument) -> bool:

@@ -36,7 +36,8 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
         index = tuple(int(i) for i in np.unravel_index(column, shape)) if shape else ()
         analytic = None if not same_shape or returned is None else returned[index].item()
         bound = max(b for _, b in measured)
-        entries.append(Entry(index=index, analytic=analytic, numeric=numeric, bound=bound))
+        other = None if same_shape or returned is None else returned.shape
+        entries.append(Entry(index=index, analytic=analytic, numeric=numeric, bound=bound, returned_shape=other))
     return tuple(entries)
 
 

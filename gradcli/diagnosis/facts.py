@@ -20,6 +20,8 @@ from gradcli.numerics.estimate import Estimate
 from gradcli.numerics.probe import entry_scales, snap
 
 DIRECTIONS = 3
+REAL_ROWS = (0, 1)
+"""The cotangents without an imaginary part: for them a wrong conjugate shows as the conjugate of the right gradient."""
 _MARGIN = 3.0
 _RELATIVE = 1e-7
 
@@ -48,6 +50,7 @@ class Facts:
         generator = np.random.default_rng([seed, 23])
         size = subject.codomain.size
         random = generator.choice([-1.0, 1.0], (2, size)) * (0.5 + 0.5 * generator.random((2, size)))
+        random[0] *= _real_parts(subject)
         self.cotangents: FloatArray = np.vstack([_ones(subject), random])
         self._slopes: dict[int, tuple[Slope, ...]] = {}
 
@@ -70,18 +73,27 @@ class Facts:
             )
         return self._slopes[place]
 
-    def explains(self, place: int, candidate: Sequence[Gradient]) -> bool:
-        """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`."""
+    def explains(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool:
+        """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`.
+
+        `rows` are the numbers of the cotangents to hold it against, all by default.
+        """
+        chosen = range(len(candidate)) if rows is None else rows
         block = self.subject.domain.blocks[place]
-        arrays = [c for c in candidate if c is not None]
-        if len(arrays) != len(candidate) or any(c.shape != block.shape for c in arrays):
+        arrays = [c for c in (candidate[row] for row in chosen) if c is not None]
+        if len(arrays) != len(chosen) or any(c.shape != block.shape for c in arrays):
             return False
         if not any(np.any(c) for c in arrays) or not all(np.isfinite(c).all() for c in arrays):
             return False
         flat = [self._flat(place, c) for c in arrays]
         where = self.subject.domain.slices[place]
         return all(
-            _close(np.array([part @ s.direction[where] for part in flat]), s, _size(flat, s.direction[where]))
+            _close(
+                np.array([part @ s.direction[where] for part in flat]),
+                s.values[list(chosen)],
+                s.bounds[list(chosen)],
+                _size(flat, s.direction[where]),
+            )
             for s in self.slopes(place)
         )
 
@@ -153,10 +165,16 @@ def _size(flat: Sequence[FloatArray], direction: FloatArray) -> FloatArray:
     return np.array([np.linalg.norm(part * direction) for part in flat])
 
 
-def _close(predicted: FloatArray, slope: Slope, size: FloatArray) -> bool:
+def _real_parts(subject: Subject) -> FloatArray:
+    """1 for real coordinates of the outputs, 0 for imaginary parts."""
+    parts = [np.tile([1.0, 0.0], b.entries) if b.complex else np.ones(b.size) for b in subject.codomain.blocks]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _close(predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray) -> bool:
     """Whether predictions lie within the slopes' bounds, which must be fine enough to mean something."""
-    reference = np.maximum(size, np.abs(slope.values))
-    usable = slope.bounds <= 1e-3 * np.max(reference, initial=0.0)
-    error = np.abs(predicted - slope.values)
-    inside = error <= _MARGIN * slope.bounds + _RELATIVE * reference
+    reference = np.maximum(size, np.abs(values))
+    usable = bounds <= 1e-3 * np.max(reference, initial=0.0)
+    error = np.abs(predicted - values)
+    inside = error <= _MARGIN * bounds + _RELATIVE * reference
     return bool(usable.any() and inside[usable].all())

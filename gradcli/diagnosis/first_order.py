@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.diagnosis.entries import indices_of, pulled_back, worst_entries, wrong_mask
 from gradcli.diagnosis.factor import constant_factor, describe_factor, fit_factor
-from gradcli.diagnosis.facts import Facts, Gradient
+from gradcli.diagnosis.facts import REAL_ROWS, Facts, Gradient
 from gradcli.diagnosis.predicate import fitting_rule
 from gradcli.findings import FindingKind
 from gradcli.results import Entry, Evidence, Finding, Mismatch
@@ -75,17 +75,17 @@ def _is_zero(gradients: Sequence[Gradient]) -> bool:
 def _missing(suspect: Suspect) -> Named | None:
     if not _is_zero(suspect.gradients):
         return None
-    name = suspect.name
+    facts, name = suspect.facts, suspect.name
     what = "None" if all(g is None for g in suspect.gradients) else "zeros"
-    for position, argument in enumerate(suspect.facts.subject.arguments):
-        if position != suspect.facts.subject.active[suspect.place] and suspect.facts.explains(
-            suspect.place, suspect.facts.of(position)
-        ):
+    for position, argument in enumerate(facts.subject.arguments):
+        if position != facts.subject.active[suspect.place] and facts.explains(suspect.place, facts.of(position)):
+            tracked = position in facts.subject.active
+            untracked = "" if tracked else f", and {argument.name} requires none"
             return (
-                FindingKind.SWAPPED_GRADIENTS,
-                f"{name} gets no gradient: backward returns {what} for it although its numerical gradient is not zero, "
-                f"and the gradient of {name} was returned in {argument.name}'s place",
-                {},
+                FindingKind.SWAPPED_GRADIENTS if tracked else FindingKind.MISSING_GRADIENT,
+                f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical "
+                f"gradient is not zero; the gradient of {name} was returned in {argument.name}'s place{untracked}",
+                {"stray": argument.name},
             )
     return (
         FindingKind.MISSING_GRADIENT,
@@ -129,7 +129,7 @@ def _swapped(suspect: Suspect) -> Named | None:
         return (
             FindingKind.SWAPPED_GRADIENTS,
             f"{name}: {how} is the gradient of {owner}{tail}: the gradient of {owner} was returned in {name}'s place",
-            {},
+            {"stray": name},
         )
     return None
 
@@ -142,7 +142,8 @@ def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 def _conjugate(suspect: Suspect) -> Named | None:
     if not suspect.facts.subject.domain.blocks[suspect.place].complex:
         return None
-    if suspect.facts.explains(suspect.place, [None if g is None else np.conj(g) for g in suspect.gradients]):
+    conjugated = [None if g is None else np.conj(g) for g in suspect.gradients]
+    if suspect.facts.explains(suspect.place, conjugated, rows=REAL_ROWS):
         return (
             FindingKind.MISSING_CONJUGATE,
             f"{suspect.name}: the returned gradient is the conjugate of the right one",

@@ -28,8 +28,8 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     if any(e.mismatch is not None and not np.isfinite(e.mismatch.claimed).all() for e in worst):
         return Finding(
             kind=FindingKind.NON_FINITE_GRADIENT,
-            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite where backward itself "
-            "changes smoothly",
+            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite where backward "
+            "itself changes smoothly",
             order=order,
             input=worst[0].input,
             output=worst[0].output,

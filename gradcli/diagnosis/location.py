@@ -57,9 +57,8 @@ def _slot(finding: Finding, subject: Subject) -> int | None:
     names = [argument.name for argument in subject.arguments]
     if finding.input not in names:
         return None
-    if finding.kind is FindingKind.SWAPPED_GRADIENTS and "was returned in " in finding.message:
-        stray = finding.message.rsplit("was returned in ", 1)[1].split("'s place")[0]
-        return names.index(stray) if stray in names else names.index(finding.input)
+    if finding.stray in names:
+        return names.index(finding.stray)
     return names.index(finding.input)
 
 

@@ -95,7 +95,7 @@ def _empty_leaf(flow: Flow, fate: TensorFate) -> tuple[str, Symptom | None]:
     if not graph.passes or fate.node is None:
         return _not_reached(graph, fate) if graph.passes else _no_pass(graph, fate)
     if graph.error is not None:
-        return f"backward raised before it came to {fate.name}: {graph.error}", Symptom.BACKWARD_RAISED
+        return f"backward raised before it came there: {graph.error}", Symptom.BACKWARD_RAISED
     if not graph.fills_grad:
         return "only autograd.grad was called: it returns gradients and fills no .grad", None
     return _passed_by(flow, fate.node)

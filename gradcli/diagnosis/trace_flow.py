@@ -8,6 +8,7 @@ from gradcli.traces import ArraySummary, HookCall, TraceGraph, TraceNode
 
 LEAF_NODE = "AccumulateGrad"
 _FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack", "multi-grad")
+_LISTED = 6
 _ON_EDGES = ("node-post", "module-legacy", "module-full")
 
 
@@ -123,5 +124,6 @@ def who(call: HookCall) -> str:
 def _names(leaves: list[TraceNode]) -> str:
     named = [leaf.variable for leaf in leaves if leaf.variable is not None]
     rest = len(leaves) - len(named)
-    words = named + ([f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] if rest else [])
+    words = named[:_LISTED] + ([f"{len(named) - _LISTED} more"] if len(named) > _LISTED else [])
+    words += [f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] if rest else []
     return words[0] if len(words) == 1 else " and ".join([", ".join(words[:-1]), words[-1]]) if words else ""

@@ -148,7 +148,11 @@ def _label(entry: Entry) -> str:
 
 def _values(entry: Entry) -> tuple[str, str]:
     digits = digits_for(entry)
-    return number(entry.analytic, digits), f"{number(entry.numeric, digits)} ± {magnitude(entry.bound)}"
+    if entry.returned_shape is not None:
+        returned = f"({'×'.join(map(str, entry.returned_shape)) or 'scalar'})"
+    else:
+        returned = number(entry.analytic, digits)
+    return returned, f"{number(entry.numeric, digits)} ± {magnitude(entry.bound)}"
 
 
 def _excerpt(excerpt: SourceExcerpt) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.excerpt import excerpt_for
+from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import InputsNotFoundError, UserCodeError
 from gradcli.inputs.shrinking import as_code
@@ -38,6 +39,7 @@ class _Trail:
     evidence: list[tuple[Evidence, ...]] = field(default_factory=list)
     forwards: int = 0
     backwards: int = 0
+    lints: tuple[str, ...] = ()
 
 
 def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
@@ -69,6 +71,7 @@ def _checked(
     backend = backend_for(target)
     trail.backend = backend.name
     info = backend.describe(target)
+    trail.lints = source_lints(info)
     trail.supply = supply = supply or supply_inputs(backend, target, info, case)
     for number in range(len(supply.samples)):
         subject = _examined(backend, target, case, supply, number, trail)
@@ -139,11 +142,17 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         inputs_from=None if supply is None else supply.source.value,
         inputs=_inputs(case, supply),
         evidence=evidence,
-        notes=() if supply is None else supply.notes,
+        notes=(*(() if supply is None else supply.notes), *trail.lints, *telling_notes(evidence)),
         forwards=trail.forwards,
         backwards=trail.backwards,
         orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
     )
+
+
+def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised."""
+    notes = [e.note for e in evidence if e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
+    return tuple(dict.fromkeys(note for note in notes if note))
 
 
 def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:

@@ -14,7 +14,7 @@ from gradcli.inputs.builders import build
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.inference import infer
 from gradcli.runner.plan import CheckCase
-from gradcli.targets import Parameter, TargetInfo
+from gradcli.targets import Parameter, TargetInfo, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,13 @@ def _drawn(
 def _inferred(
     backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
 ) -> Supply:
-    found = infer(info, lambda arguments: backend.attempt(target, placed(arguments, info)), seed=case.seed, fixed=fixed)
+    def attempt(arguments: Sequence[Argument]) -> Trial:
+        return backend.attempt(target, placed(arguments, info))
+
+    def attempt_backward(arguments: Sequence[Argument]) -> Trial:
+        return backend.attempt(target, placed(arguments, info), gradients=True)
+
+    found = infer(info, attempt, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
     supply = _drawn(found.specs, found.alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=tuple(found.notes))
 

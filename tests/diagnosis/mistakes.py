@@ -325,9 +325,56 @@ def conjugate(ns):
         @staticmethod
         def backward(ctx, g):
             (z,) = ctx.saved_tensors
-            return (g.conj() * 2 * z)  # here
+            return g.conj() * 2 * z  # here
 
     return Square
+
+
+def no_conjugate(ns):
+    class Square(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx, g):
+            (z,) = ctx.saved_tensors
+            return g * 2 * z  # here
+
+    return Square
+
+
+def default_left_out(ns):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, scale=1.0):
+            ctx.save_for_backward(x, y)
+            ctx.scale = scale
+            return x * y * scale
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            gx = g * y  # here
+            return gx, g * x * ctx.scale, None
+
+    return Scaled
+
+
+def swapped_product(ns):
+    class Product(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g * a, g * b  # here
+
+    return Product
 
 
 def rolled(ns):
@@ -372,5 +419,10 @@ MISTAKES = (
         "conjugate", conjugate, {"z": np.array([1 + 2j, 0.5 - 0.75j])}, {K.NONLINEAR_BACKWARD, K.MISSING_CONJUGATE},
         {"z"}, "conjugate",
     ),
+    Mistake(
+        "no-conjugate", no_conjugate, {"z": np.array([1 + 2j, 0.5 - 0.75j])}, {K.MISSING_CONJUGATE}, {"z"}, "conjugate"
+    ),
+    Mistake("default", default_left_out, {"x": (3,), "y": (3,)}, {K.WRONG_FACTOR}, {"x"}, "scale"),
+    Mistake("swapped-product", swapped_product, {"a": (3,), "b": (3,)}, {K.SWAPPED_GRADIENTS}, {"a", "b"}, "gradient"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
 )  # fmt: skip
