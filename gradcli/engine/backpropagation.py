@@ -20,8 +20,8 @@ from gradcli.engine.ops.shape import sum_to
 from gradcli.engine.tensor import Tensor, from_array
 
 NOT_USED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-    "desired behavior."
+    "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this is "
+    "the desired behavior."
 )
 
 
@@ -240,6 +240,11 @@ def fit(cotangent: Tensor, meta: OutputMeta, node: Node | None, position: int) -
         cotangent = sum_to(cotangent, meta.shape)
     if array.dtype != meta.dtype:
         if array.dtype.kind == "c" and meta.dtype.kind != "c":
+            if node is not None and not node._may_cast_to_real:
+                raise RuntimeError(
+                    f"Function {node.name()} returned an invalid gradient at index {position} - expected a real gradient "
+                    f"for a real input but got {BY_NUMPY[array.dtype]!r}; return its .real"
+                )
             cotangent = cotangent.real
         cotangent = cotangent.to(BY_NUMPY[meta.dtype])
     return cotangent

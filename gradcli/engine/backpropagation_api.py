@@ -113,7 +113,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("grad requires non-empty inputs.")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(results, wanted, given, keep, create_graph, bool(allow_unused), materialize_grads)
@@ -131,8 +131,10 @@ def _handed_out(
             from_array(tensor._data * 0) if cotangent is None else cotangent
             for cotangent, tensor in zip(captured, wanted, strict=True)
         )
-    if not allow_unused and any(cotangent is None for cotangent in captured):
-        raise RuntimeError(NOT_USED)
+    if not allow_unused:
+        for place, cotangent in enumerate(captured):
+            if cotangent is None:
+                raise RuntimeError(NOT_USED.format(place))
     return tuple(captured)
 
 

@@ -98,9 +98,13 @@ def _from_data(data: Any, dtype: Any) -> Array:
         data = data._data
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data, dtype=None if dtype is None else numpy_dtype(dtype))
-    array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
-    if array.dtype == object or array.dtype.kind in "US":
-        raise TypeError(f"cannot make a tensor of {type(data).__name__} data that is not a regular array of numbers")
+    try:
+        array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
+    except ValueError as error:
+        raise ValueError(f"cannot make a tensor of nested sequences of different lengths: {error}") from None
+    if array.dtype.kind not in "biufc":
+        kind = ValueError if isinstance(data, (list, tuple)) else TypeError
+        raise kind(f"cannot make a tensor of {type(data).__name__} data that is not a regular array of numbers")
     if dtype is not None:
         return array.astype(numpy_dtype(dtype))
     if array.dtype.kind == "f":

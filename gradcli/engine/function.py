@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import FREED, Node, OutputMeta, Saved, number_node
+from gradcli.engine.graph import FREED, Edge, Node, OutputMeta, Saved, number_node
 from gradcli.engine.in_place import bump, check_may_change, rebase
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import edge_of, save, tracked
@@ -31,6 +32,7 @@ NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
     "inplace must all be outputs of the Function."
 )
+DIRTY_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
@@ -68,6 +70,7 @@ class BackwardCFunction(Node, FunctionCtx):
     """The node of a custom Function, and at the same time its ctx."""
 
     _forward_cls: ClassVar[type[Function]]
+    _may_cast_to_real = False
     _argument_edges: tuple[int | None, ...] = ()
 
     @property
@@ -129,7 +132,7 @@ class BackwardCFunction(Node, FunctionCtx):
                     "corresponding forward input was not a Variable"
                 )
             if not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(result).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
             by_edge[slot] = result
         return tuple(by_edge)
 
@@ -199,27 +202,62 @@ class Function(metaclass=FunctionMeta):
             What forward returns; its tensors are results of the new node.
         """
         ctx = cls._backward_cls()
-        inputs = (*args, *kwargs.values())
+        with_context = cls.setup_context is Function.setup_context
+        inputs = _positional(cls.forward, args, kwargs, with_context)
         ctx.needs_input_grad = tuple([isinstance(value, Tensor) and value.requires_grad for value in inputs])
         recorded = tracked(*inputs)
         if recorded:
             _link(ctx, inputs)
         enabled, STATE.enabled = STATE.enabled, False
         try:
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
+            if with_context:
+                output = cls.forward(ctx, *inputs)
             else:
-                output = cls.forward(*args, **kwargs)
+                output = cls.forward(*inputs)
                 cls.setup_context(ctx, inputs, output)
         finally:
             STATE.enabled = enabled
         return _wrap(ctx, inputs, output, recorded)
 
 
+def _positional(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool
+) -> tuple[Any, ...]:
+    """Return all arguments by position: named ones in their places, and beside a `setup_context` the defaults too.
+
+    Raises:
+        TypeError: a name is unknown, or an argument before a named one is missing.
+    """
+    if not kwargs and with_context:
+        return args
+    signature = inspect.signature(forward)
+    if not with_context:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+    places = [entry.name for entry in signature.parameters.values() if entry.kind is not entry.KEYWORD_ONLY][1:]
+    values = list(args)
+    named = dict(kwargs)
+    unknown = [name for name in named if name not in places]
+    if unknown:
+        raise TypeError(f"forward() got an unexpected keyword argument '{unknown[0]}'")
+    for place, name in enumerate(places):
+        if not named:
+            break
+        if place < len(args):
+            if name in named:
+                raise TypeError(f"forward() got multiple values for argument '{name}'")
+        elif name in named:
+            values.append(named.pop(name))
+        else:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {place})")
+    return tuple(values)
+
+
 def _link(ctx: BackwardCFunction, inputs: tuple[Any, ...]) -> None:
     number_node(ctx)
     slots: list[int | None] = []
-    edges = []
+    edges: list[Edge] = []
     for value in inputs:
         if isinstance(value, Tensor):
             slots.append(len(edges))
@@ -237,6 +275,8 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
     for dirty in ctx._dirty:
         if not any(value is dirty for value in raw):
             raise RuntimeError(NOT_RETURNED)
+        if recorded and dirty._requires_grad and dirty._grad_fn is None:
+            raise RuntimeError(DIRTY_LEAF)
         check_may_change(dirty)
     wrapped = [_output(ctx, value, number, inputs, recorded) for number, value in enumerate(raw)]
     ctx._outputs = tuple(

@@ -66,6 +66,7 @@ class Node:
 
     _saved_names: ClassVar[tuple[str, ...]] = ()
     _constant_names: ClassVar[tuple[str, ...]] = ()
+    _may_cast_to_real: ClassVar[bool] = True
     _edges: tuple[Edge, ...] = ()
     _entries: tuple[Saved | Any, ...] | None = ()
     _outputs: tuple[OutputMeta, ...] = ()

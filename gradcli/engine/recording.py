@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,8 +21,13 @@ def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, no
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{PRINTED_MODULE}.{BY_NUMPY[kind].letter}Tensor {list(shape)}]{origin}, is at version {now}; "
         f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to "
-        f"compute its gradient, with {PRINTED_MODULE}.autograd.set_detect_anomaly(True)."
+        f"compute its gradient, with {PRINTED_MODULE}.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+
+
+def _operation(node: Node) -> str:
+    """Return the name of a node without what says that it is a backward."""
+    return re.sub(r"Backward\d*$", "", type(node).__name__)
 
 
 class SavedInput(Saved):
@@ -39,7 +45,7 @@ class SavedInput(Saved):
         counter = tensor._counter
         if counter is not None and counter.value != self.version:
             owner = tensor._grad_fn
-            origin = "" if owner is None else f", which is output {tensor._output_nr} of {owner.name()}"
+            origin = "" if owner is None else f", which is output {tensor._output_nr} of {_operation(owner)}"
             text = changed_message(tensor._data.shape, tensor._data.dtype, origin, counter.value, self.version)
             raise RuntimeError(text)
         return tensor
@@ -59,7 +65,7 @@ class SavedOutput(Saved):
     def unpack(self, node: Node) -> Tensor:
         """Return a tensor with the saved values that hangs on the node itself."""
         if self.counter.value != self.version:
-            origin = f", which is output {self.number} of {node.name()}"
+            origin = f", which is output {self.number} of {_operation(node)}"
             text = changed_message(self.array.shape, self.array.dtype, origin, self.counter.value, self.version)
             raise RuntimeError(text)
         result = from_array(self.array)

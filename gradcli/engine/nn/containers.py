@@ -113,6 +113,15 @@ def _parameter(value: Tensor) -> Parameter:
     return value if isinstance(value, Parameter) else Parameter(value)
 
 
+def _listing(parameters: Mapping[str, Parameter | None]) -> str:
+    lines = []
+    for name, value in parameters.items():
+        if value is not None:
+            size = "x".join(map(str, value._data.shape))
+            lines.append(f"  ({name}): Parameter containing: [{value.dtype!r} of size {size}]")
+    return "\n".join(lines)
+
+
 class ParameterList(Module):
     """Parameters as a list."""
 
@@ -120,6 +129,10 @@ class ParameterList(Module):
         super().__init__()
         for value in values:
             self.append(value)
+
+    def extra_repr(self) -> str:
+        """Return one line for each parameter."""
+        return _listing(self._parameters)
 
     def append(self, value: Tensor) -> Self:
         """Add a parameter at the end, and return the container."""
@@ -143,6 +156,10 @@ class ParameterDict(Module):
         super().__init__()
         for name, value in (values or {}).items():
             self[name] = value
+
+    def extra_repr(self) -> str:
+        """Return one line for each parameter."""
+        return _listing(self._parameters)
 
     def __getitem__(self, key: str) -> Any:
         return self._parameters[key]

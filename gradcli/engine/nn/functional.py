@@ -100,6 +100,19 @@ class MseLossBackward0(Node):
         return by_x if self._needs(0) else None, -by_x if self._needs(1) else None
 
 
+class NllLossBackward0(Node):
+    """Minus its factor goes to the right class of every example."""
+
+    _saved_names = ("index", "factors")
+    shape: tuple[int, ...]
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        index, factors = self._unpack()
+        values = (g * -factors).unsqueeze(self.dim)
+        return g.new_zeros(self.shape).scatter_add(self.dim, index, values)
+
+
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """Return the mean or sum of a loss, or the loss itself for "none".
 
@@ -166,17 +179,21 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return minus the log probability of the right class; classes are the second axis (the only one of a vector)."""
-    logs = input.unsqueeze(0) if input._data.ndim == 1 else input
-    classes = target.reshape(logs._data.shape[0], *logs._data.shape[2:])
-    ignored = from_array(classes._data == ignore_index)
-    safe = classes.masked_fill(ignored, 0)
-    picked = -logs.gather(1, safe.unsqueeze(1)).squeeze(1)
-    factors = from_array(np.ones(safe._data.shape, dtype=input._data.dtype)) if weight is None else weight[safe]
-    factors = factors.masked_fill(ignored, 0)
-    losses = picked * factors
-    if reduction == "none":
-        return losses.reshape(target._data.shape)
-    return losses.sum() / factors.sum() if reduction == "mean" else reduced(losses, reduction)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    dim = 0 if input._data.ndim == 1 else 1
+    ignored = target._data == ignore_index
+    classes = np.where(ignored, 0, target._data)
+    factors = np.ones(classes.shape, dtype=input._data.dtype) if weight is None else weight._data[classes]
+    factors = np.where(ignored, input._data.dtype.type(0), factors)
+    if reduction == "mean":
+        with np.errstate(all="ignore"):
+            factors = factors / factors.sum()
+    index = np.expand_dims(classes, dim)
+    losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
+    array = losses if reduction == "none" else losses.sum()
+    constants = (from_array(index), from_array(factors))
+    return record(NllLossBackward0, array, (input,), constants, shape=input._data.shape, dim=dim)
 
 
 def cross_entropy(

@@ -200,7 +200,7 @@ class _BatchNorm(Module):
         """Return the options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -232,7 +232,10 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """Return the options."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class GroupNorm(Module):
@@ -357,6 +360,10 @@ class MaxPool2d(_Pool):
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
         return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return super().extra_repr() + ", dilation=1, ceil_mode=False"
 
 
 class AvgPool2d(_Pool):

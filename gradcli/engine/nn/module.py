@@ -209,7 +209,7 @@ class Module:
     def _check_name(self, name: str, store: Mapping[str, Any], what: str) -> None:
         if "." in name or name == "":
             raise KeyError(f'{what} name can\'t contain "." or be empty, got: {name!r}')
-        if name not in store and (name in self.__dict__ or name in dir(type(self))):
+        if name not in store and name in dir(self):
             raise KeyError(f"attribute '{name}' already exists")
 
     # --- walking
@@ -230,7 +230,11 @@ class Module:
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Yield the modules directly below this one, with their names."""
-        return ((name, child) for name, child in self._modules.items() if child is not None)
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
 
     def children(self) -> Iterator[Module]:
         """Yield the modules directly below this one."""
@@ -274,8 +278,9 @@ class Module:
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             if value is not None and name not in self._transient_buffers:
                 result[prefix + name] = value.detach()
-        for name, child in self.named_children():
-            result.update(child.state_dict(prefix + name + "."))
+        for name, child in self._modules.items():
+            if child is not None:
+                result.update(child.state_dict(prefix + name + "."))
         return result
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> tuple[list[str], list[str]]:

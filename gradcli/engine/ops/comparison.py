@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import Operand, arrays, operand, pair
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -94,19 +95,21 @@ class ClampBackward0(Node):
         )
 
 
-def _compare(function: Any, input: Operand, other: Operand) -> Tensor:
+def _compare(function: Any, input: Operand, other: Operand, *, ordered: bool = True) -> Tensor:
     x, y = pair(operand(input, "input"), operand(other))
+    if ordered and x.dtype.kind == "c":
+        raise NotImplementedError(f"{function.__name__} is not defined for complex numbers: compare .real, .imag or .abs()")
     return from_array(function(x, y))
 
 
 def eq(input: Operand, other: Operand) -> Tensor:
     """Return where the two are equal."""
-    return _compare(np.equal, input, other)
+    return _compare(np.equal, input, other, ordered=False)
 
 
 def ne(input: Operand, other: Operand) -> Tensor:
     """Return where the two differ."""
-    return _compare(np.not_equal, input, other)
+    return _compare(np.not_equal, input, other, ordered=False)
 
 
 def lt(input: Operand, other: Operand) -> Tensor:
@@ -235,10 +238,10 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None) -> Tensor:
     """Return the elements kept between two limits, each a number, a tensor or None.
 
     Raises:
-        ValueError: no limit was given.
+        RuntimeError: no limit was given.
     """
     if min is None and max is None:
-        raise ValueError("clamp: At least one of 'min' or 'max' must not be None")
+        raise RuntimeError(f"{PRINTED_MODULE}.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return _clamp_tensors(input, min, max)
     return _clamp_numbers(ClampBackward1, input, min, max)

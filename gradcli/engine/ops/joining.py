@@ -11,6 +11,7 @@ from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import arrays, axis
 from gradcli.engine.ops.reduction import ValuesIndices
 from gradcli.engine.ops.shape import diagonal, expand, narrow, place, reshape, select, unsqueeze
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -66,11 +67,12 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors joined along an axis that they have.
 
     Raises:
-        RuntimeError: there are none, or they differ along another axis.
+        ValueError: there are none.
+        RuntimeError: they differ along another axis.
     """
     pieces = list(tensors)
     if not pieces:
-        raise RuntimeError("cat(): expected a non-empty list of Tensors")
+        raise ValueError(f"{PRINTED_MODULE}.cat(): expected a non-empty list of Tensors")
     kept = [piece for piece in pieces if piece._data.shape != (0,)] or pieces[:1]
     spot = axis(dim, kept[0]._data.ndim)
     try:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import conj, pair
+from gradcli.engine.ops.operands import arrays, conj
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, diagonal, transpose
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
@@ -341,7 +341,7 @@ def logdet(input: Tensor) -> Tensor:
 
 def solve(input: Tensor, other: Tensor) -> Tensor:
     """Return X with input @ X = other."""
-    a, b = pair(input, other)
+    a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     array = np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
     return record(LinalgSolveExBackward0, array, (input, other), (input,), keep=True, vector=vector)

@@ -62,10 +62,23 @@ def pair(first: Operand, second: Operand) -> tuple[Any, Any]:
     """As `arrays`, for two operands, fast when they have one type."""
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         x, y = first._data, second._data
+        if x.shape != y.shape:
+            check_broadcast(x.shape, y.shape)
         if x.dtype == y.dtype:
             return x, y
     x, y = arrays(first, second)
     return x, y
+
+
+def check_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """Raise RuntimeError when two shapes do not broadcast."""
+    last = max(len(first), len(second))
+    for back, (a, b) in enumerate(zip(reversed(first), reversed(second), strict=False), start=1):
+        if a != b and a != 1 and b != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
+                f"{last - back}"
+            )
 
 
 def floating(array: Array) -> Array:
