@@ -8,7 +8,7 @@ from typing import Any, final
 from gradcli.backends.trace_cuts import RawCut
 from gradcli.backends.trace_graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
 from gradcli.backends.trace_hooks import HookLog, HookStandIn, RawCall
-from gradcli.backends.trace_lens import Lens, Snapshot
+from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_names import Named, NameTable
 from gradcli.backends.trace_sites import site_of_stack, source_line
 from gradcli.traces import ArraySummary, GraphCut, HookCall, HookRegistration, TensorFate, TraceNode
@@ -59,12 +59,12 @@ class Facts:
             owner=self._owner(raw.hook),
             function=raw.hook.function,
             site=raw.hook.site,
-            before=_summaries(raw.before),
-            after=_summaries(raw.after),
-            grad_output=_summaries(raw.grad_output),
+            before=raw.before,
+            after=raw.after,
+            grad_output=raw.grad_output,
             returned=raw.returned,
             effect=raw.effect,
-            node=raw.node,
+            node=raw.node if raw.pass_number == self.log.pass_number else None,
             factor=raw.factor,
             changed_slots=raw.changed_slots,
             problem=raw.problem,
@@ -162,7 +162,3 @@ def _stray(tensor: Any) -> str | None:
         return None
     own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != _FLAG]
     return next(iter(difflib.get_close_matches(_FLAG, own, n=1, cutoff=0.8)), None)
-
-
-def _summaries(snapshots: tuple[Snapshot | None, ...]) -> tuple[ArraySummary | None, ...]:
-    return tuple(None if snapshot is None else snapshot.summary for snapshot in snapshots)

@@ -8,7 +8,7 @@ from typing import Any, final
 from gradcli.backends.trace_hooks import HookLog
 from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_patches import Patches
-from gradcli.backends.trace_sites import site_of_function, site_of_stack
+from gradcli.backends.trace_sites import module_of_stack, site_of_function, site_of_stack
 from gradcli.traces import ArraySummary, Edge, SourceSite, TraceNode
 
 LEAF_NODE = "AccumulateGrad"
@@ -23,6 +23,7 @@ class NodeRecord:
     name: str
     edges: tuple[Edge, ...]
     site: SourceSite | None
+    module: str | None
     rule: SourceSite | None
     output: ArraySummary | None
     saved_bytes: int
@@ -50,6 +51,7 @@ class GraphPass:
 
     def begin(self, roots: Sequence[Any]) -> None:
         """Walk the graph below the roots and watch every node."""
+        self.log.pass_number += 1
         order = backward_order(root.grad_fn for root in roots if root.grad_fn is not None)
         self.numbers = {node: number for number, node in enumerate(order)}
         packed = self._packed_by_user()
@@ -89,6 +91,7 @@ class GraphPass:
         if kind not in kinds:
             kinds[kind] = saved_names(node)
         name = kind.__name__
+        stack = node.metadata.get("traceback_", ())
         rule = getattr(getattr(kind, "_forward_cls", None), "backward", None)
         return NodeRecord(
             node=node,
@@ -97,7 +100,8 @@ class GraphPass:
                 Edge(target=None if target is None else self.numbers[target], slot=slot)
                 for target, slot in node.next_functions
             ),
-            site=None if name == LEAF_NODE else site_of_stack(node.metadata.get("traceback_", ())),
+            site=None if name == LEAF_NODE else site_of_stack(stack),
+            module=module_of_stack(stack),
             rule=None if rule is None else site_of_function(rule),
             output=self._leaf(node) if name == LEAF_NODE else None,
             saved_bytes=0 if packed else sum(map(self.lens.nbytes, saved_tensors(self.lens, node, kinds[kind]))),
@@ -197,6 +201,7 @@ def frozen_nodes(records: Sequence[NodeRecord], names: dict[int, str]) -> tuple[
             name=record.name,
             edges=record.edges,
             site=record.site,
+            module=record.module,
             variable=names.get(id(record.variable)) if record.name == LEAF_NODE else None,
             output=record.output,
             gradients_in=record.gradients_in,

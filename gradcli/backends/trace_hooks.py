@@ -9,7 +9,9 @@ import numpy as np
 
 from gradcli.backends.trace_lens import Lens, Snapshot, as_tuple, common_factor
 from gradcli.backends.trace_sites import is_users_function, name_of_function, site_of_function
-from gradcli.traces import SourceSite
+from gradcli.traces import ArraySummary, SourceSite
+
+Snapshots = tuple[Snapshot | None, ...]
 
 # Which argument holds what the hook may change, and which the gradients it only sees.
 _SUBJECT = {
@@ -37,16 +39,17 @@ class RawCall:
     """One call of a hook while the trace runs; owners are still objects, named when it ends."""
 
     hook: "HookStandIn"
-    before: tuple[Snapshot | None, ...]
-    after: tuple[Snapshot | None, ...]
-    grad_output: tuple[Snapshot | None, ...]
-    returned: bool
-    effect: str
-    factor: float | None
-    changed_slots: tuple[int, ...]
-    problem: str | None
+    before: tuple[ArraySummary | None, ...]
+    after: tuple[ArraySummary | None, ...]
+    grad_output: tuple[ArraySummary | None, ...]
     node: int | None
     last_node: str | None
+    pass_number: int
+    returned: bool = False
+    effect: str = "unchanged"
+    factor: float | None = None
+    changed_slots: tuple[int, ...] = ()
+    problem: str | None = None
 
 
 @final
@@ -115,6 +118,7 @@ class HookLog:
     by_sequence: dict[int, int] = field(default_factory=dict)
     leaf_nodes: dict[int, int] = field(default_factory=dict)
     current: int | None = None
+    pass_number: int = 0
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
         """A stand-in for a hook of the user's; None for a framework's own, and for what is no function."""
@@ -135,30 +139,25 @@ class HookLog:
     def call(self, hook: HookStandIn, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call the user's hook, writing down what it saw and did."""
         hook.calls += 1
-        subject = self._subject(hook.kind, args)
+        subject = _argument(args, _SUBJECT[hook.kind])
         before = self._snapshots(hook.kind, subject)
-        grads = args[_GRAD_OUTPUT[hook.kind]] if hook.kind in _GRAD_OUTPUT else ()
+        grads = _argument(args, _GRAD_OUTPUT[hook.kind]) if hook.kind in _GRAD_OUTPUT else ()
         record = RawCall(
             hook=hook,
-            before=before,
-            after=before,
-            grad_output=self._snapshots("", grads),
-            returned=False,
-            effect="raised",
-            factor=None,
-            changed_slots=(),
-            problem=None,
+            before=_summaries(before),
+            after=_summaries(before),
+            grad_output=_summaries(self._snapshots("", grads)),
             node=self._node_of(hook),
             last_node=hook.last_node,
+            pass_number=self.pass_number,
         )
         self.calls.append(record)
         try:
             reply = hook.hook(*args, **keywords)
         except Exception as error:
-            record.problem = f"raised {type(error).__name__}: {error}"
-            record.effect = record.problem
+            record.problem = record.effect = f"raised {type(error).__name__}: {error}"
             raise
-        self._conclude(record, subject, reply)
+        self._conclude(record, before, subject, reply)
         return reply
 
     def _node_of(self, hook: HookStandIn) -> int | None:
@@ -168,35 +167,40 @@ class HookLog:
             return self.leaf_nodes.get(id(hook.owner))
         return self.current if hook.kind in ("node-post", "module-full", "module-legacy") else None
 
-    def _subject(self, kind: str, args: tuple[Any, ...]) -> Any:
-        place = _SUBJECT[kind]
-        return args[place] if -len(args) <= place < len(args) else ()
-
-    def _snapshots(self, kind: str, value: Any) -> tuple[Snapshot | None, ...]:
+    def _snapshots(self, kind: str, value: Any) -> Snapshots:
         if kind == "post-accumulate":
             value = value.grad
         return tuple(self.lens.snapshot(v) if self.lens.is_tensor(v) else None for v in as_tuple(value))
 
-    def _conclude(self, record: RawCall, subject: Any, reply: Any) -> None:
+    def _conclude(self, record: RawCall, before: Snapshots, subject: Any, reply: Any) -> None:
+        """What a hook that returned has done: to what it was given, or by what it gave back."""
         kind = record.hook.kind
         record.returned = reply is not None
+        if kind == "module-forward-pre" and isinstance(reply, tuple) and len(reply) == 2 and isinstance(reply[1], dict):
+            reply = reply[0]  # a hook with keywords returns (args, kwargs)
         replaces = record.returned and kind not in ("multi-grad", "post-accumulate")
-        record.after = self._snapshots("" if replaces else kind, reply if replaces else subject)
-        record.problem = _problem(self.lens, kind, record.before, reply)
-        if kind in ("pack", "unpack"):
-            record.effect = f"returned {type(reply).__name__}"
+        after = self._snapshots("" if replaces else kind, reply if replaces else subject)
+        record.after = _summaries(after)
+        record.problem = _problem(self.lens, kind, before, reply)
+        if record.problem is not None or kind in ("pack", "unpack"):
+            record.effect = record.problem or f"returned {type(reply).__name__}"
             return
-        if record.problem is not None:
-            record.effect = record.problem
-            return
-        changed = tuple(i for i, (b, a) in enumerate(zip(record.before, record.after, strict=False)) if _differ(b, a))
-        record.changed_slots = changed
-        record.factor = _factor(record, changed)
-        if not changed and len(record.before) == len(record.after):
-            record.effect = "unchanged"
-        else:
-            record.effect = "returned a new value" if replaces else "mutated in place"
+        record.changed_slots = tuple(
+            slot for slot, pair in enumerate(zip(before, after, strict=False)) if _differ(*pair)
+        )
+        record.factor = _factor(before, after, record.changed_slots)
+        if record.changed_slots or len(before) != len(after):
+            same = all(r is s for r, s in zip(as_tuple(reply), as_tuple(subject), strict=False))
+            record.effect = "mutated in place" if same or not replaces else "returned a new value"
             record.effect += "" if record.factor is None else f": {factor_text(record.factor)}"
+
+
+def _argument(args: tuple[Any, ...], place: int) -> Any:
+    return args[place] if -len(args) <= place < len(args) else ()
+
+
+def _summaries(snapshots: Snapshots) -> tuple[ArraySummary | None, ...]:
+    return tuple(None if snapshot is None else snapshot.summary for snapshot in snapshots)
 
 
 def factor_text(factor: float) -> str:
@@ -213,13 +217,13 @@ def _differ(before: Snapshot | None, after: Snapshot | None) -> bool:
     return not (same and before.array.tobytes() == after.array.tobytes())
 
 
-def _factor(record: RawCall, changed: tuple[int, ...]) -> float | None:
+def _factor(before: Snapshots, after: Snapshots, changed: tuple[int, ...]) -> float | None:
+    """The one number by which all changed gradients were multiplied."""
     factors = set()
-    for slot in changed:
-        before, after = record.before[slot], record.after[slot]
-        if before is None or after is None or before.array is None or after.array is None:
+    for old, new in ((before[slot], after[slot]) for slot in changed):
+        if old is None or new is None or old.array is None or new.array is None:
             return None
-        factors.add(common_factor(before.array, after.array))
+        factors.add(common_factor(old.array, new.array))
     return next(iter(factors)) if len(factors) == 1 else _close(factors)
 
 
@@ -230,7 +234,7 @@ def _close(factors: set[float | None]) -> float | None:
     return known[0] if np.allclose(known, known[0], rtol=1e-12, atol=0) else None
 
 
-def _problem(lens: Lens, kind: str, before: tuple[Snapshot | None, ...], reply: Any) -> str | None:
+def _problem(lens: Lens, kind: str, before: Snapshots, reply: Any) -> str | None:
     """What is wrong with a hook's reply, said before the framework refuses it."""
     if reply is None or kind in ("module-forward", "module-forward-pre", "multi-grad", "pack", "unpack"):
         return None
@@ -252,7 +256,7 @@ def _expected(lens: Lens, kind: str, count: int, reply: Any) -> str | None:
     return None
 
 
-def _problem_of_gradients(lens: Lens, before: tuple[Snapshot | None, ...], replies: tuple[Any, ...]) -> str | None:
+def _problem_of_gradients(lens: Lens, before: Snapshots, replies: tuple[Any, ...]) -> str | None:
     if len(replies) != len(before):
         return f"returned {_gradients(len(replies))} where {_gradients(len(before))} were expected"
     for slot, (old, new) in enumerate(zip(before, replies, strict=True)):

@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.trace_patches import Patches
-from gradcli.backends.trace_sites import called_by_user, users_frame
+from gradcli.backends.trace_sites import MODULE_ENTRY, called_by_user, users_frame
 
 
 @final
@@ -20,6 +20,7 @@ class LineRecorder:
     """Turns anomaly mode on for forward. Where the user sets it, it is theirs: what they set is what counts."""
 
     namespace: ModuleType
+    running_module: Callable[[], str | None]
     _setting: Any = None
     _pausing: bool = False
 
@@ -62,7 +63,9 @@ class LineRecorder:
             user = users_frame(caller)
             if f is not None or user is None or not caller.f_code.co_filename.startswith(own):
                 return extract(caller if f is None else f, limit)
-            return traceback.StackSummary.from_list([_summary(user), _summary(caller)])
+            module = self.running_module()
+            inside = [] if module is None else [_entry(MODULE_ENTRY, 0, module)]
+            return traceback.StackSummary.from_list([*inside, _summary(user), _summary(caller)])
 
         return short
 
@@ -87,5 +90,8 @@ class LineRecorder:
 
 
 def _summary(frame: FrameType) -> traceback.FrameSummary:
-    code = frame.f_code
-    return traceback.FrameSummary(code.co_filename, frame.f_lineno, code.co_name, lookup_line=False, line="")
+    return _entry(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def _entry(file: str, line: int, name: str) -> traceback.FrameSummary:
+    return traceback.FrameSummary(file, line, name, lookup_line=False, line="")

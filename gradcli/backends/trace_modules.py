@@ -39,6 +39,7 @@ class ModuleWatch:
     called: set[int] = field(default_factory=set)
     direct: dict[int, SourceSite | None] = field(default_factory=dict)
     _running: list[Any] = field(default_factory=list)
+    _paths: list[str] = field(default_factory=list)
     _watched_classes: set[type] = field(default_factory=set)
 
     def install(self) -> None:
@@ -74,13 +75,26 @@ class ModuleWatch:
         self.known.setdefault(id(module), module)
         self.called.add(id(module))
         stand_ins = self._stand_in(module)
+        self._paths.append(self._path(module))
         self._running.append(module)
         try:
             result = call(module, *args, **keywords)
         finally:
             self._running.pop()
+            self._paths.pop()
         self._note_last_node(stand_ins, args, result)
         return result
+
+    def running_path(self) -> str | None:
+        """The module that is being called, as a path from the outermost one: Net.encoder.0."""
+        return self._paths[-1] if self._paths else None
+
+    def _path(self, module: Any) -> str:
+        if not self._running:
+            return type(module).__name__
+        parts = self._running[-1].named_children()
+        name = next((name for name, part in parts if part is module), type(module).__name__)
+        return f"{self._paths[-1]}.{name}"
 
     def _stand_in(self, module: Any) -> list[HookStandIn]:
         """Put stand-ins in place of this module's hooks; those of the legacy kind are returned."""

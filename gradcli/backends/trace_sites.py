@@ -13,6 +13,7 @@ from gradcli.backends.guard import is_users_file
 from gradcli.traces import SourceSite
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)')
+MODULE_ENTRY = "<gradcli: in module>"
 of_user = functools.lru_cache(maxsize=4096)(is_users_file)
 
 
@@ -53,6 +54,12 @@ def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
             function = match["function"].split("\n", 1)[0]
             return SourceSite(file=shown_path(match["file"]), line=int(match["line"]), function=function)
     return None
+
+
+def module_of_stack(stack: Sequence[str]) -> str | None:
+    """The path of the module that ran when the stack was noted, None outside all modules."""
+    match = _FRAME.match(stack[0]) if stack else None
+    return match["function"].strip() if match is not None and match["file"] == MODULE_ENTRY else None
 
 
 def source_line(site: SourceSite | None) -> str | None:

@@ -75,6 +75,7 @@ class Tracer:
     names: NameTable = field(init=False)
     log: HookLog = field(init=False)
     patches: Patches = field(default_factory=Patches)
+    modules: ModuleWatch = field(init=False)
     lines: LineRecorder = field(init=False)
     graph: GraphPass | None = None
     passes: int = 0
@@ -89,14 +90,14 @@ class Tracer:
     def __post_init__(self) -> None:
         self.names = NameTable(self.lens)
         self.log = HookLog(self.lens)
-        self.lines = LineRecorder(self.lens.namespace)
+        self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
+        self.lines = LineRecorder(self.lens.namespace, self.modules.running_path)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
         """Run, and give what was recorded."""
-        modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
         cuts = CutWatch(self.lens, self.patches)
         with self.patches:
-            self._install(modules, cuts)
+            self._install(cuts)
             try:
                 with self.lines.recorded(self.patches), self._locals_noted():
                     self.result = run()
@@ -106,7 +107,7 @@ class Tracer:
                 self.error = (f"{type(raised).__name__}: {raised}", self.phase, users_traceback(raised))
             if self.passes and not self.lens.differentiable(self.result):
                 self.result = self.roots
-            registrations = modules.registrations()
+            registrations = self.modules.registrations()
         facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph)
         error, phase, text = self.error or (None, None, None)
         return TraceGraph(
@@ -131,19 +132,20 @@ class Tracer:
         """Let go of everything that was watched."""
         self.log.close()
         self.names = NameTable(self.lens)
+        self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
         self.result = self.home = None
         self.roots = []
         if self.graph is not None:
             self.graph.release()
             self.graph = None
 
-    def _install(self, modules: ModuleWatch, cuts: CutWatch) -> None:
+    def _install(self, cuts: CutWatch) -> None:
         for entry in self.names.table():
             self._stand_in_for_hooks_of(entry.tensor)
         for _, module in list(self.names.modules.values()):
-            modules.add(module)
+            self.modules.add(module)
         keep_attribution(self.patches)
-        modules.install()
+        self.modules.install()
         cuts.install()
         self._watch_backward()
         self._watch_registration()
@@ -176,7 +178,7 @@ class Tracer:
             site = site_of_frame(called_by_user(1))
             return register(tensors, self.log.stand_in(hook, "multi-grad", multi, site) or hook, *args, **keywords)
 
-        self.patches.attribute(graph, "register_multi_grad_hook", multi)
+        self._replace(graph, "register_multi_grad_hook", register, multi)
         saving = graph.saved_tensors_hooks
         make = saving.__init__
 
@@ -220,7 +222,15 @@ class Tracer:
             with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills):
                 return original(roots, *args, **keywords)
 
+        self._replace(owner, name, original, watched)
+
+    def _replace(self, owner: Any, name: str, original: Any, watched: Any) -> None:
+        """Replace a function where it lives, and in the user's modules that imported it by name."""
         self.patches.attribute(owner, name, watched)
+        for module in list(sys.modules.values()):
+            if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
+                for alias in [alias for alias, value in vars(module).items() if value is original]:
+                    self.patches.attribute(module, alias, watched)
 
     @contextmanager
     def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool) -> Iterator[None]:
@@ -236,9 +246,9 @@ class Tracer:
         with self.lines.paused():
             try:
                 self.graph.begin(roots)
-                for record in self.graph.records:
-                    if record.variable is not None:
-                        self._stand_in_for_hooks_of(record.variable)
+                leaves = [record.variable for record in self.graph.records if record.variable is not None]
+                for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
+                    self._stand_in_for_hooks_of(tensor)
                 yield
             finally:
                 self.graph.end()

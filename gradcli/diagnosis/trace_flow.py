@@ -9,6 +9,7 @@ from gradcli.traces import ArraySummary, HookCall, TraceGraph, TraceNode
 LEAF_NODE = "AccumulateGrad"
 _FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack", "multi-grad")
 _LISTED = 6
+_FEW_HOOKS = 50
 _ON_EDGES = ("node-post", "module-legacy", "module-full")
 
 
@@ -98,7 +99,7 @@ def nothing(gradient: ArraySummary | None) -> bool:
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
     """One sentence for each hook that changed gradients: which leaves have another `.grad` because of it."""
     changing = [c for c in flow.graph.hooks if c.changed_slots and not c.problem and c.kind not in _FORWARD_KINDS]
-    for call in changing:
+    for call in [call for call in changing if call.node is not None][:_FEW_HOOKS]:
         whole, part = flow.leaves_behind(call)
         below = flow.below(call)
         bent = any(c is not call and c.factor is None and c.node in below for c in changing)

@@ -4,7 +4,7 @@ from gradcli.reporters.graph_tree import explanation
 from gradcli.reporters.graph_wording import flow, headline, output_kind, place
 from gradcli.traces import TraceGraph
 
-_HEADINGS = ("id", "node", "feeds", "from", "type", "saved", "gradients")
+_HEADINGS = ("id", "node", "feeds", "from", "module", "type", "saved", "gradients")
 
 
 def table(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
@@ -18,7 +18,7 @@ def table(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
         lines.append("  ".join([*cells, row[-1]]).rstrip())
     if shown < len(graph.nodes):
         lines.append(f"{len(graph.nodes) - shown} more nodes (--max-nodes)")
-    lines += [line.text for line in explanation(graph)]
+    lines += [line.text for line in explanation(graph, max_nodes)]
     return "\n".join(lines) + "\n"
 
 
@@ -26,4 +26,4 @@ def _row(graph: TraceGraph, number: int) -> tuple[str, ...]:
     node = graph.nodes[number]
     feeds = ",".join("-" if edge.target is None else str(edge.target) for edge in node.edges)
     saved = str(node.saved_bytes) if node.saved_bytes else ""
-    return str(node.id), node.name, feeds, place(node), output_kind(node), saved, flow(graph, node)
+    return str(node.id), node.name, feeds, place(node), node.module or "", output_kind(node), saved, flow(graph, node)

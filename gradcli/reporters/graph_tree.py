@@ -10,6 +10,7 @@ from gradcli.reporters.graph_wording import LEAF_NODE, flow, headline, hook_plac
 from gradcli.traces import HookCall, TensorFate, TraceGraph, TraceNode
 
 _NESTED = 12
+_LISTED = 6
 _BY_TUPLE = ("module-full", "module-legacy", "module-backward-pre", "node-post", "node-pre")
 
 
@@ -41,13 +42,13 @@ def tree(graph: TraceGraph, *, max_nodes: int = 200, width: int | None = None) -
 
 def tree_lines(graph: TraceGraph, *, max_nodes: int = 200, width: int | None = None) -> list[TreeLine]:
     """The lines of `tree`."""
-    lines = [*_graph_lines(graph, max_nodes), *explanation(graph)]
+    lines = [*_graph_lines(graph, max_nodes), *explanation(graph, max_nodes)]
     return [shown for line in lines for shown in _fitted(line, width)]
 
 
-def explanation(graph: TraceGraph) -> Iterator[TreeLine]:
-    """What stands below the graph: the hooks in order, their effects, causes, and lints."""
-    yield from _hook_lines(graph)
+def explanation(graph: TraceGraph, most: int | None = None) -> Iterator[TreeLine]:
+    """What stands below the graph: the hooks in order (the first `most` calls), their effects, causes, and lints."""
+    yield from _hook_lines(graph, most)
     yield from _meaning(graph)
 
 
@@ -103,13 +104,13 @@ def _rows(graph: TraceGraph, max_nodes: int) -> Iterator[tuple[tuple[str, str, s
 
 
 # --- the hooks
-def _hook_lines(graph: TraceGraph) -> Iterator[TreeLine]:
+def _hook_lines(graph: TraceGraph, most: int | None) -> Iterator[TreeLine]:
     if not graph.hooks:
         return
     yield TreeLine("hooks, in the order they fired", Tone.HEADING)
     rows = [
         (call, (str(call.number), call.kind, f"{call.function} on {call.owner}", hook_place(call)))
-        for call in graph.hooks
+        for call in graph.hooks[:most]
     ]
     widths = [max(len(row[column]) for _, row in rows) for column in range(4)]
     for call, row in rows:
@@ -117,7 +118,9 @@ def _hook_lines(graph: TraceGraph) -> Iterator[TreeLine]:
         yield TreeLine(f"  {'  '.join(cells)}  {_change(call)}   {call.effect}", Tone.HOOK)
         if call.warning is not None:
             yield TreeLine(f"{' ' * (widths[0] + 4)}! {call.warning}", Tone.WARNING)
-    for effect in graph.effects:
+    if len(rows) < len(graph.hooks):
+        yield TreeLine(f"  … {len(graph.hooks) - len(rows)} more calls (--max-nodes)", Tone.HOOK)
+    for effect in dict.fromkeys(graph.effects):
         yield TreeLine(f"  {effect}", Tone.HOOK)
 
 
@@ -135,15 +138,26 @@ def _meaning(graph: TraceGraph) -> Iterator[TreeLine]:
         yield TreeLine(f"{graph.error_phase} raised {graph.error.strip()}", Tone.ERROR)
     if graph.error_hint is not None:
         yield TreeLine(f"  {graph.error_hint}", Tone.ERROR)
-    for fate in worth_telling(graph):
-        state = "None" if fate.grad is None else "zero"
-        yield TreeLine(f"why is {question_name(fate)}.grad {state}?   {fate.why}", Tone.WHY)
+    yield from (TreeLine(text, Tone.WHY) for text in _answers(graph))
     said = [call.warning for call in graph.hooks if call.warning is not None]
     for lint in graph.lints:
         if not any(lint.endswith(warning) for warning in said):
             yield TreeLine(f"! {lint}", Tone.WARNING)
     if graph.flags:
         yield TreeLine(f"inputs {graph.inputs_from}: {' '.join(graph.flags)}", Tone.HEADING)
+
+
+def _answers(graph: TraceGraph) -> Iterator[str]:
+    """One line for each cause, with all tensors that it holds for."""
+    causes: dict[tuple[str, str | None], list[str]] = {}
+    for fate in worth_telling(graph):
+        causes.setdefault(("None" if fate.grad is None else "zero", fate.why), []).append(question_name(fate))
+    for (state, why), names in causes.items():
+        if len(names) == 1:
+            yield f"why is {names[0]}.grad {state}?   {why}"
+        else:
+            rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            yield f"why are {', '.join(f'{name}.grad' for name in names[:_LISTED])}{rest} {state}?   {why}"
 
 
 def worth_telling(graph: TraceGraph) -> list[TensorFate]:

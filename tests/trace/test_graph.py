@@ -1,5 +1,6 @@
 """The recorded graph: order, sharing, sizes, several passes, and graphs of great depth."""
 
+import sys
 import time
 
 import pytest
@@ -43,6 +44,31 @@ def test_gradients_in_and_out_are_exact(framework):
     assert fate(graph, "x").grad.values == (30.0,)
 
 
+def test_nodes_name_the_module_that_made_them(framework):
+    nn = framework.nn
+    net = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.Tanh()))
+    graph = traced(framework, lambda: net(framework.ones(4, 2)).sum())
+    made = {node.name: node.module for node in graph.nodes if node.name != "AccumulateGrad"}
+    assert made == {
+        "SumBackward0": None,
+        "TanhBackward0": "Sequential.1.0",
+        "AddmmBackward0": "Sequential.0",
+        "TBackward0": "Sequential.0",
+    }
+
+
+def test_functions_imported_by_name_are_seen_too(framework, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "by_name", framework.autograd.grad, raising=False)
+
+    def loss():
+        x = framework.tensor([2.0], requires_grad=True)
+        return by_name((x**2).sum(), x)  # noqa: F821
+
+    graph = traced(framework, loss)
+    assert (graph.passes, graph.error) == (1, None)
+    assert sys.modules[__name__].by_name is framework.autograd.grad
+
+
 def test_saved_tensors_are_counted_once_a_node(framework):
     def loss():
         x = framework.ones(10, dtype=framework.float64, requires_grad=True)
@@ -66,6 +92,20 @@ def test_several_passes_show_the_last_and_are_counted(framework):
     assert (graph.passes, graph.fills_grad) == (2, True)
     assert fate(graph, "x").grad.values == (288.0,)
     assert "2 backward passes, this is the last" in tree(graph)
+
+
+def test_hooks_of_an_earlier_pass_are_not_put_into_the_last_graph(framework):
+    def training():
+        w = framework.tensor([1.0], requires_grad=True)
+        for step in range(3):
+            y = w * 2 if step == 2 else (w * 2 + w).sin()
+            y.register_hook(lambda g: g * 10)
+            y.sum().backward()
+
+    graph = traced(framework, training)
+    assert [call.effect for call in graph.hooks] == ["returned a new value: 10x"] * 3
+    assert [call.node for call in graph.hooks] == [None, None, 1]
+    assert len(graph.effects) == 1
 
 
 def test_a_result_with_several_tensors_is_traced_from_all_of_them(framework):

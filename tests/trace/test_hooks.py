@@ -96,10 +96,15 @@ def test_a_gradient_changed_in_place_is_told_from_one_returned(framework):
         y = x * 3
         y.register_hook(lambda g: g.mul_(4))
         y.register_hook(halve)
+        y.register_hook(lambda g: g * 3)
         return (y * framework.tensor([1.0, 5.0])).sum()
 
     graph = traced(framework, loss)
-    assert [call.effect for call in graph.hooks] == ["returned a new value: 4x", "mutated in place: 0.5x"]
+    assert [call.effect for call in graph.hooks] == [
+        "mutated in place: 4x",
+        "mutated in place: 0.5x",
+        "returned a new value: 3x",
+    ]
 
 
 def test_a_post_accumulate_hook_that_changes_grad_is_seen(framework):
@@ -257,6 +262,33 @@ def test_a_tensor_hook_that_no_gradient_passes_is_reported(framework):
 
     graph = traced(framework, loss)
     assert "on side did not fire: no gradient came by" in graph.lints[0]
+
+
+def test_hooks_registered_before_the_trace_are_seen_on_results_too(framework):
+    x = framework.tensor([1.0], requires_grad=True)
+    y = x * 2
+    y.register_hook(double)
+
+    def loss():
+        return (y * 5).sum()
+
+    graph = traced(framework, loss)
+    assert [(call.owner, call.effect) for call in graph.hooks] == [("y", "returned a new value: 2x")]
+    assert list(y._backward_hooks.values()) == [double]
+
+
+def test_a_forward_hook_with_keywords_may_replace_them(framework):
+    class Scale(framework.nn.Module):
+        def forward(self, t, *, by):
+            return t * by
+
+    net = Scale()
+    net.register_forward_pre_hook(lambda m, args, kwargs: ((args[0] * 2,), {"by": 3}), with_kwargs=True)
+    net.register_forward_hook(lambda m, args, kwargs, out: out + 1, with_kwargs=True)
+    x = framework.tensor([1.0], requires_grad=True)
+    graph = traced(framework, lambda: net(x, by=5).sum())
+    assert [call.effect for call in graph.hooks] == ["returned a new value: 2x", "returned a new value: 1.16667x"]
+    assert graph.result.values == (7.0,)
 
 
 def test_a_node_hook_given_by_module_level_code_is_put_back(framework):

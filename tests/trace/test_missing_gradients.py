@@ -149,7 +149,7 @@ def backward_raises(framework):
         y.register_hook(lambda g: 1 / 0)
         y.sum().backward()
 
-    return loss, "backward-raised", "backward raised before it came to x: ZeroDivisionError"
+    return loss, "backward-raised", "backward raised before it came there: ZeroDivisionError"
 
 
 def rounded(framework):

@@ -84,7 +84,7 @@ def test_tree_tells_the_story_of_the_moved_input(framework):
 
 def test_table_has_one_line_a_node(small):
     rows = table(small).splitlines()
-    assert rows[1].split() == ["id", "node", "feeds", "from", "type", "saved", "gradients"]
+    assert rows[1].split() == ["id", "node", "feeds", "from", "module", "type", "saved", "gradients"]
     assert rows[2].split()[:4] == ["0", "MulBackward0", "1,1", "train.py:7"]
     assert len(rows) >= 5
 
