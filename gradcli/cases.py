@@ -1,5 +1,6 @@
 """What is to be checked, as plain frozen values: inputs, specs and the cases made of them."""
 
+import shlex
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -40,13 +41,13 @@ class InputSpec:
     def as_flag(self) -> str:
         """The command-line flag that gives this input, such as `-i x=3x4` or `-a dim=-1`."""
         if self.kind == "value":
-            return f"-a {self.name}={self.value!r}"
+            return f"-a {shlex.quote(f'{self.name}={self.value!r}')}"
         shape = "scalar" if not self.shape else "x".join(str(size) for size in self.shape)
         extras = [f"dtype={self.dtype}"] if self.dtype not in (None, "float64") else []
         extras += [f"domain={self.domain}"] if self.domain != "normal" else []
         extras += [f"{key}={value}" for key, value in self.parameters]
         extras += [f"grad={str(self.requires_grad).lower()}"] if self.requires_grad is not None else []
-        return f"-i {self.name}=" + ",".join([shape, *extras])
+        return "-i " + shlex.quote(f"{self.name}=" + ",".join([shape, *extras]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

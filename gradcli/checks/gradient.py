@@ -139,14 +139,23 @@ def describe_kink(space: Space, note: KinkNote) -> str:
     name = space.blocks[place.block].name
     index = f"[{', '.join(map(str, place.index))}]" if place.index else ""
     side = ""
-    if np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
-        side = ", the right-hand slope"
+    low, high = sorted((note.left, note.right))
+    slack = 1e-6 * max(abs(low), abs(high))
+    if not low - slack <= note.claimed <= high + slack:
+        side = ", which is neither nor between"
+    elif np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
+        side = ", the right-hand slope: not a mistake"
     elif np.isclose(note.claimed, note.left, rtol=1e-6, atol=1e-9):
-        side = ", the left-hand slope"
+        side = ", the left-hand slope: not a mistake"
     return (
-        f"{name}{index} lies on a kink: slopes {note.left:.6g} from the left and {note.right:.6g} from the right; "
-        f"backward gives {note.claimed:.6g}{side}"
+        f"{name}{index} lies on a kink: slopes {_slope(note.left)} from the left and {_slope(note.right)} from the "
+        f"right; backward gives {note.claimed:.6g}{side}"
     )
+
+
+def _slope(value: float) -> str:
+    """A slope for reading: what rounding left of zero is zero."""
+    return f"{0.0 if abs(value) < 1e-12 else value:.6g}"
 
 
 def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | None:

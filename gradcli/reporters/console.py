@@ -111,8 +111,16 @@ def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
         words = "zero everywhere it was tried"
     else:
         errors = [e.max_rel_error for e in about if e.max_rel_error is not None]
-        words = f"exact to {magnitude(max(errors))}" if errors else "inside its bound"
-    return f"{glyph} {words}" if order == 1 else f"{ordinal(order)} order {glyph} {words.removeprefix('exact to ')}"
+        words = _agreement(about, errors)
+    return f"{glyph} {words}" if order == 1 else f"{ordinal(order)} order {glyph} {words}"
+
+
+def _agreement(about: list[Evidence], errors: list[float]) -> str:
+    """How far the claim is known to be right: autodiff to rounding, differences as finely as their bound resolves."""
+    if errors and all(e.reference == "autodiff" for e in about):
+        return f"exact to {magnitude(max(errors))}"
+    known = [e.resolution for e in about if e.resolution is not None]
+    return f"within {magnitude(max(known))}" if known else "inside its bound"
 
 
 def _styled(line: Line, width: int | None) -> Text:

@@ -92,8 +92,8 @@ def test_a_screen_of_a_pass_tells_for_each_input_how_exact_it_is() -> None:
     lines = console_case(PASSED).plain.splitlines()
     assert lines[0].startswith("✓ mymodule:LinearFunction   engine · 3 samples · orders 1 and 2")
     assert lines[0].endswith("0.03 s")
-    assert lines[1] == "  input    3×4   ✓ exact to 4e-16   second order ✓ 4e-16"
-    assert lines[2] == "  weight   5×4   ✓ exact to 4e-16   second order ✓ 4e-16"
+    assert lines[1] == "  input    3×4   ✓ within 2e-11   second order ✓ within 1e-11"
+    assert lines[2] == "  weight   5×4   ✓ within 2e-11   second order ✓ within 1e-11"
     assert " ".join(" ".join(lines[3:]).split()) == (
         "would have caught a relative error of 2e-11 · inputs inferred: -i input=3x4 -i weight=5x4 -a dim=-1"
     )
@@ -103,7 +103,7 @@ def test_a_failure_that_was_expected_is_told_in_its_sentence() -> None:
     lines = console_case(replace(FAILED, verdict=Verdict.PASSED, expected="failed with wrong-factor")).plain
     assert "  failed with wrong-factor, as its spec expects\n" in lines
     assert "[wrong-factor]" in lines
-    assert "exact to" not in lines
+    assert "within" not in lines
 
 
 def test_a_declared_surrogate_is_noted_once() -> None:
