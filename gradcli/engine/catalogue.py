@@ -94,7 +94,8 @@ _ALONG: tuple[Any, ...] = ([(3,)], [(2, 3)], [(2, 3, 2)])
 
 def _unary(names: str, domain: Domain, kinks: str = "") -> list[Operation]:
     return [
-        _row(name, lambda t, x, name=name: getattr(t, name)(x), *_ONE, domain=domain, kinks=kinks) for name in names.split()
+        _row(name, lambda t, x, name=name: getattr(t, name)(x), *_ONE, domain=domain, kinks=kinks)
+        for name in names.split()
     ]
 
 
@@ -288,8 +289,8 @@ def _networks() -> list[Operation]:
         )
 
     return [
-        *(f(name, *_ONE) for name in "softplus logsigmoid silu gelu mish softsign tanhshrink".split()),
-        *(f(name, *_ONE, domain=Domain.APART, kinks="at 0") for name in "leaky_relu elu selu celu".split()),
+        *(f(name, *_ONE) for name in ["softplus", "logsigmoid", "silu", "gelu", "mish", "softsign", "tanhshrink"]),
+        *(f(name, *_ONE, domain=Domain.APART, kinks="at 0") for name in ["leaky_relu", "elu", "selu", "celu"]),
         f("hardtanh", *_ONE, domain=Domain.APART, kinks="at the limits"),
         f("relu6", *_ONE, domain=Domain.APART, kinks="at the limits"),
         f("glu", [(4,)], [(2, 4)]),

@@ -104,7 +104,8 @@ def numpy_dtype(kind: Any) -> np.dtype[Any]:
         return kind.numpy
     if kind is float:
         return np.dtype(np.float64)
-    return np.dtype(kind)
+    found: np.dtype[Any] = np.dtype(kind)
+    return found
 
 
 def complex_of(kind: np.dtype[Any]) -> np.dtype[Any]:
@@ -114,7 +115,9 @@ def complex_of(kind: np.dtype[Any]) -> np.dtype[Any]:
 
 def real_of(kind: np.dtype[Any]) -> np.dtype[Any]:
     """Return the real type of the parts of a complex type; a real type is returned unchanged."""
-    return {8: np.dtype(np.float32), 16: np.dtype(np.float64)}[kind.itemsize] if kind.kind == "c" else kind
+    if kind.kind != "c":
+        return kind
+    return np.dtype(np.float32) if kind.itemsize == 8 else np.dtype(np.float64)
 
 
 def promote_types(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:

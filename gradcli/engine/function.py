@@ -155,6 +155,7 @@ class Function(metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        del args, kwargs
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
             "them on the class itself. Instantiating an autograd function will raise an error in a future version.",
@@ -163,6 +164,7 @@ class Function(metaclass=FunctionMeta):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        del args, kwargs
         raise RuntimeError(LEGACY)
 
     @staticmethod
@@ -279,9 +281,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
             raise RuntimeError(DIRTY_LEAF)
         check_may_change(dirty)
     wrapped = [_output(ctx, value, number, inputs, recorded) for number, value in enumerate(raw)]
-    ctx._outputs = tuple(
-        [OutputMeta(value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None for value in wrapped]
-    )  # type: ignore[assignment]  # a slot that holds no tensor has nothing for a cotangent to fit
+    ctx._outputs = tuple([_meta(value) for value in wrapped])
     if recorded:
         ctx._entries = tuple(
             [_saved_entry(position, value, raw, wrapped) for position, value in enumerate(ctx._to_save or ())]
@@ -291,6 +291,11 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
     if not several:
         return wrapped[0]
     return tuple(wrapped) if isinstance(output, tuple) else wrapped
+
+
+def _meta(value: Any) -> Any:
+    """Return what a cotangent of an output must fit; None for what is not a tensor."""
+    return OutputMeta(value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None
 
 
 def _output(ctx: BackwardCFunction, value: Any, number: int, inputs: tuple[Any, ...], recorded: bool) -> Any:
@@ -331,6 +336,7 @@ class _DelayedError(Node):
     message: str
 
     def _run(self, cotangents: list[Any]) -> tuple[Any, ...]:
+        del cotangents
         raise RuntimeError(self.message)
 
 

@@ -16,12 +16,16 @@ from gradcli.engine.ops import (
     comparison,
     complexes,
     contraction,
+    copies,
     elementwise,
     indexing,
     joining,
     linalg,
+    masks,
+    parts,
     reduction,
     shape,
+    statistics,
 )
 from gradcli.engine.tensor import Tensor
 
@@ -34,12 +38,15 @@ METHODS: dict[ModuleType, str] = {
         hypot deg2rad rad2deg""",
     comparison: """eq ne lt le gt ge isnan isinf isfinite isclose allclose equal logical_not logical_and logical_or
         logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not maximum minimum clamp clamp_min clamp_max""",
-    reduction: """sum nansum mean prod max min median amax amin argmax argmin all any count_nonzero var std logsumexp norm
-        cumsum cumprod""",
+    reduction: "sum nansum mean prod max min median amax amin argmax argmin all any count_nonzero",
+    statistics: "var std logsumexp norm cumsum cumprod",
     shape: """view reshape flatten unflatten ravel view_as reshape_as unsqueeze squeeze expand expand_as broadcast_to
-        permute transpose t movedim clone contiguous to flip roll repeat tile narrow select diagonal unfold size""",
+        permute transpose t movedim size""",
+    parts: "narrow select diagonal unfold",
+    copies: "clone contiguous to flip roll repeat tile",
     indexing: """gather scatter scatter_add index_select index_add index_copy index_fill index_put index_put_ take
-        take_along_dim masked_fill masked_select masked_scatter tril triu nonzero""",
+        take_along_dim masked_select masked_scatter nonzero""",
+    masks: "masked_fill tril triu",
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
     linalg: """mm bmm mv dot outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
     contraction: "tensordot",
@@ -57,74 +64,10 @@ ALIASES = {
     "ger": "outer", "inner": "dot", "inverse": "inv", "fix": "trunc",
 }  # fmt: skip
 # Each name with an underscore writes the result of the operation to the tensor itself.
-IN_PLACE = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "remainder",
-    "fmod",
-    "floor_divide",
-    "neg",
-    "reciprocal",
-    "square",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "sigmoid",
-    "erf",
-    "frac",
-    "abs",
-    "sign",
-    "round",
-    "floor",
-    "ceil",
-    "trunc",
-    "lerp",
-    "addcmul",
-    "addcdiv",
-    "clamp",
-    "clamp_min",
-    "clamp_max",
-    "clip",
-    "relu",
-    "masked_fill",
-    "masked_scatter",
-    "scatter",
-    "scatter_add",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "tril",
-    "triu",
-    "cumsum",
-    "cumprod",
-    "addmm",
-    "baddbmm",
-    "logical_not",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-]
+IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
+    sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul
+    addcdiv clamp clamp_min clamp_max clip relu masked_fill masked_scatter scatter scatter_add index_add index_copy
+    index_fill tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge"""
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
@@ -135,7 +78,7 @@ def _convert(name: str) -> Callable[[Tensor], Tensor]:
     kind = BY_NAME[name]
 
     def convert(self: Tensor) -> Tensor:
-        return shape.to(self, kind)
+        return copies.to(self, kind)
 
     convert.__doc__ = f"Return the tensor with elements of type {name}."
     return convert
@@ -178,7 +121,7 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 
 
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
-    return shape.to(self, other)
+    return copies.to(self, other)
 
 
 def _cpu(self: Tensor) -> Tensor:
@@ -186,7 +129,7 @@ def _cpu(self: Tensor) -> Tensor:
 
 
 def _cuda(self: Tensor, device: Any = None) -> Tensor:
-    return shape.to(self, device="cuda" if device is None else device)
+    return copies.to(self, device="cuda" if device is None else device)
 
 
 def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -233,7 +176,7 @@ def _bind_operators() -> None:
         "__float__": lambda self: float(writing.item(self)), "__int__": lambda self: int(writing.item(self)),
         "__complex__": lambda self: complex(writing.item(self)), "__index__": writing.as_index,
         "__contains__": lambda self, value: bool((self == value)._data.any()),
-        "where": _where, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda, "type": writing.type_name,
+        "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda, "type": writing.type_name,
         "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
         "T": property(shape.reverse_axes), "mT": property(shape.matrix_transpose),
         "H": property(linalg.adjoint), "mH": property(linalg.adjoint),
@@ -253,11 +196,11 @@ def _in_place_operator(operation: Callable[..., Tensor], name: str) -> Callable[
     return method
 
 
-def _cat_of(self: Tensor, tensors: Any, dim: int = 0) -> Tensor:  # noqa: ARG001  (rules reach joining through a tensor)
+def _cat_of(_: Tensor, tensors: Any, dim: int = 0) -> Tensor:
     return joining.cat(tensors, dim)
 
 
-def _stack_of(self: Tensor, tensors: Any, dim: int = 0) -> Tensor:  # noqa: ARG001  (rules reach joining through a tensor)
+def _stack_of(_: Tensor, tensors: Any, dim: int = 0) -> Tensor:
     return joining.stack(tensors, dim)
 
 
@@ -269,10 +212,8 @@ def bind() -> None:
             setattr(Tensor, name, vars(module)[name])
     for name, target in ALIASES.items():
         setattr(Tensor, name, vars(Tensor)[target])
-    for name in IN_PLACE:
+    for name in IN_PLACE.split():
         setattr(Tensor, name + "_", _written(name, vars(Tensor)[name]))
     for name, kind in CONVERSIONS.items():
         setattr(Tensor, name, _convert(kind))
-    Tensor.cat = _cat_of  # type: ignore[method-assign]  # bound here like all others
-    Tensor.stack = _stack_of  # type: ignore[method-assign]  # bound here like all others
     _bind_operators()

@@ -1,7 +1,7 @@
 """Methods of Tensor, as type checkers see them."""
 
 # Only type checkers read this file: `methods.py` binds the operations themselves, which carry the documentation.
-# ruff: noqa: D102
+# ruff: noqa: D102, N802, PLW1641
 from __future__ import annotations
 
 from collections.abc import Sequence

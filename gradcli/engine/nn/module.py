@@ -27,6 +27,7 @@ class Module:
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
+    _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
         put = super().__setattr__

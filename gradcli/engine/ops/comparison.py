@@ -98,7 +98,9 @@ class ClampBackward0(Node):
 def _compare(function: Any, input: Operand, other: Operand, *, ordered: bool = True) -> Tensor:
     x, y = pair(operand(input, "input"), operand(other))
     if ordered and x.dtype.kind == "c":
-        raise NotImplementedError(f"{function.__name__} is not defined for complex numbers: compare .real, .imag or .abs()")
+        raise NotImplementedError(
+            f"{function.__name__} is not defined for complex numbers: compare .real, .imag or .abs()"
+        )
     return from_array(function(x, y))
 
 

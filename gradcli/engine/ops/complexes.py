@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.engine.dtypes import complex_of, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import pair
-from gradcli.engine.ops.shape import select
+from gradcli.engine.ops.parts import select
 from gradcli.engine.recording import record, record_view
 from gradcli.engine.tensor import Tensor, from_array
 

@@ -11,7 +11,8 @@ from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place
 from gradcli.engine.ops.operands import axis, operand
-from gradcli.engine.ops.shape import alias, select, slice_axis, unsqueeze
+from gradcli.engine.ops.parts import select, slice_axis
+from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -80,42 +81,6 @@ class ScatterBackward0(IndexPutBackward0):
 
 class IndexCopyBackward0(IndexPutBackward0):
     """Written values get the cotangent from where they were written."""
-
-
-class MaskedFillBackward0(Node):
-    """Nothing goes back where the mask holds."""
-
-    _saved_names = ("mask",)
-
-    def _vjp(self, g: Tensor) -> Any:
-        (mask,) = self._unpack()
-        return (masked_fill(g, mask, 0) if self._needs(0) else None,)
-
-
-class MaskedFillBackward1(Node):
-    """As MaskedFillBackward0; a tensor that was filled in gets the sum of what the mask covers."""
-
-    _saved_names = ("mask",)
-
-    def _vjp(self, g: Tensor) -> Any:
-        (mask,) = self._unpack()
-        inside = masked_fill(g, ~mask, 0).sum() if self._needs(1) else None
-        return masked_fill(g, mask, 0) if self._needs(0) else None, inside
-
-
-class _Triangle(Node):
-    mask: Tensor
-
-    def _vjp(self, g: Tensor) -> Any:
-        return masked_fill(g, ~self.mask, 0)
-
-
-class TrilBackward0(_Triangle):
-    """Nothing goes back above the diagonal."""
-
-
-class TriuBackward0(_Triangle):
-    """Nothing goes back below the diagonal."""
 
 
 def _array_key(key: Key) -> Key:
@@ -369,15 +334,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     return gather(input.reshape(-1), 0, indices.reshape(-1)) if dim is None else gather(input, dim, indices)
 
 
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return a copy with a value where the mask holds."""
-    if isinstance(value, Tensor):
-        array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
-        return record(MaskedFillBackward1, array, (input, value), (mask,))
-    array = np.where(mask._data, input._data.dtype.type(value), input._data)
-    return record(MaskedFillBackward0, array, (input,), (mask,))
-
-
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where the mask holds, along one axis."""
     shape = np.broadcast_shapes(input._data.shape, mask._data.shape)
@@ -389,20 +345,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return a copy with the elements of `source`, in order, where the mask holds."""
     full = from_array(np.broadcast_to(mask._data, input._data.shape))
     return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
-
-
-def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
-    return record(kind, np.where(mask, input._data, input._data.dtype.type(0)), (input,), mask=from_array(mask))
-
-
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy with zeros above a diagonal."""
-    return _triangle(TrilBackward0, np.tri(*input._data.shape[-2:], k=diagonal, dtype=np.bool_), input)
-
-
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a copy with zeros below a diagonal."""
-    return _triangle(TriuBackward0, ~np.tri(*input._data.shape[-2:], k=diagonal - 1, dtype=np.bool_), input)
 
 
 def nonzero(input: Tensor) -> Tensor:

@@ -9,8 +9,9 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import arrays, axis
+from gradcli.engine.ops.parts import diagonal, narrow, place, select
 from gradcli.engine.ops.reduction import ValuesIndices
-from gradcli.engine.ops.shape import diagonal, expand, narrow, place, reshape, select, unsqueeze
+from gradcli.engine.ops.shape import expand, reshape, unsqueeze
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array

@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import arrays, conj
-from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, diagonal, transpose
+from gradcli.engine.ops.parts import diagonal
+from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -111,7 +112,7 @@ class LinalgSlogdetBackward0(Node):
 
     _saved_names = ("A",)
 
-    def _vjp(self, g_sign: Tensor | None, g_log: Tensor | None) -> Any:
+    def _vjp(self, _g_sign: Tensor | None, g_log: Tensor | None) -> Any:
         (a,) = self._unpack()
         return None if g_log is None else g_log[..., None, None] * adjoint(inv(a))
 

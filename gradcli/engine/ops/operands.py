@@ -26,8 +26,7 @@ def result_dtype(*operands: Operand) -> np.dtype[Any]:
             level, kind = 2, number_dtype(operand)
         present = levels[level]
         levels[level] = kind if present is None else promote_types(present, kind)
-    kind = combine(combine(levels[0], levels[1]), levels[2]) or get_default_dtype().numpy
-    return kind
+    return combine(combine(levels[0], levels[1]), levels[2]) or get_default_dtype().numpy
 
 
 def operand(value: object, name: str = "other") -> Any:
@@ -74,7 +73,7 @@ def check_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """Raise RuntimeError when two shapes do not broadcast."""
     last = max(len(first), len(second))
     for back, (a, b) in enumerate(zip(reversed(first), reversed(second), strict=False), start=1):
-        if a != b and a != 1 and b != 1:
+        if a != b and 1 not in (a, b):
             raise RuntimeError(
                 f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension "
                 f"{last - back}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import BY_NUMPY, Array, Size, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import Array, Size
 from gradcli.engine.dtypes import dtype as Dtype
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.copies import clone
 from gradcli.engine.ops.operands import axes, axis, sizes
 from gradcli.engine.recording import record, record_view
 from gradcli.engine.tensor import Tensor
@@ -89,123 +90,11 @@ class TBackward0(Node):
         return t(g)
 
 
-class CloneBackward0(Node):
-    """A copy hands its cotangent on."""
-
-    def _vjp(self, g: Tensor) -> Any:
-        return g
-
-
 class AliasBackward0(Node):
     """The same memory hands its cotangent on."""
 
     def _vjp(self, g: Tensor) -> Any:
         return g
-
-
-class ToCopyBackward0(Node):
-    """The cotangent is cast back (the backward pass does so)."""
-
-    def _vjp(self, g: Tensor) -> Any:
-        return g
-
-
-class FlipBackward0(Node):
-    """The axes are reversed again."""
-
-    dims: tuple[int, ...]
-
-    def _vjp(self, g: Tensor) -> Any:
-        return flip(g, self.dims)
-
-
-class RollBackward0(Node):
-    """The elements are rolled back."""
-
-    shifts: tuple[int, ...]
-    dims: tuple[int, ...] | None
-
-    def _vjp(self, g: Tensor) -> Any:
-        return roll(g, tuple(-shift for shift in self.shifts), self.dims)
-
-
-class RepeatBackward0(Node):
-    """The copies are summed."""
-
-    shape: tuple[int, ...]
-    repeats: tuple[int, ...]
-
-    def _vjp(self, g: Tensor) -> Any:
-        padded = (1,) * (len(self.repeats) - len(self.shape)) + self.shape
-        split = [size for pair in zip(self.repeats, padded, strict=True) for size in pair]
-        if 0 in split:
-            return g.new_zeros(self.shape)
-        return g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(self.shape)
-
-
-class PlaceBackward0(Node):
-    """The adjoint of putting a part into zeros is taking the part."""
-
-    take: Callable[[Tensor], Tensor]
-
-    def _vjp(self, g: Tensor) -> Any:
-        return self.take(g)
-
-
-class _Part(Node):
-    """The rule of a view of some of the elements: the cotangent is put into zeros."""
-
-    shape: tuple[int, ...]
-    take: Callable[[Tensor], Tensor]
-    region: Callable[[Array], Array]
-
-    def _vjp(self, g: Tensor) -> Any:
-        return place(g, self.shape, self.region, self.take)
-
-
-class SelectBackward0(_Part):
-    """One index of an axis."""
-
-
-class SliceBackward0(_Part):
-    """A range of an axis."""
-
-
-class DiagonalBackward0(_Part):
-    """A diagonal."""
-
-
-class UnfoldBackward0(Node):
-    """Windows along an axis: what overlaps is summed."""
-
-    shape: tuple[int, ...]
-    dim: int
-    size: int
-    step: int
-
-    def _vjp(self, g: Tensor) -> Any:
-        count = g._data.shape[self.dim]
-        start = np.arange(count)[:, None] * self.step + np.arange(self.size)[None, :]
-        index = g.new_tensor(start.reshape(-1), dtype=BY_NUMPY[np.dtype(np.int64)])
-        moved = movedim(g, -1, self.dim + 1)
-        flat = moved.reshape([*self.shape[: self.dim], count * self.size, *self.shape[self.dim + 1 :]])
-        return g.new_zeros(self.shape).index_add(self.dim, index, flat)
-
-
-def place(
-    part: Tensor, shape: tuple[int, ...], region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Return zeros of `shape` with `part` in a region; `take` is the same region of a tensor."""
-    whole = np.zeros(shape, dtype=part._data.dtype)
-    region(whole)[...] = part._data
-    return record(PlaceBackward0, whole, (part,), take=take)
-
-
-def part_view(
-    kind: type[_Part], input: Tensor, region: Callable[[Array], Array], take: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Return a view of a region of the input."""
-    return record_view(kind, region(input._data), input, take, shape=input._data.shape, region=region, take=take)
 
 
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -416,128 +305,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return permute(input, order)
 
 
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
-    """Return a copy that hands gradients back to the original."""
-    return record(CloneBackward0, input._data.copy(), (input,))
-
-
-def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
-    """Return the tensor itself when its elements lie in order, else a copy in order."""
-    if input._data.flags.c_contiguous:
-        return input
-    return record(CloneBackward0, np.ascontiguousarray(input._data), (input,))
-
-
 def alias(input: Tensor) -> Tensor:
     """Return another tensor on the same memory, in the graph."""
     return record_view(AliasBackward0, input._data, input, alias)
-
-
-def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **options: Any) -> Tensor:
-    """Return the tensor as another element type (or like another tensor); itself when nothing changes.
-
-    Raises:
-        RuntimeError: another device than the CPU is asked for.
-    """
-    for value in args:
-        if isinstance(value, Tensor):
-            dtype = BY_NUMPY[value._data.dtype]
-        elif isinstance(value, Dtype) or value in (float, int, bool, complex):
-            dtype = value
-        elif not isinstance(value, bool):
-            device = value
-    require_cpu(device)
-    unknown = set(options) - {"non_blocking", "memory_format"}
-    if unknown:
-        raise TypeError(f"to() got an unexpected keyword argument '{sorted(unknown)[0]}'")
-    kind = input._data.dtype if dtype is None else numpy_dtype(dtype)
-    if kind == input._data.dtype and not copy:
-        return input
-    array = input._data.real if input._data.dtype.kind == "c" and kind.kind != "c" else input._data
-    inputs = (input,) if kind.kind in "fc" else ()
-    return record(ToCopyBackward0, array.astype(kind), inputs)
-
-
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """Return a copy with some axes reversed."""
-    places = axes(sizes(dims), input._data.ndim) if sizes(dims) else ()
-    return record(FlipBackward0, np.flip(input._data, places).copy(), (input,), dims=places)
-
-
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Return a copy with the elements moved along some axes, those that fall off coming back in front."""
-    by = sizes((shifts,))
-    along = None if dims is None else sizes((dims,))
-    return record(
-        RollBackward0, np.roll(input._data, by if along is not None else by[0], along), (input,), shifts=by, dims=along
-    )
-
-
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Return copies of the whole tensor side by side along every axis."""
-    times = sizes(repeats)
-    if len(times) < input._data.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return record(RepeatBackward0, np.tile(input._data, times), (input,), shape=input._data.shape, repeats=times)
-
-
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`, with missing counts taken as 1."""
-    times = sizes(dims)
-    return repeat(input, *(1,) * (input._data.ndim - len(times)), *times)
-
-
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a view of a range of an axis."""
-    return slice_axis(input, axis(dim, input._data.ndim), slice(int(start), int(start) + int(length), 1))
-
-
-def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of one index of an axis.
-
-    Raises:
-        IndexError: there is no such index.
-    """
-    spot, size = axis(dim, input._data.ndim), 0
-    if not input._data.ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    size = input._data.shape[spot]
-    if not -size <= index < size:
-        raise IndexError(f"index {index} is out of bounds for dimension {spot} with size {size}")
-    key = (slice(None),) * spot + (index,)
-    return part_view(
-        SelectBackward0, input, lambda array: _kept_array(array, key), lambda root: select(root, spot, index)
-    )
-
-
-def _kept_array(array: Array, key: tuple[Any, ...]) -> Array:
-    return array[(*key, Ellipsis)]
-
-
-def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
-    """Return a view of a slice of an axis."""
-    key = (slice(None),) * dim + (part,)
-    return part_view(SliceBackward0, input, lambda array: array[key], lambda root: slice_axis(root, dim, part))
-
-
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a view of a diagonal of two axes, as the last axis."""
-
-    def region(array: Array) -> Array:
-        lines = np.diagonal(array, offset, dim1, dim2)
-        if array.flags.writeable:
-            lines.flags.writeable = True
-        return lines
-
-    return part_view(DiagonalBackward0, input, region, lambda root: diagonal(root, offset, dim1, dim2))
-
-
-def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return windows of `size` along an axis, `step` apart, as a last axis."""
-    spot = axis(dimension, input._data.ndim)
-    windows = np.lib.stride_tricks.sliding_window_view(input._data, size, axis=spot)
-    array = windows[(slice(None),) * spot + (slice(None, None, step),)]
-    return record(UnfoldBackward0, array, (input,), shape=input._data.shape, dim=spot, size=size, step=step)
 
 
 def size(input: Tensor, dim: int | None = None) -> Any:

@@ -1,0 +1,181 @@
+"""Losses as functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Size
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.activation import (
+    log_softmax,
+    logsigmoid,
+)  # fmt: skip
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class MseLossBackward0(Node):
+    """d mean (x - y)^2 = 2 (x - y) (dx - dy) / n."""
+
+    _saved_names = ("self", "target")
+    factor: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        by_x = g * (x - y) * self.factor
+        return by_x if self._needs(0) else None, -by_x if self._needs(1) else None
+
+
+class NllLossBackward0(Node):
+    """Minus its factor goes to the right class of every example."""
+
+    _saved_names = ("index", "factors")
+    shape: tuple[int, ...]
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        index, factors = self._unpack()
+        values = (g * -factors).unsqueeze(self.dim)
+        return g.new_zeros(self.shape).scatter_add(self.dim, index, values)
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """Return the mean or sum of a loss, or the loss itself for "none".
+
+    Raises:
+        ValueError: the reduction is another.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def _warn_broadcast(input: Tensor, target: Tensor) -> None:
+    if input._data.shape != target._data.shape:
+        warnings.warn(
+            f"Using a target size ({Size(target._data.shape)}) that is different to the input size "
+            f"({Size(input._data.shape)}). This will likely lead to incorrect results due to broadcasting. Please ensure "
+            "they have the same size.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """Return the mean of squared differences."""
+    _warn_broadcast(input, target)
+    gap = input._data - target._data
+    square = gap * gap
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    array = square if reduction == "none" else square.sum() if reduction == "sum" else square.mean()
+    factor = 2.0 / square.size if reduction == "mean" and square.size else 2.0
+    return record(MseLossBackward0, array, (input, target), (input, target), factor=factor)
+
+
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """Return the mean of absolute differences."""
+    _warn_broadcast(input, target)
+    return reduced((input - target).abs(), reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Return squared differences over 2 beta below beta, absolute ones less beta / 2 above."""
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    return reduced(_huber(input - target, beta) / beta, reduction)
+
+
+def huber_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Return half squared differences below delta, delta times (absolute ones less delta / 2) above."""
+    return reduced(_huber(input - target, delta), reduction)
+
+
+def _huber(gap: Tensor, delta: float) -> Tensor:
+    size = gap.abs()
+    inside = from_array(size._data < delta)
+    return (gap * gap * 0.5).masked_fill(~inside, 0) + ((size - delta / 2) * delta).masked_fill(inside, 0)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return minus the log probability of the right class; classes are the second axis (the only one of a vector)."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    dim = 0 if input._data.ndim == 1 else 1
+    ignored = target._data == ignore_index
+    classes = np.where(ignored, 0, target._data)
+    factors = np.ones(classes.shape, dtype=input._data.dtype) if weight is None else weight._data[classes]
+    factors = np.where(ignored, input._data.dtype.type(0), factors)
+    if reduction == "mean":
+        with np.errstate(all="ignore"):
+            factors = factors / factors.sum()
+    index = np.expand_dims(classes, dim)
+    losses = -np.take_along_axis(input._data, index, dim).squeeze(dim) * factors
+    array = losses if reduction == "none" else losses.sum()
+    constants = (from_array(index), from_array(factors))
+    return record(NllLossBackward0, array, (input,), constants, shape=input._data.shape, dim=dim)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Return the negative log likelihood of the log softmax; a floating point target holds probabilities."""
+    dim = 0 if input._data.ndim == 1 else 1
+    logs = log_softmax(input, dim)
+    if target._data.dtype.kind == "f":
+        count = input._data.shape[dim]
+        spread = target * (1 - label_smoothing) + label_smoothing / count
+        losses = -(spread * logs if weight is None else spread * logs * weight).sum(dim)
+        return reduced(losses, reduction)
+    loss = nll_loss(logs, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return loss
+    kept = from_array((target._data != ignore_index).astype(input._data.dtype))
+    smooth = -logs.mean(dim) * kept
+    even = smooth if reduction == "none" else smooth.sum() / kept.sum() if reduction == "mean" else smooth.sum()
+    return loss * (1 - label_smoothing) + even * label_smoothing
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Return -(y log p + (1 - y) log(1 - p)), each log kept at -100 or above."""
+    losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Return the binary cross entropy of sigmoid(x), without overflow."""
+    if pos_weight is None:
+        losses = (1 - target) * input - logsigmoid(input)
+    else:
+        losses = (1 - target) * input - ((pos_weight - 1) * target + 1) * logsigmoid(input)
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """Return target (log target - input), for log probabilities `input`."""
+    losses = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    if reduction == "batchmean":
+        return losses.sum() / input._data.shape[0]
+    return reduced(losses, reduction)

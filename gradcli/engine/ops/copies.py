@@ -1,0 +1,127 @@
+"""Copies: of the same elements, as another type, in another order, repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import BY_NUMPY, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import dtype as Dtype
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import axes, sizes
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor
+
+
+class CloneBackward0(Node):
+    """A copy hands its cotangent on."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        return g
+
+
+class ToCopyBackward0(Node):
+    """The cotangent is cast back (the backward pass does so)."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        return g
+
+
+class FlipBackward0(Node):
+    """The axes are reversed again."""
+
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Any:
+        return flip(g, self.dims)
+
+
+class RollBackward0(Node):
+    """The elements are rolled back."""
+
+    shifts: tuple[int, ...]
+    dims: tuple[int, ...] | None
+
+    def _vjp(self, g: Tensor) -> Any:
+        return roll(g, tuple(-shift for shift in self.shifts), self.dims)
+
+
+class RepeatBackward0(Node):
+    """The copies are summed."""
+
+    shape: tuple[int, ...]
+    repeats: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Any:
+        padded = (1,) * (len(self.repeats) - len(self.shape)) + self.shape
+        split = [size for pair in zip(self.repeats, padded, strict=True) for size in pair]
+        if 0 in split:
+            return g.new_zeros(self.shape)
+        return g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(self.shape)
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
+    """Return a copy that hands gradients back to the original."""
+    return record(CloneBackward0, input._data.copy(), (input,))
+
+
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:  # noqa: ARG001  (there is one memory format)
+    """Return the tensor itself when its elements lie in order, else a copy in order."""
+    if input._data.flags.c_contiguous:
+        return input
+    return record(CloneBackward0, np.ascontiguousarray(input._data), (input,))
+
+
+def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, **options: Any) -> Tensor:
+    """Return the tensor as another element type (or like another tensor); itself when nothing changes.
+
+    Raises:
+        RuntimeError: another device than the CPU is asked for.
+    """
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype = BY_NUMPY[value._data.dtype]
+        elif isinstance(value, Dtype) or value in (float, int, bool, complex):
+            dtype = value
+        elif not isinstance(value, bool):
+            device = value
+    require_cpu(device)
+    unknown = set(options) - {"non_blocking", "memory_format"}
+    if unknown:
+        raise TypeError(f"to() got an unexpected keyword argument '{sorted(unknown)[0]}'")
+    kind = input._data.dtype if dtype is None else numpy_dtype(dtype)
+    if kind == input._data.dtype and not copy:
+        return input
+    array = input._data.real if input._data.dtype.kind == "c" and kind.kind != "c" else input._data
+    inputs = (input,) if kind.kind in "fc" else ()
+    return record(ToCopyBackward0, array.astype(kind), inputs)
+
+
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """Return a copy with some axes reversed."""
+    places = axes(sizes(dims), input._data.ndim) if sizes(dims) else ()
+    return record(FlipBackward0, np.flip(input._data, places).copy(), (input,), dims=places)
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Return a copy with the elements moved along some axes, those that fall off coming back in front."""
+    by = sizes((shifts,))
+    along = None if dims is None else sizes((dims,))
+    return record(
+        RollBackward0, np.roll(input._data, by if along is not None else by[0], along), (input,), shifts=by, dims=along
+    )
+
+
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """Return copies of the whole tensor side by side along every axis."""
+    times = sizes(repeats)
+    if len(times) < input._data.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    return record(RepeatBackward0, np.tile(input._data, times), (input,), shape=input._data.shape, repeats=times)
+
+
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """As `repeat`, with missing counts taken as 1."""
+    times = sizes(dims)
+    return repeat(input, *(1,) * (input._data.ndim - len(times)), *times)

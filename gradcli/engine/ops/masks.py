@@ -1,0 +1,71 @@
+"""Filling and keeping elements by masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+from gradcli.engine.graph import Node
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class MaskedFillBackward0(Node):
+    """Nothing goes back where the mask holds."""
+
+    _saved_names = ("mask",)
+
+    def _vjp(self, g: Tensor) -> Any:
+        (mask,) = self._unpack()
+        return (masked_fill(g, mask, 0) if self._needs(0) else None,)
+
+
+class MaskedFillBackward1(Node):
+    """As MaskedFillBackward0; a tensor that was filled in gets the sum of what the mask covers."""
+
+    _saved_names = ("mask",)
+
+    def _vjp(self, g: Tensor) -> Any:
+        (mask,) = self._unpack()
+        inside = masked_fill(g, ~mask, 0).sum() if self._needs(1) else None
+        return masked_fill(g, mask, 0) if self._needs(0) else None, inside
+
+
+class _Triangle(Node):
+    mask: Tensor
+
+    def _vjp(self, g: Tensor) -> Any:
+        return masked_fill(g, ~self.mask, 0)
+
+
+class TrilBackward0(_Triangle):
+    """Nothing goes back above the diagonal."""
+
+
+class TriuBackward0(_Triangle):
+    """Nothing goes back below the diagonal."""
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Return a copy with a value where the mask holds."""
+    if isinstance(value, Tensor):
+        array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
+        return record(MaskedFillBackward1, array, (input, value), (mask,))
+    array = np.where(mask._data, input._data.dtype.type(value), input._data)
+    return record(MaskedFillBackward0, array, (input,), (mask,))
+
+
+def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
+    return record(kind, np.where(mask, input._data, input._data.dtype.type(0)), (input,), mask=from_array(mask))
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy with zeros above a diagonal."""
+    return _triangle(TrilBackward0, np.tri(*input._data.shape[-2:], k=diagonal, dtype=np.bool_), input)
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Return a copy with zeros below a diagonal."""
+    return _triangle(TriuBackward0, ~np.tri(*input._data.shape[-2:], k=diagonal - 1, dtype=np.bool_), input)

@@ -1,0 +1,209 @@
+"""Variances, norms, and running sums and products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import real_of
+from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import axes, axis, conj, floating
+from gradcli.engine.ops.reduction import Dims, _require_real_numbers, restore
+from gradcli.engine.recording import record
+from gradcli.engine.tensor import Tensor, from_array
+
+
+class VarBackward0(Node):
+    """d var = 2 (x - mean) / (n - correction) dx."""
+
+    _saved_names = ("self",)
+    dims: tuple[int, ...]
+    divisor: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        (x,) = self._unpack()
+        centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
+        return restore(g, x._data.shape, self.dims) * centred * _ratio(2.0, self.divisor)
+
+
+class StdBackward0(Node):
+    """d std = (x - mean) / ((n - correction) std) dx, 0 where std is 0."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+    divisor: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
+        zero = y == 0
+        scaled = (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
+        return restore(scaled, x._data.shape, self.dims) * centred * _ratio(1.0, self.divisor)
+
+
+class LogsumexpBackward0(Node):
+    """d logsumexp = softmax dx."""
+
+    _saved_names = ("self", "result")
+    dims: tuple[int, ...]
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        shape = x._data.shape
+        return restore(g, shape, self.dims) * (x - restore(y, shape, self.dims)).exp()
+
+
+class LinalgVectorNormBackward0(Node):
+    """d (sum |x|^p)^(1/p) = x |x|^(p-2) norm^(1-p) dx; extremes share it for p = inf; 0 at 0."""
+
+    _saved_names = ("self", "result")
+    _constant_names = ("ord",)
+    dims: tuple[int, ...]
+    ord: float
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        shape, p = x._data.shape, self.ord
+        whole, norm = restore(g, shape, self.dims), restore(y, shape, self.dims)
+        zero = norm == 0
+        if p == 0:
+            return whole * x * 0
+        if p == 1:
+            return whole * x.sgn()
+        if p == 2:
+            return (x * (whole / norm.masked_fill(zero, 1))).masked_fill(zero, 0)
+        if math.isinf(p):
+            hits = from_array(np.abs(x._data) == norm._data)
+            count = from_array(hits._data.sum(axis=self.dims, keepdims=True).astype(g._data.dtype))
+            return x.sgn() * (whole / count).masked_fill(~hits, 0)
+        flat = x == 0
+        power = x.abs().masked_fill(flat, 1) ** (p - 2) * norm.masked_fill(zero, 1) ** (1 - p)
+        return (x * power * whole).masked_fill(flat, 0)
+
+
+class CumsumBackward0(Node):
+    """Every element gets the sum of the cotangents from its place on."""
+
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        return g.flip(self.dim).cumsum(self.dim).flip(self.dim)
+
+
+class CumprodBackward0(Node):
+    """Every element gets the sum over later products, each without it."""
+
+    _saved_names = ("self", "result")
+    dim: int
+
+    def _vjp(self, g: Tensor) -> Any:
+        x, y = self._unpack()
+        if not x._data.ndim:
+            return g
+        if not bool((x._data == 0).any()):
+            return (g * conj(y)).flip(self.dim).cumsum(self.dim).flip(self.dim) / conj(x)
+        pieces = []
+        size = x._data.shape[self.dim]
+        for place in range(size):
+            before = x.narrow(self.dim, 0, place).prod(self.dim, keepdim=True)
+            after = x.narrow(self.dim, place + 1, size - place - 1).cumprod(self.dim)
+            ahead = before.cat([before, before * after], self.dim)
+            pieces.append((g.narrow(self.dim, place, size - place) * conj(ahead)).sum(self.dim, keepdim=True))
+        return pieces[0].cat(pieces, self.dim)
+
+
+def _ratio(value: float, divisor: float) -> float:
+    return value / divisor if divisor > 0 else math.nan
+
+
+def _spread(
+    kind: type[Node], input: Tensor, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool
+) -> Tensor:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    _require_real_numbers("std and var", input._data)
+    dims = axes(dim, input._data.ndim)
+    less = correction if correction is not None else 0 if unbiased is False else 1
+    count = math.prod(input._data.shape[place] for place in dims)
+    with np.errstate(all="ignore"):
+        centred = input._data - input._data.sum(axis=dims, keepdims=True) / np.float64(count).astype(input._data.dtype)
+        square = (centred.conj() * centred).real
+        array = square.sum(axis=dims, keepdims=keepdim) / (count - less if count > less else np.float64(0))
+    array = np.asarray(array).astype(real_of(input._data.dtype))
+    if kind is StdBackward0:
+        return record(kind, np.sqrt(array), (input,), (input,), keep=True, dims=dims, divisor=count - less)
+    return record(kind, array, (input,), (input,), dims=dims, divisor=count - less)
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the variance over some axes, divided by n - correction (1 unless told)."""
+    return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """Return the square root of the variance; its gradient at 0 is taken as 0."""
+    return _spread(StdBackward0, input, dim, unbiased, correction, keepdim)
+
+
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """Return log(sum(exp(x))) over some axes, without overflow."""
+    x = floating(input._data)
+    dims = axes(dim, x.ndim)
+    peak = x.max(axis=dims, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    with np.errstate(all="ignore"):
+        array = np.log(np.exp(x - peak).sum(axis=dims, keepdims=True)) + peak
+    array = array if keepdim else array.squeeze(dims)
+    return record(LogsumexpBackward0, array, (input,), (input,), keep=True, dims=dims)
+
+
+def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the p-norm of the elements over some axes; its gradient at 0 is taken as 0."""
+    x, p = floating(input._data), float(ord)
+    dims = axes(dim, x.ndim)
+    size = np.abs(x)
+    if math.isinf(p):
+        array = size.max(axis=dims, keepdims=keepdim) if p > 0 else size.min(axis=dims, keepdims=keepdim)
+    elif p == 0:
+        array = (size != 0).sum(axis=dims, keepdims=keepdim).astype(size.dtype)
+    elif p == 2:
+        array = np.sqrt((size * size).sum(axis=dims, keepdims=keepdim))
+    else:
+        array = (size**p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
+    array = np.asarray(array).astype(size.dtype)
+    return record(LinalgVectorNormBackward0, array, (input,), (input,), keep=True, dims=dims, ord=p)
+
+
+def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Return the p-norm; "fro" is 2."""
+    return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)
+
+
+def cumsum(input: Tensor, dim: int) -> Tensor:
+    """Return running sums along an axis."""
+    place = axis(dim, input._data.ndim)
+    array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
+    return record(CumsumBackward0, array, (input,), dim=place)
+
+
+def cumprod(input: Tensor, dim: int) -> Tensor:
+    """Return running products along an axis."""
+    place = axis(dim, input._data.ndim)
+    array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
+    return record(CumprodBackward0, array, (input,), (input,), keep=True, dim=place)
