@@ -1,0 +1,32 @@
+"""The page on the trace stays true: its program is run, and its output and names are compared."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradcli.diagnosis.symptoms import Symptom
+
+PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
+
+
+def block_after(marker):
+    found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w*\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    assert found is not None, f"the page has no block for {marker!r}"
+    return found.group(1)
+
+
+def test_the_example_prints_what_the_page_shows(tmp_path):
+    pytest.importorskip("torch", reason="the page's example is on PyTorch")
+    (tmp_path / "train.py").write_text(block_after("file: train.py"), encoding="utf-8")
+    command = [sys.executable, "-m", "gradcli", "trace", "train:loss"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == block_after("output: gradcli trace train:loss")
+
+
+def test_the_page_lists_every_symptom():
+    listed = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text(encoding="utf-8").split("## Symptoms")[1], re.M))
+    assert listed == {symptom.value for symptom in Symptom}
