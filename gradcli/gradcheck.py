@@ -21,7 +21,9 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 Array = NDArray[Any]
 Function = Callable[..., Any]
-NONE_TRACKED = "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+NONE_TRACKED = (
+    "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+)
 LOW_PRECISION = (
     "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "
     "if all the inputs are not of double precision floating point or complex. "
@@ -43,7 +45,9 @@ def framework_of(tensor: object) -> ModuleType:
         module = sys.modules.get(".".join(parts[:length]))
         if module is not None and {"Tensor", "autograd"} <= vars(module).keys():
             return module
-    raise TypeError(f"gradcheck expects tensors of a loaded framework, got {type(tensor).__module__}.{type(tensor).__name__}")
+    raise TypeError(
+        f"gradcheck expects tensors of a loaded framework, got {type(tensor).__module__}.{type(tensor).__name__}"
+    )
 
 
 def _is_tensor(value: object) -> bool:
@@ -105,7 +109,9 @@ def _differentiable(result: Any) -> list[Any]:
 
 def _array(tensor: Any) -> Array:
     """Return the memory of a tensor as an array; writing to it changes the tensor."""
-    return np.asarray(tensor.detach().resolve_conj().numpy() if "resolve_conj" in dir(tensor) else tensor.detach().numpy())
+    return np.asarray(
+        tensor.detach().resolve_conj().numpy() if "resolve_conj" in dir(tensor) else tensor.detach().numpy()
+    )
 
 
 def _kind(tensor: Any) -> np.dtype[Any]:
@@ -161,9 +167,7 @@ def _analytical(problem: _Problem, outputs: list[Any], number: int) -> list[Arra
     y = _array(output)
     complex_output = y.dtype.kind == "c"
     shapes = [(_array(tensor), _array(tensor).dtype.kind == "c") for tensor in problem.tracked()]
-    matrices = [
-        np.zeros((x.size * (2 if split else 1), y.size), dtype=y.dtype if complex_output else y.dtype) for x, split in shapes
-    ]
+    matrices = [np.zeros((x.size * (2 if split else 1), y.size), dtype=y.dtype) for x, split in shapes]
     for row, along, seed in _cotangents(output):
         column = row // 2 if complex_output else row
         if not output.requires_grad:
@@ -178,7 +182,9 @@ def _analytical(problem: _Problem, outputs: list[Any], number: int) -> list[Arra
     return matrices
 
 
-def _mismatch(problem: _Problem, analytic: Any, numeric: Any, output: int, position: int, extra: str = "") -> GradcheckError:
+def _mismatch(
+    problem: _Problem, analytic: Any, numeric: Any, output: int, position: int, extra: str = ""
+) -> GradcheckError:
     return problem.error(
         f"{extra}Jacobian mismatch for output {output} with respect to input {position},\n"
         f"numerical:{numeric}\nanalytical:{analytic}\n"
@@ -283,8 +289,8 @@ def _undefined_gradients(problem: _Problem) -> None:
             found = problem.gradients(_tuple(passed), seeds)
         except RuntimeError as error:
             raise problem.error(
-                "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined "
-                "output gradients\" in \"tools/autograd/derivatives.yaml\""
+                'Expected backward function to handle undefined output grads. Please look at "Notes about undefined '
+                'output gradients" in "tools/autograd/derivatives.yaml"'
             ) from error
         if all(choice) and any(entry is not None and bool((_array(entry) != 0).any()) for entry in found):
             raise problem.error(
@@ -333,7 +339,8 @@ def _check_inputs(problem: _Problem) -> None:
         if any(step == 0 and size > 1 for step, size in zip(strides, tensor.shape, strict=True)):
             raise RuntimeError(
                 f"The {place}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous on "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on "
                 "the input before passing it to gradcheck."
             )
         if not tensor.is_leaf:
@@ -343,7 +350,9 @@ def _check_inputs(problem: _Problem) -> None:
 def _unsupported(named: dict[str, bool]) -> None:
     for name, asked in named.items():
         if asked:
-            raise ValueError(f"{name}=True is not available: gradcli.gradcheck checks reverse mode, one gradient at a time")
+            raise ValueError(
+                f"{name}=True is not available: gradcli.gradcheck checks reverse mode, one gradient at a time"
+            )
 
 
 def gradcheck(
@@ -502,7 +511,9 @@ def gradgradcheck(
         )
         outputs = [entry for entry in _differentiable(func(*points)) if entry.requires_grad]
         tracked = [points[place] for place in problem.places]
-        found = problem.torch.autograd.grad(outputs, tracked, list(values[count:]), create_graph=True, allow_unused=True)
+        found = problem.torch.autograd.grad(
+            outputs, tracked, list(values[count:]), create_graph=True, allow_unused=True
+        )
         return tuple(entry for entry in found if entry is not None)
 
     return gradcheck(

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math as _math
-from builtins import bool as _TruthType
+from builtins import bool as _Truth
 
 from gradcli.engine import methods as _methods
 
@@ -101,7 +101,7 @@ def is_tensor(obj: object) -> _Truth:
     return isinstance(obj, Tensor)
 
 
-__all__ = [
+__all__ = [  # noqa: RUF022  (sorted as one table)
     "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all",
     "allclose", "amax", "amin", "angle", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax",
     "argmin", "argsort", "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli",

@@ -20,7 +20,8 @@ from gradcli.engine.ops.shape import sum_to
 from gradcli.engine.tensor import Tensor, from_array
 
 NOT_USED = (
-    "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this is "
+    "The differentiated Tensor at index {} appears to not have been used in the graph. Set "
+    "allow_unused=True if this is "
     "the desired behavior."
 )
 
@@ -242,7 +243,8 @@ def fit(cotangent: Tensor, meta: OutputMeta, node: Node | None, position: int) -
         if array.dtype.kind == "c" and meta.dtype.kind != "c":
             if node is not None and not node._may_cast_to_real:
                 raise RuntimeError(
-                    f"Function {node.name()} returned an invalid gradient at index {position} - expected a real gradient "
+                    f"Function {node.name()} returned an invalid gradient at index {position} - expected a real "
+                    "gradient "
                     f"for a real input but got {BY_NUMPY[array.dtype]!r}; return its .real"
                 )
             cotangent = cotangent.real

@@ -270,9 +270,10 @@ def _matrices() -> list[Operation]:
         _row("inv", lambda t, x: t.linalg.inv(x), [(3, 3)], [(2, 2, 2)], domain=regular),
         _row("det", lambda t, x: t.linalg.det(x), [(3, 3)], [(2, 2, 2)], domain=regular),
         _row("slogdet", lambda t, x: t.linalg.slogdet(x)[1], [(3, 3)], [(2, 2, 2)], domain=regular),
-        _row("solve", lambda t, x, y: t.linalg.solve(x, y), [(3, 3), right], [(3, 3), Sample(shape=(3,))], domain=regular),
+        _row("solve", lambda t, x, y: t.linalg.solve(x, y), [(3, 3), right],
+             [(3, 3), Sample(shape=(3,))], domain=regular),
         _row("cholesky", lambda t, x: t.linalg.cholesky((x + x.mT) / 2), [(3, 3)], [(2, 2, 2)], domain=definite),
-        _row("eigh", lambda t, x: _eigh(t, x), [(3, 3)], domain=definite),
+        _row("eigh", _eigh, [(3, 3)], domain=definite),
     ]  # fmt: skip
 
 

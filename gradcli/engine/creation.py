@@ -274,7 +274,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Gene
         shape = np.broadcast_shapes(*(v._data.shape for v in (mean, std) if isinstance(v, Tensor)))
     else:
         shape = sizes((size,))
-    return randn(*shape, generator=generator) * std + mean
+    spread: Tensor = randn(*shape, generator=generator) * std
+    result: Tensor = spread + mean
+    return result
 
 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:

@@ -18,7 +18,8 @@ from gradcli.engine.recording import edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 LEGACY = (
-    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+    "Legacy autograd function with non-static forward method is deprecated. Please use "
+    "new-style autograd function with "
     "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
 )
 NO_FORWARD = "You must implement the forward function for custom autograd.Function."
@@ -157,13 +158,15 @@ class Function(metaclass=FunctionMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         del args, kwargs
         warnings.warn(
-            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should invoke "
             "them on the class itself. Instantiating an autograd function will raise an error in a future version.",
             DeprecationWarning,
             stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse the call of an instance, the form of old."""
         del args, kwargs
         raise RuntimeError(LEGACY)
 

@@ -119,6 +119,7 @@ class set_grad_enabled(_GradModeContext):  # noqa: N801  (the name programs use)
         STATE.enabled = self._before
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Return the function under this mode, and leave the mode outside as it was before."""
         STATE.enabled = self._before
         mode = self.mode
         return _decorate(lambda: set_grad_enabled(mode), function)

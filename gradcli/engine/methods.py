@@ -144,6 +144,7 @@ def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -
     return operation(first, *inputs[1:])
 
 
+_SAME_NAMES = """exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh sign floor ceil trunc"""
 _UFUNCS: dict[str, Callable[..., Any]] = {
     "add": arithmetic.add, "subtract": arithmetic.sub, "multiply": arithmetic.mul, "divide": arithmetic.div,
     "true_divide": arithmetic.div, "power": arithmetic.pow, "float_power": arithmetic.pow, "negative": arithmetic.neg,
@@ -152,12 +153,10 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "reciprocal": arithmetic.reciprocal, "absolute": elementwise.abs, "arcsin": elementwise.asin,
     "arccos": elementwise.acos, "arctan": elementwise.atan, "arctan2": elementwise.atan2, "conjugate": complexes.conj,
     "equal": comparison.eq, "not_equal": comparison.ne, "less": comparison.lt, "less_equal": comparison.le,
-    "greater": comparison.gt, "greater_equal": comparison.ge, "isnan": comparison.isnan, "isfinite": comparison.isfinite,
+    "greater": comparison.gt, "greater_equal": comparison.ge, "isnan": comparison.isnan,
+    "isfinite": comparison.isfinite,
     "rint": elementwise.round, "logaddexp": elementwise.logaddexp, "hypot": elementwise.hypot,
-    **{
-        name: getattr(elementwise, name)
-        for name in ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign", "floor", "ceil", "trunc"]
-    },
+    **{name: getattr(elementwise, name) for name in _SAME_NAMES.split()},
 }  # fmt: skip
 
 
@@ -176,7 +175,8 @@ def _bind_operators() -> None:
         "__float__": lambda self: float(writing.item(self)), "__int__": lambda self: int(writing.item(self)),
         "__complex__": lambda self: complex(writing.item(self)), "__index__": writing.as_index,
         "__contains__": lambda self, value: bool((self == value)._data.any()),
-        "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu, "cuda": _cuda, "type": writing.type_name,
+        "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,
+        "cuda": _cuda, "type": writing.type_name,
         "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
         "T": property(shape.reverse_axes), "mT": property(shape.matrix_transpose),
         "H": property(linalg.adjoint), "mH": property(linalg.adjoint),

@@ -81,7 +81,8 @@ def _copied(input: Tensor, src: Tensor) -> Tensor:
         array = np.broadcast_to(src._data, input._data.shape)
     except ValueError:
         raise RuntimeError(
-            f"The size of tensor a {list(input._data.shape)} must match the size of tensor b {list(src._data.shape)}, or "
+            f"The size of tensor a {list(input._data.shape)} must match the size of tensor b "
+            f"{list(src._data.shape)}, or "
             "be one that broadcasts to it"
         ) from None
     if array.dtype.kind == "c" and input._data.dtype.kind != "c":

@@ -58,7 +58,19 @@ def leaf(t: Any, *values: float) -> Any:
     return t.tensor(list(values), dtype=t.float64, requires_grad=True)
 
 
-DTYPES = "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split()
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @case
@@ -99,12 +111,33 @@ def integers_and_floats(t: Any) -> Any:
 @case
 def factories(t: Any) -> Any:
     made = [
-        t.zeros(2, 3), t.ones((2,)), t.full((2,), 3), t.full((2,), 3.5), t.full((1,), True), t.arange(3), t.arange(1, 2, 0.25),
-        t.arange(5, 1, -2), t.linspace(0, 1, 5), t.eye(2, 3), t.tensor(1), t.tensor([1, 2.5]), t.tensor(True), t.tensor([]),
-        t.tensor(1j), t.tensor([[1], [2]]), t.zeros_like(t.ones(2, dtype=t.int32)), t.ones_like(t.zeros(1), dtype=t.float64),
-        t.zeros(()), t.tensor(np.float64(2.0)), t.tensor(np.array([1, 2], dtype=np.int32)), t.as_tensor([1.0]),
-        t.from_numpy(np.ones(2)), t.zeros(3, dtype=t.bool), t.ones(2).new_zeros(3), t.ones(2, dtype=t.int64).new_tensor([1.5]),
-    ]  # fmt: skip
+        t.zeros(2, 3),
+        t.ones((2,)),
+        t.full((2,), 3),
+        t.full((2,), 3.5),
+        t.full((1,), True),
+        t.arange(3),
+        t.arange(1, 2, 0.25),
+        t.arange(5, 1, -2),
+        t.linspace(0, 1, 5),
+        t.eye(2, 3),
+        t.tensor(1),
+        t.tensor([1, 2.5]),
+        t.tensor(True),
+        t.tensor([]),
+        t.tensor(1j),
+        t.tensor([[1], [2]]),
+        t.zeros_like(t.ones(2, dtype=t.int32)),
+        t.ones_like(t.zeros(1), dtype=t.float64),
+        t.zeros(()),
+        t.tensor(np.float64(2.0)),
+        t.tensor(np.array([1, 2], dtype=np.int32)),
+        t.as_tensor([1.0]),
+        t.from_numpy(np.ones(2)),
+        t.zeros(3, dtype=t.bool),
+        t.ones(2).new_zeros(3),
+        t.ones(2, dtype=t.int64).new_tensor([1.5]),
+    ]
     return [[str(entry.dtype), list(entry.shape), entry.tolist()] for entry in made]
 
 
@@ -112,11 +145,33 @@ def factories(t: Any) -> Any:
 def attributes(t: Any) -> Any:
     x = t.zeros(2, 3, 4)
     return [
-        x.ndim, x.dim(), x.numel(), x.nelement(), list(x.size()), x.size(1), x.size(-1), list(x.stride()),
-        x.is_contiguous(), x.transpose(0, 1).is_contiguous(), x.element_size(), x[1].storage_offset(), str(x.device),
-        len(x), x.is_floating_point(), x.is_complex(), x.type(), x.long().type(), repr(x.shape), x.shape.numel(),
-        x.view(-1).shape[0], bool(x.data_ptr() == x.view(-1).data_ptr()), x.is_leaf, x.requires_grad, x.grad_fn, x.output_nr,
-    ]  # fmt: skip
+        x.ndim,
+        x.dim(),
+        x.numel(),
+        x.nelement(),
+        list(x.size()),
+        x.size(1),
+        x.size(-1),
+        list(x.stride()),
+        x.is_contiguous(),
+        x.transpose(0, 1).is_contiguous(),
+        x.element_size(),
+        x[1].storage_offset(),
+        str(x.device),
+        len(x),
+        x.is_floating_point(),
+        x.is_complex(),
+        x.type(),
+        x.long().type(),
+        repr(x.shape),
+        x.shape.numel(),
+        x.view(-1).shape[0],
+        bool(x.data_ptr() == x.view(-1).data_ptr()),
+        x.is_leaf,
+        x.requires_grad,
+        x.grad_fn,
+        x.output_nr,
+    ]
 
 
 @case
@@ -274,9 +329,17 @@ def views_and_bases(t: Any) -> Any:
     v = x.view(2, 3)
     w = v[0]
     return [
-        x._base is None, v._base is x, w._base is x, x.clone()._base is None, x.detach()._base is None, v.t()._base is x,
-        x[[0, 1]]._base is None, x.reshape(3, 2)._base is x, v.t().reshape(6)._base is None, (x + 1)._base is None,
-    ]  # fmt: skip
+        x._base is None,
+        v._base is x,
+        w._base is x,
+        x.clone()._base is None,
+        x.detach()._base is None,
+        v.t()._base is x,
+        x[[0, 1]]._base is None,
+        x.reshape(3, 2)._base is x,
+        v.t().reshape(6)._base is None,
+        (x + 1)._base is None,
+    ]
 
 
 @case
@@ -354,7 +417,11 @@ def setting_grad(t: Any) -> Any:
     (x * 2).sum().backward()
     first = plain(x.grad)
     x.grad = None
-    return [first, caught(lambda: setattr(x, "grad", t.ones(3, dtype=t.float64)), words=False), caught(lambda: setattr(x, "grad", 3), words=False)]
+    return [
+        first,
+        caught(lambda: setattr(x, "grad", t.ones(3, dtype=t.float64)), words=False),
+        caught(lambda: setattr(x, "grad", 3), words=False),
+    ]
 
 
 @case
@@ -373,9 +440,17 @@ def hooks_on_tensors(t: Any) -> Any:
     y.sum().backward()
     with y.register_hook(lambda g: g):
         inside = len(y._backward_hooks)
-    return [log, plain(y.grad), plain(x.grad), inside, len(y._backward_hooks), type(x._backward_hooks).__name__,
-            x._post_accumulate_grad_hooks is not None, t.ones(1)._backward_hooks,
-            caught(lambda: y.register_post_accumulate_grad_hook(lambda p: None))]  # fmt: skip
+    return [
+        log,
+        plain(y.grad),
+        plain(x.grad),
+        inside,
+        len(y._backward_hooks),
+        type(x._backward_hooks).__name__,
+        x._post_accumulate_grad_hooks is not None,
+        t.ones(1)._backward_hooks,
+        caught(lambda: y.register_post_accumulate_grad_hook(lambda p: None)),
+    ]
 
 
 @case
@@ -460,11 +535,17 @@ def node_attributes(t: Any) -> Any:
     y = x**3
     z = x.exp()
     return [
-        plain(y.grad_fn._saved_self), y.grad_fn._saved_exponent, plain(z.grad_fn._saved_result), y.grad_fn.requires_grad,
-        isinstance(y.grad_fn, t.autograd.graph.Node), plain(y.grad_fn(t.ones(2, dtype=t.float64))),
-        caught(lambda: y.grad_fn.nothing), list(y.grad_fn.metadata), isinstance(y.grad_fn._sequence_nr(), int),
+        plain(y.grad_fn._saved_self),
+        y.grad_fn._saved_exponent,
+        plain(z.grad_fn._saved_result),
+        y.grad_fn.requires_grad,
+        isinstance(y.grad_fn, t.autograd.graph.Node),
+        plain(y.grad_fn(t.ones(2, dtype=t.float64))),
+        caught(lambda: y.grad_fn.nothing),
+        list(y.grad_fn.metadata),
+        isinstance(y.grad_fn._sequence_nr(), int),
         y.grad_fn._sequence_nr() < z.grad_fn._sequence_nr(),
-    ]  # fmt: skip
+    ]
 
 
 @case
@@ -478,7 +559,12 @@ def anomaly_mode(t: Any) -> Any:
             result = caught(lambda: (y * 0).sum().backward())
     last = frames[-1].strip().split("\n")[-1].strip()
     outside = x.sqrt().grad_fn.metadata
-    return [result, last, [w.category.__name__ for w in seen if "traceback of forward" in str(w.message).lower()], dict(outside)]
+    return [
+        result,
+        last,
+        [w.category.__name__ for w in seen if "traceback of forward" in str(w.message).lower()],
+        dict(outside),
+    ]
 
 
 @case
@@ -500,10 +586,20 @@ def functions_with_contexts(t: Any) -> Any:
     node = y.grad_fn
     raw = node.apply(t.ones(2, dtype=t.float64))
     return [
-        plain(y), plain(x.grad), type(node).__name__, node._forward_cls is Scale, plain(raw), list(node.needs_input_grad), node.k,
-        node.name(), isinstance(node, t.autograd.graph.Node), callable(node.register_hook), caught(lambda: Scale.apply(x, nothing=2, k=1)),
-        caught(lambda: Scale.apply(x, extra=1)), caught(lambda: Scale.apply(x, 1, k=1), words=False),
-    ]  # fmt: skip
+        plain(y),
+        plain(x.grad),
+        type(node).__name__,
+        node._forward_cls is Scale,
+        plain(raw),
+        list(node.needs_input_grad),
+        node.k,
+        node.name(),
+        isinstance(node, t.autograd.graph.Node),
+        callable(node.register_hook),
+        caught(lambda: Scale.apply(x, nothing=2, k=1)),
+        caught(lambda: Scale.apply(x, extra=1)),
+        caught(lambda: Scale.apply(x, 1, k=1), words=False),
+    ]
 
 
 @case
@@ -567,8 +663,13 @@ def outputs_of_functions(t: Any) -> Any:
     out = Several.apply(x)
     total = out[0].sum() + out[1].sum() + out[5].sum()
     total.backward()
-    return [[type(entry).__name__ for entry in out], [None if isinstance(e, str) or e is None else e.requires_grad for e in out],
-            plain(x.grad), out[0] is x, [e.output_nr for e in (out[0], out[1], out[5])]]  # fmt: skip
+    return [
+        [type(entry).__name__ for entry in out],
+        [None if isinstance(e, str) or e is None else e.requires_grad for e in out],
+        plain(x.grad),
+        out[0] is x,
+        [e.output_nr for e in (out[0], out[1], out[5])],
+    ]
 
 
 @case
@@ -591,10 +692,20 @@ def non_tensor_gradients(t: Any) -> Any:
         return [got, plain(x.grad), None if x.grad is None else str(x.grad.dtype)]
 
     return [
-        run(lambda g: 5), run(lambda g: [g]), run(lambda g: (g,)), run(lambda g: None), run(lambda g: g.float()),
-        run(lambda g: g.sum()), run(lambda g: g.expand(3, 2)), run(lambda g: g[:1]), run(lambda g: (g, None)), run(lambda g: ()),
-        run(lambda g: g.long()), run(lambda g: t.ones(3, dtype=t.float64)), run(lambda g: g.to(t.complex128))[0][0],
-    ]  # fmt: skip
+        run(lambda g: 5),
+        run(lambda g: [g]),
+        run(lambda g: (g,)),
+        run(lambda g: None),
+        run(lambda g: g.float()),
+        run(lambda g: g.sum()),
+        run(lambda g: g.expand(3, 2)),
+        run(lambda g: g[:1]),
+        run(lambda g: (g, None)),
+        run(lambda g: ()),
+        run(lambda g: g.long()),
+        run(lambda g: t.ones(3, dtype=t.float64)),
+        run(lambda g: g.to(t.complex128))[0][0],
+    ]
 
 
 @case
@@ -635,7 +746,7 @@ def setup_context_and_vjp(t: Any) -> Any:
 
         @staticmethod
         def vjp(ctx: Any, g: Any, h: Any) -> Any:
-            x, y = ctx.saved_tensors
+            _x, _y = ctx.saved_tensors
             total = None if g is None else g * ctx.k
             if h is not None:
                 total = h if total is None else total + h
@@ -710,13 +821,27 @@ def flags(t: Any) -> Any:
     y = x * 2
     d = y.detach()
     return [
-        x.is_leaf, y.is_leaf, d.is_leaf, d.requires_grad, caught(lambda: setattr(y, "requires_grad", False)),
-        caught(lambda: y.requires_grad_(True).is_leaf), caught(lambda: t.ones(2).long().requires_grad_(), words=False),
-        caught(lambda: y.detach_().requires_grad), y.is_leaf, caught(lambda: len(t.tensor(1.0))), caught(lambda: list(t.tensor(1.0))),
-        caught(lambda: bool(t.ones(2))), caught(lambda: int(t.tensor(2.7))), caught(lambda: float(t.tensor(2.5))),
-        caught(lambda: [1, 2, 3][t.tensor(1)]), caught(lambda: x.numpy()), caught(lambda: np.asarray(t.ones(2)).tolist()),
-        caught(lambda: x.nothing), caught(lambda: (2.0 in t.tensor([1.0, 2.0]))), caught(lambda: bool(t.tensor([]))),
-    ]  # fmt: skip
+        x.is_leaf,
+        y.is_leaf,
+        d.is_leaf,
+        d.requires_grad,
+        caught(lambda: setattr(y, "requires_grad", False)),
+        caught(lambda: y.requires_grad_(True).is_leaf),
+        caught(lambda: t.ones(2).long().requires_grad_(), words=False),
+        caught(lambda: y.detach_().requires_grad),
+        y.is_leaf,
+        caught(lambda: len(t.tensor(1.0))),
+        caught(lambda: list(t.tensor(1.0))),
+        caught(lambda: bool(t.ones(2))),
+        caught(lambda: int(t.tensor(2.7))),
+        caught(lambda: float(t.tensor(2.5))),
+        caught(lambda: [1, 2, 3][t.tensor(1)]),
+        caught(lambda: x.numpy()),
+        caught(lambda: np.asarray(t.ones(2)).tolist()),
+        caught(lambda: x.nothing),
+        caught(lambda: 2.0 in t.tensor([1.0, 2.0])),
+        caught(lambda: bool(t.tensor([]))),
+    ]
 
 
 @case
@@ -727,8 +852,16 @@ def copies(t: Any) -> Any:
     deep = copy.deepcopy(x)
     shallow = x.clone()
     back = pickle.loads(pickle.dumps(x))
-    return [plain(deep), deep.requires_grad, plain(deep.grad), deep is x, name(shallow), plain(back), back.requires_grad,
-            caught(lambda: copy.deepcopy(x * 2), words=False)]  # fmt: skip
+    return [
+        plain(deep),
+        deep.requires_grad,
+        plain(deep.grad),
+        deep is x,
+        name(shallow),
+        plain(back),
+        back.requires_grad,
+        caught(lambda: copy.deepcopy(x * 2), words=False),
+    ]
 
 
 @case
@@ -754,17 +887,34 @@ def complex_gradients(t: Any) -> Any:
     x = leaf(t, 1.5, -2)
     out = []
     functions = [
-        lambda: (z * w).abs().sum(), lambda: (z * z.conj()).real.sum(), lambda: (z / w).imag.sum(), lambda: (z.exp() * w).real.sum(),
-        lambda: (z * x).abs().sum(), lambda: (z**2).real.sum(), lambda: (z - w).angle().sum(), lambda: t.view_as_real(z * w).sum(),
-        lambda: z.sin().real.sum() + w.log().imag.sum(), lambda: (z.reshape(1, 2) @ w.reshape(2, 1)).abs().sum(),
-        lambda: (z * 2j + 1).abs().pow(2).sum(), lambda: z.sgn().real.sum(), lambda: t.complex(x, x * 2).abs().sum(),
-        lambda: z.mean().real, lambda: (z.norm() + w.abs().sum()), lambda: z.sqrt().real.sum(), lambda: z.tanh().imag.sum(),
-        lambda: z.prod().real, lambda: z.cumsum(0).abs().sum(), lambda: z.reciprocal().real.sum(), lambda: (z ** w).real.sum(),
-    ]  # fmt: skip
+        lambda: (z * w).abs().sum(),
+        lambda: (z * z.conj()).real.sum(),
+        lambda: (z / w).imag.sum(),
+        lambda: (z.exp() * w).real.sum(),
+        lambda: (z * x).abs().sum(),
+        lambda: (z**2).real.sum(),
+        lambda: (z - w).angle().sum(),
+        lambda: t.view_as_real(z * w).sum(),
+        lambda: z.sin().real.sum() + w.log().imag.sum(),
+        lambda: (z.reshape(1, 2) @ w.reshape(2, 1)).abs().sum(),
+        lambda: (z * 2j + 1).abs().pow(2).sum(),
+        lambda: z.sgn().real.sum(),
+        lambda: t.complex(x, x * 2).abs().sum(),
+        lambda: z.mean().real,
+        lambda: z.norm() + w.abs().sum(),
+        lambda: z.sqrt().real.sum(),
+        lambda: z.tanh().imag.sum(),
+        lambda: z.prod().real,
+        lambda: z.cumsum(0).abs().sum(),
+        lambda: z.reciprocal().real.sum(),
+        lambda: (z**w).real.sum(),
+    ]
     for function in functions:
         grads = t.autograd.grad(function(), [z, w, x], allow_unused=True)
-        out.append([[[e.real, e.imag] for e in g.tolist()] if g is not None and g.is_complex() else plain(g) for g in grads])
-    return [out, caught(lambda: z.sum().backward()), caught(lambda: (z > w), words=False)]
+        out.append(
+            [[[e.real, e.imag] for e in g.tolist()] if g is not None and g.is_complex() else plain(g) for g in grads]
+        )
+    return [out, caught(lambda: z.sum().backward()), caught(lambda: z > w, words=False)]
 
 
 @case
@@ -796,11 +946,25 @@ def modules(t: Any) -> Any:
     net.load_state_dict({key: value * 2 for key, value in net.state_dict().items()})
     net.requires_grad_(False)
     return [
-        repr(net), state, plain(out), [n for n, _ in net.named_modules()], [n for n, _ in net.named_children()], net.training,
-        net.b.training, wrong, [n for n, _ in net.named_parameters()], plain(net.a.weight), any(p.requires_grad for p in net.parameters()),
-        caught(lambda: net.missing), caught(lambda: nn.Module()(1), words=False), net.items[1].in_features, len(net.b), repr(net.b[0:1]),
-        caught(lambda: net.register_parameter("a", None), words=False), caught(lambda: setattr(net, "b", 3)),
-    ]  # fmt: skip
+        repr(net),
+        state,
+        plain(out),
+        [n for n, _ in net.named_modules()],
+        [n for n, _ in net.named_children()],
+        net.training,
+        net.b.training,
+        wrong,
+        [n for n, _ in net.named_parameters()],
+        plain(net.a.weight),
+        any(p.requires_grad for p in net.parameters()),
+        caught(lambda: net.missing),
+        caught(lambda: nn.Module()(1), words=False),
+        net.items[1].in_features,
+        len(net.b),
+        repr(net.b[0:1]),
+        caught(lambda: net.register_parameter("a", None), words=False),
+        caught(lambda: setattr(net, "b", 3)),
+    ]
 
 
 @case
@@ -832,8 +996,13 @@ def optimisers(t: Any) -> Any:
         for _ in range(5):
             optimiser.step(closure)
         results[label] = plain(x)
-    return [results, caught(lambda: t.optim.SGD([], lr=0.1)), caught(lambda: t.optim.SGD(leaf(t, 1), lr=0.1), words=False),
-            caught(lambda: t.optim.SGD([leaf(t, 1) * 2], lr=0.1)), caught(lambda: t.optim.SGD([leaf(t, 1)], lr=-1))]  # fmt: skip
+    return [
+        results,
+        caught(lambda: t.optim.SGD([], lr=0.1)),
+        caught(lambda: t.optim.SGD(leaf(t, 1), lr=0.1), words=False),
+        caught(lambda: t.optim.SGD([leaf(t, 1) * 2], lr=0.1)),
+        caught(lambda: t.optim.SGD([leaf(t, 1)], lr=-1)),
+    ]
 
 
 @case
@@ -851,26 +1020,56 @@ def functional_derivatives(t: Any) -> Any:
 
     return plain(
         [
-            f.jacobian(vector, x), f.jacobian(lambda a, b: a * b, (x, y)), f.hessian(scalar, x), f.hessian(lambda a, b: (a * b).sum() ** 2, (x, y)),
-            f.vjp(vector, x, t.ones(3, dtype=t.float64)), f.jvp(vector, x, v), f.hvp(scalar, x, v), f.vhp(scalar, x, v),
-            f.jacobian(lambda a: (a.sum(), a * 2), x), f.vjp(scalar, x),
+            f.jacobian(vector, x),
+            f.jacobian(lambda a, b: a * b, (x, y)),
+            f.hessian(scalar, x),
+            f.hessian(lambda a, b: (a * b).sum() ** 2, (x, y)),
+            f.vjp(vector, x, t.ones(3, dtype=t.float64)),
+            f.jvp(vector, x, v),
+            f.hvp(scalar, x, v),
+            f.vhp(scalar, x, v),
+            f.jacobian(lambda a: (a.sum(), a * 2), x),
+            f.vjp(scalar, x),
         ]
-    )  # fmt: skip
+    )
 
 
 @case
 def errors_of_operations(t: Any) -> Any:
     a, b = t.ones(2, 3), t.ones(2, 2)
     return [
-        caught(lambda: a.mm(a)), caught(lambda: a @ b), caught(lambda: a + t.ones(4), words=False), caught(lambda: a.view(4)),
-        caught(lambda: a.t().view(6)), caught(lambda: a.sum(5)), caught(lambda: a[5]), caught(lambda: a[0, 0, 0]), caught(lambda: t.ones(2).long().mean(), words=False),
-        caught(lambda: a.expand(3, 3)), caught(lambda: a.squeeze(7)), caught(lambda: t.cat([])), caught(lambda: t.cat([a, b]), words=False),
-        caught(lambda: t.stack([a, b])), caught(lambda: a.item()), caught(lambda: t.tensor(["x"]), words=False), caught(lambda: a.add("x"), words=False),
-        caught(lambda: a + "x", words=False), caught(lambda: a.clamp(), words=False), caught(lambda: a[t.tensor(1.5)], words=False), caught(lambda: a.permute(0), words=False),
-        caught(lambda: t.tensor([True]) - t.tensor([True])), caught(lambda: a.t().t().unsqueeze(0).t()), caught(lambda: a.dot(a), words=False),
-        caught(lambda: t.where(a, a, a), words=False), caught(lambda: a[a > 5].tolist()), caught(lambda: t.tensor([[1, 2], [3]]), words=False),
-        caught(lambda: a.reshape(-1, 4)), None, caught(lambda: a[::-1]), caught(lambda: a.split([1, 2])),
-    ]  # fmt: skip
+        caught(lambda: a.mm(a)),
+        caught(lambda: a @ b),
+        caught(lambda: a + t.ones(4), words=False),
+        caught(lambda: a.view(4)),
+        caught(lambda: a.t().view(6)),
+        caught(lambda: a.sum(5)),
+        caught(lambda: a[5]),
+        caught(lambda: a[0, 0, 0]),
+        caught(lambda: t.ones(2).long().mean(), words=False),
+        caught(lambda: a.expand(3, 3)),
+        caught(lambda: a.squeeze(7)),
+        caught(lambda: t.cat([])),
+        caught(lambda: t.cat([a, b]), words=False),
+        caught(lambda: t.stack([a, b])),
+        caught(lambda: a.item()),
+        caught(lambda: t.tensor(["x"]), words=False),
+        caught(lambda: a.add("x"), words=False),
+        caught(lambda: a + "x", words=False),
+        caught(lambda: a.clamp(), words=False),
+        caught(lambda: a[t.tensor(1.5)], words=False),
+        caught(lambda: a.permute(0), words=False),
+        caught(lambda: t.tensor([True]) - t.tensor([True])),
+        caught(lambda: a.t().t().unsqueeze(0).t()),
+        caught(lambda: a.dot(a), words=False),
+        caught(lambda: t.where(a, a, a), words=False),
+        caught(lambda: a[a > 5].tolist()),
+        caught(lambda: t.tensor([[1, 2], [3]]), words=False),
+        caught(lambda: a.reshape(-1, 4)),
+        None,
+        caught(lambda: a[::-1]),
+        caught(lambda: a.split([1, 2])),
+    ]
 
 
 @case
@@ -878,20 +1077,58 @@ def graph_chains(t: Any) -> Any:
     x = t.ones(2, 3, dtype=t.float64, requires_grad=True)
     w = t.ones(3, 3, dtype=t.float64, requires_grad=True)
     return [
-        chain((x @ w).relu().sum().grad_fn), chain((x.t() @ x).mean().grad_fn), chain((1 / x).grad_fn), chain((2 - x).grad_fn), chain((x - 1).grad_fn),
-        chain(x[0, 1:].grad_fn), chain(x[:, 0].exp().grad_fn), chain(t.stack([x, x]).sum(0).grad_fn), chain((x * x.detach()).grad_fn),
-        chain(x.reshape(6).view(2, 3).unsqueeze(0).squeeze(0).grad_fn), chain(t.nn.functional.softmax(x, 1).log().grad_fn), chain((-x).abs().sqrt().grad_fn),
-        chain(t.nn.functional.linear(x, w).grad_fn), chain(t.nn.functional.mse_loss(x, x.detach()).grad_fn), chain(x.max(1)[0].grad_fn), chain(x.flatten().dot(x.flatten()).grad_fn),
-        chain(t.nn.functional.cross_entropy(x, t.tensor([0, 1])).grad_fn), chain(x.var().grad_fn), chain(x.norm().grad_fn), chain(x.clamp(0, 1).grad_fn), chain((x**w[:1]).grad_fn),
-    ]  # fmt: skip
+        chain((x @ w).relu().sum().grad_fn),
+        chain((x.t() @ x).mean().grad_fn),
+        chain((1 / x).grad_fn),
+        chain((2 - x).grad_fn),
+        chain((x - 1).grad_fn),
+        chain(x[0, 1:].grad_fn),
+        chain(x[:, 0].exp().grad_fn),
+        chain(t.stack([x, x]).sum(0).grad_fn),
+        chain((x * x.detach()).grad_fn),
+        chain(x.reshape(6).view(2, 3).unsqueeze(0).squeeze(0).grad_fn),
+        chain(t.nn.functional.softmax(x, 1).log().grad_fn),
+        chain((-x).abs().sqrt().grad_fn),
+        chain(t.nn.functional.linear(x, w).grad_fn),
+        chain(t.nn.functional.mse_loss(x, x.detach()).grad_fn),
+        chain(x.max(1)[0].grad_fn),
+        chain(x.flatten().dot(x.flatten()).grad_fn),
+        chain(t.nn.functional.cross_entropy(x, t.tensor([0, 1])).grad_fn),
+        chain(x.var().grad_fn),
+        chain(x.norm().grad_fn),
+        chain(x.clamp(0, 1).grad_fn),
+        chain((x ** w[:1]).grad_fn),
+    ]
 
 
 @case
 def printing(t: Any) -> Any:
     x = t.ones(2, 2, requires_grad=True)
     return [
-        repr(x), repr(x * 2), repr((x * 2).detach()), str(x.sum()), f"{x.sum().item():.3f}", repr(t.tensor([1 + 2j])), repr(t.zeros(0, 3)), repr(t.tensor([1e-8, 1.0])),
-        repr(t.ones(3, dtype=t.int32)), repr(t.nn.Parameter(t.zeros(1))), repr(t.nn.Conv2d(1, 2, 3, padding=1)), repr(t.nn.Sequential(t.nn.Dropout(0.1), t.nn.BatchNorm1d(3))),
-        repr(t.float64), repr(t.Size([1, 2])), str(t.device("cpu")), repr(t.device("cpu")), repr(t.nn.CrossEntropyLoss()), repr(t.nn.Embedding(3, 4)), repr(t.nn.LayerNorm(3)),
-        f"{t.tensor(1.5)}", f"{t.tensor([1.5])}", repr(t.tensor(2, dtype=t.uint8)), repr(x.sum(0)), repr(t.nn.LeakyReLU(0.2)), repr(t.nn.Flatten()), repr(t.nn.MaxPool2d(2)),
-    ]  # fmt: skip
+        repr(x),
+        repr(x * 2),
+        repr((x * 2).detach()),
+        str(x.sum()),
+        f"{x.sum().item():.3f}",
+        repr(t.tensor([1 + 2j])),
+        repr(t.zeros(0, 3)),
+        repr(t.tensor([1e-8, 1.0])),
+        repr(t.ones(3, dtype=t.int32)),
+        repr(t.nn.Parameter(t.zeros(1))),
+        repr(t.nn.Conv2d(1, 2, 3, padding=1)),
+        repr(t.nn.Sequential(t.nn.Dropout(0.1), t.nn.BatchNorm1d(3))),
+        repr(t.float64),
+        repr(t.Size([1, 2])),
+        str(t.device("cpu")),
+        repr(t.device("cpu")),
+        repr(t.nn.CrossEntropyLoss()),
+        repr(t.nn.Embedding(3, 4)),
+        repr(t.nn.LayerNorm(3)),
+        f"{t.tensor(1.5)}",
+        f"{t.tensor([1.5])}",
+        repr(t.tensor(2, dtype=t.uint8)),
+        repr(x.sum(0)),
+        repr(t.nn.LeakyReLU(0.2)),
+        repr(t.nn.Flatten()),
+        repr(t.nn.MaxPool2d(2)),
+    ]

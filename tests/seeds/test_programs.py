@@ -28,7 +28,7 @@ def run(name: str) -> Any:
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, str(HERE / "programs" / f"{name}.py")]
-    finished = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)  # noqa: S603
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
     assert finished.returncode == 0, finished.stderr
     return json.loads(finished.stdout)
 

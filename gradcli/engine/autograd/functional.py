@@ -53,6 +53,7 @@ def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
     """Return d func / d inputs, shaped output axes then input axes; nested tuples for several outputs or inputs."""
+    del vectorize  # rows are computed one by one
     with enable_grad():
         points, outputs = _call(func, inputs, create_graph)
         blocks = []

@@ -7,9 +7,18 @@ from types import TracebackType
 from typing import Any
 
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import Node as Node
+from gradcli.engine.graph import Node
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "get_gradient_edge",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class GradientEdge(tuple[Any, ...]):

@@ -150,12 +150,12 @@ class ConvTranspose2d(_Conv):
         bias: bool = True,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, 1, groups, bias)
-        self.output_padding = each(output_padding, 2)
+        self.output_padding, self.cut = each(output_padding, 2), each(padding, 2)
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
         return functional.conv_transpose2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups
+            input, self.weight, self.bias, self.stride, self.cut, self.output_padding, self.groups
         )
 
 

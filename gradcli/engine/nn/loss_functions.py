@@ -57,7 +57,8 @@ def _warn_broadcast(input: Tensor, target: Tensor) -> None:
     if input._data.shape != target._data.shape:
         warnings.warn(
             f"Using a target size ({Size(target._data.shape)}) that is different to the input size "
-            f"({Size(input._data.shape)}). This will likely lead to incorrect results due to broadcasting. Please ensure "
+            f"({Size(input._data.shape)}). This will likely lead to incorrect results due to "
+            "broadcasting. Please ensure "
             "they have the same size.",
             UserWarning,
             stacklevel=3,
@@ -177,5 +178,5 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     """Return target (log target - input), for log probabilities `input`."""
     losses = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if reduction == "batchmean":
-        return losses.sum() / input._data.shape[0]
+        return losses.sum() / int(input._data.shape[0])
     return reduced(losses, reduction)

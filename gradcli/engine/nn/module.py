@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from gradcli.engine.dtypes import dtype as Dtype
+from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.grad_mode import no_grad
 from gradcli.engine.nn.module_hooks import FullHooks, attach_legacy
 from gradcli.engine.nn.parameter import Parameter
@@ -50,6 +50,7 @@ class Module:
 
     # --- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run forward between the hooks."""
         if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
             return self.forward(*args, **kwargs)
         for key, hook in list(self._forward_pre_hooks.items()):
@@ -299,7 +300,8 @@ class Module:
         for name, value in own.items():
             if name in state_dict and state_dict[name]._data.shape != value._data.shape:
                 problems.append(
-                    f"size mismatch for {name}: copying a param with shape {state_dict[name].shape} from checkpoint, the "
+                    f"size mismatch for {name}: copying a param with shape {state_dict[name].shape} from "
+                    "checkpoint, the "
                     f"shape in current model is {value.shape}."
                 )
         if problems:
@@ -324,7 +326,7 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating point parameters and buffers in place, and return the module."""
-        kinds = [value for value in (*args, kwargs.get("dtype")) if isinstance(value, Dtype)]
+        kinds = [value for value in (*args, kwargs.get("dtype")) if isinstance(value, ElementType)]
         if kinds and not (kinds[0].is_floating_point or kinds[0].is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kinds[0]}"

@@ -17,7 +17,8 @@ NOTHING_TRACKED = (
     "#torch.nn.Module.register_full_backward_hook for more details."
 )
 SEVERAL_NODES = (
-    "Using a non-full backward hook when the forward contains multiple autograd Nodes is deprecated and will be removed "
+    "Using a non-full backward hook when the forward contains multiple autograd Nodes is "
+    "deprecated and will be removed "
     "in future versions. This hook will be missing some grad_input. Please use register_full_backward_hook to get the "
     "documented behavior."
 )
@@ -27,7 +28,8 @@ SEVERAL_OUTPUT_NODES = (
     "get the documented behavior."
 )
 NOT_ONE_TENSOR = (
-    "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors is deprecated "
+    "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple "
+    "of Tensors is deprecated "
     "and will be removed in future versions. This hook will be missing some of the grad_output. Please use "
     "register_full_backward_hook to get the documented behavior."
 )

@@ -309,7 +309,8 @@ def square(input: Tensor) -> Tensor:
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """Return input + weight * (end - input)."""
-    return input + operand(weight, "weight") * (end - input)
+    share: Tensor = (end - input) * operand(weight, "weight")
+    return input + share
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:

@@ -144,7 +144,7 @@ def convolution_gradients(node: Node, g: Tensor, x: Tensor, w: Tensor) -> tuple[
     The map is linear in x and in w, so each cotangent is the adjoint of a product of windows: windows of x with g for
     the weight, and the windows that g and w make, added up, for the input.
     """
-    options: dict[str, Any] = node.options  # type: ignore[attr-defined]  # only ConvolutionBackward0 calls this
+    options: dict[str, Any] = node.options
     n, groups = w._data.ndim - 2, options["groups"]
     pads = tuple(p for size in reversed(options["padding"]) for p in (size, size))
     padded = pad_zeros(x, pads) if any(pads) else x
@@ -280,7 +280,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     r = upscale_factor
     if channels % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            "upscale_factor, but "
             f"input.size(-3)={channels} is not divisible by {r * r}"
         )
     split = input._data.reshape(*lead, channels // (r * r), r, r, height, width)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, numpy_dtype, require_cpu
-from gradcli.engine.dtypes import dtype as Dtype
+from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axes, sizes
 from gradcli.engine.recording import record
@@ -82,7 +82,7 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
     for value in args:
         if isinstance(value, Tensor):
             dtype = BY_NUMPY[value._data.dtype]
-        elif isinstance(value, Dtype) or value in (float, int, bool, complex):
+        elif isinstance(value, ElementType) or value in (float, int, bool, complex):
             dtype = value
         elif not isinstance(value, bool):
             device = value

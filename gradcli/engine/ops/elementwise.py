@@ -46,6 +46,12 @@ class _Flat(Node):
         return g * 0
 
 
+def _at_sinc(x: Tensor) -> Tensor:
+    at_zero = x == 0
+    safe = (x * math.pi).masked_fill(at_zero, 1)
+    return (((safe * safe.cos() - safe.sin()) / (safe * safe)) * math.pi).masked_fill(at_zero, 0)
+
+
 def _rule(name: str, slope: Callable[[Tensor], Any], *, of_result: bool = False) -> type[Node]:
     """Return the node class of an elementwise function, from its derivative as a function of input or result."""
     base = _OfResult if of_result else _OfInput
@@ -80,7 +86,7 @@ ErfBackward0 = _rule("ErfBackward0", lambda x: (-x * x).exp() * (2 / math.sqrt(m
 ErfcBackward0 = _rule("ErfcBackward0", lambda x: (-x * x).exp() * (-2 / math.sqrt(math.pi)))
 LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma())
 DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x))
-SincBackward0 = _rule("SincBackward0", lambda x: _sinc_slope(x))
+SincBackward0 = _rule("SincBackward0", _at_sinc)
 FracBackward0 = type("FracBackward0", (_OfInput,), {"_slope": staticmethod(lambda x: x.detach() * 0 + 1)})
 
 
@@ -187,12 +193,6 @@ def _sigmoid(x: Array) -> Array:
         return np.asarray(1 / (1 + np.exp(-x)))
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x >= 0, 1, small) / (1 + small), dtype=x.dtype)
-
-
-def _sinc_slope(x: Tensor) -> Tensor:
-    at_zero = x == 0
-    safe = (x * math.pi).masked_fill(at_zero, 1)
-    return (((safe * safe.cos() - safe.sin()) / (safe * safe)) * math.pi).masked_fill(at_zero, 0)
 
 
 exp = _elementwise("exp", ExpBackward0, np.exp, "Return e to the power of every element.")

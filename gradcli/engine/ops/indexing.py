@@ -102,7 +102,8 @@ def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
             shape = input._data.shape[place : place + entry._data.ndim]
             if entry._data.shape != shape:
                 return (
-                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of the indexed "
+                    f"The shape of the mask {list(entry._data.shape)} at index 0 does not match the shape of "
+                    "the indexed "
                     f"tensor {list(input._data.shape)} at index {place}"
                 )
     return str(error)
@@ -151,7 +152,7 @@ def _split(key: Any) -> Key:
     return tuple(_entry(entry) for entry in entries)
 
 
-def _entry(entry: Any) -> Any:
+def _entry(entry: Any) -> Any:  # noqa: PLR0911  (one return for each kind of index)
     if isinstance(entry, Tensor):
         if not entry._data.ndim and entry._data.dtype.kind in "iu":
             return int(entry._data)

@@ -184,8 +184,7 @@ def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
         lines.flags.writeable = True
         return lines
 
-    whole = place(input, (*input._data.shape[:-1], size, size), region, lambda root: diagonal(root, offset, -2, -1))
-    return whole
+    return place(input, (*input._data.shape[:-1], size, size), region, lambda root: diagonal(root, offset, -2, -1))
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:

@@ -274,7 +274,7 @@ def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, a
     return record(kind, array, (input, a, b), (a, b), beta=beta, alpha=alpha)
 
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one return for each pair of ranks)
     """Return the matrix product, by the rules of `@`: vectors are rows or columns, further axes are batches."""
     left, right = input._data.ndim, other._data.ndim
     if not left or not right:

@@ -61,11 +61,16 @@ def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
     return record(kind, np.where(mask, input._data, input._data.dtype.type(0)), (input,), mask=from_array(mask))
 
 
+def _below(input: Tensor, offset: int) -> Array:
+    rows, columns = input._data.shape[-2:]
+    return np.tri(rows, columns, offset, dtype=np.bool_)
+
+
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy with zeros above a diagonal."""
-    return _triangle(TrilBackward0, np.tri(*input._data.shape[-2:], k=diagonal, dtype=np.bool_), input)
+    return _triangle(TrilBackward0, _below(input, diagonal), input)
 
 
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy with zeros below a diagonal."""
-    return _triangle(TriuBackward0, ~np.tri(*input._data.shape[-2:], k=diagonal - 1, dtype=np.bool_), input)
+    return _triangle(TriuBackward0, ~_below(input, diagonal - 1), input)

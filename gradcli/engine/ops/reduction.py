@@ -259,7 +259,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 def _median_position(x: Array, axis: int) -> Array:
     order = np.argsort(x, axis=axis, kind="stable")
-    return np.take(order, (x.shape[axis] - 1) // 2, axis=axis)
+    return np.asarray(np.take(order, (x.shape[axis] - 1) // 2, axis=axis))
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import Array, Size
-from gradcli.engine.dtypes import dtype as Dtype
+from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.copies import clone
 from gradcli.engine.ops.operands import axes, axis, sizes
@@ -17,7 +17,8 @@ from gradcli.engine.recording import record, record_view
 from gradcli.engine.tensor import Tensor
 
 NOT_VIEWABLE = (
-    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+    "view size is not compatible with input tensor's size and stride (at least one dimension "
+    "spans across two contiguous "
     "subspaces). Use .reshape(...) instead."
 )
 
@@ -137,13 +138,13 @@ def _as_shape(kind: type[_Reshaped], input: Tensor, shape: tuple[int, ...], arra
     return record_view(kind, array, input, lambda root: view(root, shape), shape=input._data.shape)
 
 
-def view(input: Tensor, *shape: Any) -> Any:
+def view(input: Tensor, *shape: Any) -> Tensor:
     """Return the same memory in another shape; with an element type, the same memory read as that type.
 
     Raises:
         RuntimeError: the memory is not laid out for it.
     """
-    if len(shape) == 1 and isinstance(shape[0], Dtype):
+    if len(shape) == 1 and isinstance(shape[0], ElementType):
         return record(Node, input._data.view(shape[0].numpy), ())
     wanted = resolved(sizes(shape), input._data.size)
     array = _viewed(input._data, wanted)
@@ -222,7 +223,8 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
     lead = len(wanted) - len(have)
     if lead < 0:
         raise RuntimeError(
-            f"expand: the number of sizes provided ({len(wanted)}) must be greater or equal to the number of dimensions "
+            f"expand: the number of sizes provided ({len(wanted)}) must be greater or equal to the "
+            "number of dimensions "
             f"in the tensor ({len(have)})"
         )
     full = tuple(have[i - lead] if size == -1 and i >= lead else size for i, size in enumerate(wanted))

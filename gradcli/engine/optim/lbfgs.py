@@ -37,6 +37,7 @@ class LBFGS(Optimizer):
         self._pairs: list[tuple[Tensor, Tensor]] = []
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        del tensor, gradient, group, state
         raise RuntimeError("LBFGS changes all parameters together: call step(closure)")
 
     def _gradient(self) -> Tensor:
