@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, final
 
 from gradcli.backends.trace_hooks import HookLog, HookStandIn
@@ -10,9 +11,9 @@ from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_names import NameTable
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_sites import (
-    called_by_user,
     is_users_function,
     name_of_function,
+    of_user,
     site_of_frame,
     site_of_function,
 )
@@ -40,7 +41,6 @@ class ModuleWatch:
     direct: dict[int, SourceSite | None] = field(default_factory=dict)
     _running: list[Any] = field(default_factory=list)
     _paths: list[str] = field(default_factory=list)
-    _watched_classes: set[type] = field(default_factory=set)
 
     def install(self) -> None:
         """Start watching calls of modules."""
@@ -56,17 +56,13 @@ class ModuleWatch:
         def watched_init(module: Any, *args: Any, **keywords: Any) -> None:
             make(module, *args, **keywords)
             self.known[id(module)] = module
-            self._watch_forward(type(module))
 
         self.patches.attribute(kind, "__call__", functools.wraps(call)(watched_call))
         self.patches.attribute(kind, "__init__", watched_init)
 
     def add(self, module: Any) -> None:
-        """Watch a module and its parts, and note direct calls of their forward."""
-        for part in module.modules():
-            if id(part) not in self.known:
-                self.known[id(part)] = part
-                self._watch_forward(type(part))
+        """Watch a module and its parts."""
+        self.known.update({id(part): part for part in module.modules()})
 
     def _called(self, call: Callable[..., Any], module: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if not self._running:
@@ -120,30 +116,16 @@ class ModuleWatch:
         for hook in legacy:
             hook.last_node = type(node).__name__ if more else None
 
-    def _watch_forward(self, kind: type) -> None:
-        """Notice a user calling `forward` itself, which skips hooks: only where the user wrote that forward."""
-        owner = next((base for base in kind.__mro__ if "forward" in vars(base)), None)
-        if owner is None or owner is self.lens.module_type or owner in self._watched_classes:
+    def forward_returned(self, frame: FrameType) -> None:
+        """Notice a user who called `forward` itself, which skips hooks: no module of this call is being run."""
+        caller = frame.f_back
+        if caller is None or not frame.f_code.co_argcount or not of_user(caller.f_code.co_filename):
             return
-        forward = vars(owner)["forward"]
-        self._watched_classes.add(owner)
-        if not callable(forward):
-            return
-
-        @functools.wraps(forward)
-        def watched_forward(module: Any, *args: Any, **keywords: Any) -> Any:
-            if not self._running or self._running[-1] is not module:
-                self._direct_call(module)
-            return forward(module, *args, **keywords)
-
-        self.patches.attribute(owner, "forward", watched_forward)
-
-    def _direct_call(self, module: Any) -> None:
-        frame = called_by_user(2)
-        if frame is None:
+        module = frame.f_locals.get(frame.f_code.co_varnames[0])
+        if not isinstance(module, self.lens.module_type) or (self._running and self._running[-1] is module):
             return
         self.known.setdefault(id(module), module)
-        self.direct.setdefault(id(module), site_of_frame(frame))
+        self.direct.setdefault(id(module), site_of_frame(caller))
         if not self._running:
             self.names.add_module("", module)
 

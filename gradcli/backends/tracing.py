@@ -6,7 +6,7 @@ Written against the names that every framework of PyTorch's shape shares; the na
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, final
@@ -219,7 +219,8 @@ class Tracer:
         def watched(roots: Any, *args: Any, **keywords: Any) -> Any:
             if self.running_pass:
                 return original(roots, *args, **keywords)
-            with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills):
+            recorded = bool(keywords.get("create_graph"))
+            with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
                 return original(roots, *args, **keywords)
 
         self._replace(owner, name, original, watched)
@@ -233,8 +234,11 @@ class Tracer:
                     self.patches.attribute(module, alias, watched)
 
     @contextmanager
-    def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool) -> Iterator[None]:
-        """Watch one backward pass; `caller` and the user's frames outside it name tensors."""
+    def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool, recorded: bool) -> Iterator[None]:
+        """Watch one backward pass; `caller` and the user's frames outside it name tensors.
+
+        Where the pass itself makes nodes, their lines are `recorded`.
+        """
         self._note_frames(caller)
         self.passes += 1
         self.fills_grad = self.fills_grad or fills
@@ -243,7 +247,7 @@ class Tracer:
         if self.graph is not None:
             self.graph.release()
         self.graph = GraphPass(self.lens, self.log)
-        with self.lines.paused():
+        with nullcontext() if recorded else self.lines.paused():
             try:
                 self.graph.begin(roots)
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
@@ -273,10 +277,12 @@ class Tracer:
             return
 
         def returned(frame: FrameType, event: str, _argument: object) -> None:
-            if event == "return" and of_user(frame.f_code.co_filename):
-                depth = _steps_to(frame, self.home)
-                if depth <= _DEEPEST:
-                    self.names.add_frame(frame, depth)
+            if event != "return":
+                return
+            if frame.f_code.co_name == "forward":
+                self.modules.forward_returned(frame)
+            if of_user(frame.f_code.co_filename) and (depth := _steps_to(frame, self.home)) <= _DEEPEST:
+                self.names.add_frame(frame, depth)
 
         sys.setprofile(returned)
         try:
