@@ -52,7 +52,7 @@ def _is_users(target: type) -> bool:
 
 def _by_module(target: object) -> Backend:
     """A plain callable belongs to the framework that its module uses; the engine unless it uses only PyTorch."""
-    names = getattr(inspect.unwrap(target), "__globals__", {}) if callable(target) else {}  # type: ignore[arg-type]
+    names = getattr(inspect.unwrap(target), "__globals__", {}) if callable(target) else {}
     owners = {str(getattr(v, "__module__", None) or getattr(v, "__name__", "")).split(".")[0] for v in names.values()}
     closure = inspect.getclosurevars(target).nonlocals if inspect.isfunction(target) else {}
     owners |= {str(getattr(v, "__module__", "")).split(".")[0] for v in closure.values()}

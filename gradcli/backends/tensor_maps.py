@@ -62,7 +62,8 @@ class TensorMap(VectorMap):
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
-        return self.vjp_many(x, np.asarray(cotangent)[None])[0]
+        row: FloatArray = self.vjp_many(x, np.asarray(cotangent)[None])[0]
+        return row
 
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         """The claimed gradients for several cotangents (k, m), shape (k, n), from one forward where it can be kept."""
@@ -73,7 +74,8 @@ class TensorMap(VectorMap):
                 if len(cotangents) == 1:
                     raise
                 self._retainable = False
-        return np.concatenate([self._gradients(x, row[None]) for row in cotangents])
+        rows: FloatArray = np.concatenate([self._gradients(x, row[None]) for row in cotangents])
+        return rows
 
     def _gradients(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         ns = self.framework.namespace

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ class Situation:
     settings: Settings
     seed: int
 
-    def cotangents(self, number: int = 0) -> list[NDArray[np.generic]]:
+    def cotangents(self, number: int = 0) -> list[NDArray[Any]]:
         """Seeded signed cotangents, one array for each differentiable output; another set for each `number`."""
         space = self.subject.codomain
         generator = np.random.default_rng([self.seed, 17, number])
@@ -71,7 +72,7 @@ class Check(ABC):
         )
 
 
-def relative_gap(first: NDArray[np.generic] | None, second: NDArray[np.generic] | None) -> float:
+def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None) -> float:
     """The largest difference of two gradients relative to their largest entry; None counts as zeros, NaN equals NaN."""
     if first is None and second is None:
         return 0.0

@@ -86,4 +86,4 @@ def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> boo
         return False
     scale = float(np.max(np.abs(first) + np.abs(second), initial=0.0))
     error = float(np.max(np.abs(got - wanted), initial=0.0)) if np.isfinite(got).all() else float("inf")
-    return error > LINEARITY_TOLERANCE * scale + np.finfo(float).tiny
+    return bool(error > LINEARITY_TOLERANCE * scale + np.finfo(float).tiny)

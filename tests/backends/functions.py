@@ -1,7 +1,8 @@
 """The shared table of Functions: right ones with their inputs, written once for every framework of PyTorch's shape."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 

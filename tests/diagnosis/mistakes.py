@@ -1,7 +1,8 @@
 """Mistakes to plant, with the name, the input and the marked line that a diagnosis must come to."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def swapped(ns):
 
 def missing(ns):
     def backward(ctx, g):
-        x, w, _ = ctx.saved_tensors
+        _, w, _ = ctx.saved_tensors
         gx = g.mm(w)
         gw = None  # here
         return gx, gw, None
