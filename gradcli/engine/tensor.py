@@ -142,6 +142,7 @@ class Tensor(TensorSignatures):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        """Set the flag of a leaf."""
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -207,6 +208,7 @@ class Tensor(TensorSignatures):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        """Put a gradient of the same shape here, or take it away."""
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
@@ -219,6 +221,7 @@ class Tensor(TensorSignatures):
 
     @grad.deleter
     def grad(self) -> None:
+        """Take the gradient away."""
         self._grad = None
 
     def _accumulate(self, cotangent: Tensor) -> None:
@@ -304,6 +307,7 @@ class Tensor(TensorSignatures):
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        """Take the memory of another tensor, unnoticed by the graph."""
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         self._data = value._data

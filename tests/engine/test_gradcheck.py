@@ -133,6 +133,15 @@ def test_the_engine_leads_to_the_same_functions() -> None:
     assert issubclass(engine.autograd.GradcheckError, RuntimeError)
 
 
+def test_the_package_attribute_can_be_called_again_and_again() -> None:
+    import gradcli
+
+    x = engine.tensor([1.0, 2.0], dtype=engine.float64, requires_grad=True)
+    for _ in range(2):
+        assert gradcli.gradcheck(lambda t: t * 2, x)
+        assert gradcli.gradgradcheck(lambda t: t**3, x)
+
+
 def test_torch_catches_its_own_error_class() -> None:
     torch = pytest.importorskip("torch", reason="its error class is what is asked about")
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)

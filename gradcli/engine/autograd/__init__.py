@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from gradcli.engine.autograd import function as function
@@ -47,9 +48,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Fetch the checks from `gradcli.gradcheck`, above the engine: programs call them here."""
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        from gradcli import gradcheck as checks
-
-        value = vars(checks)[name]
+        value = vars(importlib.import_module("gradcli.gradcheck"))[name]
         globals()[name] = value
         return value
     raise AttributeError(f"module '{PRINTED_MODULE}.autograd' has no attribute '{name}'")

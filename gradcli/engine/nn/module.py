@@ -8,13 +8,12 @@ from typing import Any, Self
 
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.grad_mode import no_grad
-from gradcli.engine.nn.module_hooks import FullHooks, attach_legacy
+from gradcli.engine.nn.module_hooks import FullHooks, attach_legacy, registered, type_text
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.tensor import Tensor
-from gradcli.engine.utils.hooks import RemovableHandle, add_hook
+from gradcli.engine.utils.hooks import RemovableHandle
 
-Hooks = OrderedDict[int, Callable[..., Any]]
 MIXED = (
     "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
 )
@@ -87,31 +86,31 @@ class Module:
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args)` before forward; what it returns replaces the arguments."""
-        return _registered(self._forward_pre_hooks, hook, prepend, self._forward_pre_hooks_with_kwargs, with_kwargs)
+        return registered(self._forward_pre_hooks, hook, prepend, self._forward_pre_hooks_with_kwargs, with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
         """Call `hook(module, args, output)` after forward; what it returns replaces the output."""
-        return _registered(self._forward_hooks, hook, prepend, self._forward_hooks_with_kwargs, with_kwargs)
+        return registered(self._forward_hooks, hook, prepend, self._forward_hooks_with_kwargs, with_kwargs)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when both are known; a tuple it returns replaces grad_input."""
         if self._is_full_backward_hook is False:
             raise RuntimeError(MIXED)
         self._is_full_backward_hook = True
-        return _registered(self._backward_hooks, hook, prepend)
+        return registered(self._backward_hooks, hook, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the module's backward; what it returns replaces grad_output."""
-        return _registered(self._backward_pre_hooks, hook, prepend)
+        return registered(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The hook of old: it sits on the last operation of forward, and sees that operation's gradients only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(MIXED)
         self._is_full_backward_hook = False
-        return _registered(self._backward_hooks, hook, False)
+        return registered(self._backward_hooks, hook, False)
 
     # --- attributes
     def __setattr__(self, name: str, value: Any) -> None:
@@ -129,21 +128,21 @@ class Module:
         elif name in stores.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_text(value)}' as parameter '{name}' "
+                    f"cannot assign '{type_text(value)}' as parameter '{name}' "
                     f"({PRINTED_MODULE}.nn.Parameter or None expected)"
                 )
             self._parameters[name] = None
         elif name in stores.get("_modules", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_type_text(value)}' as child module '{name}' "
+                    f"cannot assign '{type_text(value)}' as child module '{name}' "
                     f"({PRINTED_MODULE}.nn.Module or None expected)"
                 )
             self._modules[name] = None
         elif name in stores.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{_type_text(value)}' as buffer '{name}' ({PRINTED_MODULE}.Tensor or None expected)"
+                    f"cannot assign '{type_text(value)}' as buffer '{name}' ({PRINTED_MODULE}.Tensor or None expected)"
                 )
             self._buffers[name] = value
         else:
@@ -182,7 +181,7 @@ class Module:
         self._check_name(name, self._parameters, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{_type_text(param)}' object to parameter '{name}' "
+                f"cannot assign '{type_text(param)}' object to parameter '{name}' "
                 f"({PRINTED_MODULE}.nn.Parameter or None required)"
             )
         self._parameters[name] = param
@@ -194,7 +193,7 @@ class Module:
         self._check_name(name, self._buffers, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_type_text(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{type_text(tensor)}' object to buffer '{name}' "
                 f"({PRINTED_MODULE}.Tensor or None required)"
             )
         self._buffers[name] = tensor
@@ -395,22 +394,3 @@ class Module:
         if not children and len(lines) <= 1:
             return head + extra + ")"
         return head + "\n  " + "\n  ".join(lines + children) + "\n)"
-
-
-def _registered(
-    store: Hooks,
-    hook: Callable[..., Any],
-    prepend: bool,
-    flags: OrderedDict[int, Any] | None = None,
-    flag: bool = False,
-) -> RemovableHandle:
-    handle = add_hook(store, hook)
-    if flags is not None and flag:
-        flags[handle.id] = True
-    if prepend:
-        store.move_to_end(handle.id, last=False)
-    return handle
-
-
-def _type_text(value: object) -> str:
-    return str(value.type()) if isinstance(value, Tensor) else type(value).__name__

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from gradcli.engine.function import Function
 from gradcli.engine.graph import Node
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 NOTHING_TRACKED = (
     "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
@@ -38,6 +40,9 @@ NOT_TENSOR_INPUTS = (
     "deprecated and will be removed in future versions. This hook will be missing some of the grad_input. Please use "
     "register_full_backward_hook to get the documented behavior."
 )
+
+
+Hooks = OrderedDict[int, Callable[..., Any]]
 
 
 class BackwardHookFunction(Function):
@@ -175,3 +180,24 @@ def _warn_legacy(args: tuple[Any, ...], output: Any, node: Node) -> None:
     before = {entry._edge()[0] for entry in args if entry._edge()[0] is not None}
     if before != {following for following, _ in node.next_functions}:
         warnings.warn(SEVERAL_NODES, FutureWarning, stacklevel=4)
+
+
+def registered(
+    store: Hooks,
+    hook: Callable[..., Any],
+    prepend: bool,
+    flags: OrderedDict[int, Any] | None = None,
+    flag: bool = False,
+) -> RemovableHandle:
+    """Put a hook into its store, in front if asked, and return the handle that removes it."""
+    handle = add_hook(store, hook)
+    if flags is not None and flag:
+        flags[handle.id] = True
+    if prepend:
+        store.move_to_end(handle.id, last=False)
+    return handle
+
+
+def type_text(value: object) -> str:
+    """Return how messages name the type of a value."""
+    return str(value.type()) if isinstance(value, Tensor) else type(value).__name__

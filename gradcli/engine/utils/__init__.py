@@ -1,3 +1,3 @@
 """The namespace that programs import `hooks` from."""
 
-from . import hooks as hooks
+from gradcli.engine.utils import hooks as hooks
