@@ -60,12 +60,12 @@ class LineRecorder:
         @functools.wraps(extract)
         def short(f: FrameType | None = None, limit: int | None = None) -> traceback.StackSummary:
             caller = sys._getframe(1)
-            user = users_frame(caller)
-            if f is not None or user is None or not caller.f_code.co_filename.startswith(own):
+            if f is not None or not caller.f_code.co_filename.startswith(own):
                 return extract(caller if f is None else f, limit)
-            module = self.running_module()
+            module, user = self.running_module(), users_frame(caller)
             inside = [] if module is None else [_entry(MODULE_ENTRY, 0, module)]
-            return traceback.StackSummary.from_list([*inside, _summary(user), _summary(caller)])
+            users = [] if user is None else [_summary(user)]
+            return traceback.StackSummary.from_list([*inside, *users, _summary(caller)])
 
         return short
 

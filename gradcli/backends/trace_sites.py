@@ -13,6 +13,7 @@ from gradcli.backends.guard import is_users_file
 from gradcli.traces import SourceSite
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)')
+_HOME = str(Path(__file__).with_name("tracing.py"))
 MODULE_ENTRY = "<gradcli: in module>"
 of_user = functools.lru_cache(maxsize=4096)(is_users_file)
 
@@ -26,10 +27,17 @@ def shown_path(filename: str) -> str:
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame, from `frame` outwards, that runs the user's code."""
+    """The innermost frame, from `frame` outwards to the trace itself, that runs the user's code."""
     while frame is not None and not of_user(frame.f_code.co_filename):
+        if is_home(frame.f_code.co_filename, frame.f_code.co_name):
+            return None
         frame = frame.f_back
     return frame
+
+
+def is_home(filename: str, function: str) -> bool:
+    """Whether this is the call of the traced program: what is outside it is not the user's program."""
+    return function == "trace" and filename == _HOME
 
 
 def called_by_user(depth: int) -> FrameType | None:
@@ -50,8 +58,12 @@ def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
     """The innermost line of the user's in a formatted stack, outermost entry first."""
     for entry in reversed(stack):
         match = _FRAME.match(entry)
-        if match is not None and of_user(match["file"]):
-            function = match["function"].split("\n", 1)[0]
+        if match is None:
+            continue
+        function = match["function"].split("\n", 1)[0]
+        if is_home(match["file"], function):
+            return None
+        if of_user(match["file"]) and match["file"] != MODULE_ENTRY:
             return SourceSite(file=shown_path(match["file"]), line=int(match["line"]), function=function)
     return None
 

@@ -67,10 +67,11 @@ def output_kind(node: TraceNode) -> str:
 
 
 def place(node: TraceNode) -> str:
-    """The line that made the node, or the name of the leaf that it fills."""
+    """The line that made the node (or that of its own backward), or the name of the leaf that it fills."""
     if node.name == LEAF_NODE:
         return node.variable or "(a leaf without a name)"
-    return "" if node.site is None else str(node.site)
+    site = node.site or node.rule
+    return "" if site is None else str(site)
 
 
 def flow(graph: TraceGraph, node: TraceNode) -> str:

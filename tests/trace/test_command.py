@@ -141,6 +141,8 @@ def test_modules_and_functions_get_inferred_inputs(gradcli):
         assert "forward prints" in done.stderr
     done = gradcli("train:Scale", "-a", "constant=5", "-i", "tensor=2")
     assert "ScaleBackward" in done.stdout
+    assert f"train.py:{PROGRAM.splitlines().index('    def backward(ctx, grad_output):')} " in done.stdout
+    assert "site-packages" not in done.stdout
     assert "-i tensor=2" in done.stdout
 
 
