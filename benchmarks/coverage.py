@@ -66,6 +66,10 @@ def coverage(seeds: range) -> None:
         if not abs(in_float64 - truth) <= 1e-6 * abs(truth):
             statuses["formula lost in rounding"] += 1
             continue
+        in_float64 = float(expression.evaluate(x, v, np.float64).slope)
+        if not abs(in_float64 - truth) <= 1e-6 * abs(truth):
+            statuses["formula lost in rounding"] += 1
+            continue
         estimate = directional_derivative(lambda p, e=expression: np.array([e(p)]), x, v, rng=rng)
         statuses[Status(int(estimate.status[0])).name] += 1
         evaluations.append(estimate.evaluations)

@@ -100,9 +100,10 @@ class Judgement:
     statuses: tuple[Status, ...]
 
     @property
-    def noisy(self) -> bool:
-        """Whether noise is what stands in the way."""
-        return Status.NOISE in self.statuses or Status.STAIRCASE in self.statuses
+    def off(self) -> bool:
+        """Whether the claim lies outside the bounds, significantly or not."""
+        apart = self.impression is Impression.AGREES and self.error > FAIL_FACTOR * self.tolerance
+        return apart or self.impression is Impression.DIFFERS
 
 
 def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, significance: float) -> Judgement:

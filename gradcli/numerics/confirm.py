@@ -50,11 +50,11 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     for _ in range(2):
         second = site.probe(places, first.focus, cheap=False)
         again.append(site.judge(second, input_, output, significance))
-        if again[-1].impression is Impression.DIFFERS:
+        if again[-1].off:
             break
-    if again[-1].impression is not Impression.DIFFERS:
+    if not again[-1].off:
         return _unconfirmed(seen, again)
-    latest = again[-1]
+    latest = max(seen, again[-1], key=lambda judgement: judgement.error / judgement.scale)
     failing = first.differing(seen.scale, significance) & site.rows(output)
     spread, left = _against_finer_scales(site, places, first, failing)
     doubt, note = _better_explanation(site, places, site.rows(output), first, left, spread, latest)
@@ -158,7 +158,7 @@ def _at_moved_points(
             continue
         reading = there.probe(places, first.focus.at(there.scales))
         judgement = there.judge(reading, input_, output, significance)
-        if judgement.impression is Impression.DIFFERS and judgement.error > 0.01 * latest.error:
+        if judgement.off and judgement.error > 0.01 * latest.error:
             return Decision(outcome=Outcome.DIFFERS, judgement=latest)
         impressions.append(judgement.impression)
     if not impressions:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.numerics.compare import Impression, Judgement, Reading
+from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import random_direction
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 
 SHRINKINGS = (2.0**-3, 2.0**-6, 2.0**-9, 2.0**-12)
+VANISHING = 1e-12
 CONFIRMING = 3
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
 
@@ -39,6 +41,15 @@ def _other_points(site: Site) -> Iterator[tuple[str, Vector]]:
         yield "random numbers of size 1", drawn
 
 
+def vanishing(reading: Reading, rows: Mask) -> bool:
+    """Whether derivative and claim are zero, or within 1e-12 of the outputs, in all the rows that have a claim."""
+    ours = rows & ~reading.claimless
+    with np.errstate(all="ignore"):
+        still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
+        none = np.abs(reading.claimed) <= VANISHING * reading.size
+    return bool((still & none)[ours].all())
+
+
 def look_elsewhere(site: Site, input_: int, output: int, significance: float) -> Elsewhere:
     """Try other points until one shows a derivative or a claim that is not zero.
 
@@ -61,11 +72,7 @@ def look_elsewhere(site: Site, input_: int, output: int, significance: float) ->
         judgement = there.judge(reading, input_, output, significance)
         if judgement.impression in (Impression.AGREES, Impression.DIFFERS):
             return Elsewhere(site=there, where=where, judgement=judgement, reading=reading, zeros=zeros)
-        ours = rows & ~reading.claimless
-        exact = bool(
-            (np.abs(reading.numeric[ours]) <= reading.bound[ours]).all() and (reading.claimed[ours] == 0).all()
-        )
-        if judgement.impression is Impression.SILENT and exact:
+        if judgement.impression is Impression.SILENT and vanishing(reading, rows):
             zeros += 1
             if zeros >= 2 * CONFIRMING:
                 break

@@ -120,9 +120,9 @@ def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
 
     Returns:
         Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its
-        noise,
-        plus the rounding of its arithmetic, plus four times the shift that adding its last step caused; where lower-order
-        windows do not shrink as t² would make them, plus eight times the shift of the whole window by one step.
+        noise, plus the rounding of its arithmetic, plus four times the shift that adding its last step caused; where
+        lower-order windows do not shrink as t² would make them, plus eight times the shift of the whole window by one
+        step.
     """
     steps, odd, _, variances = _stack(pairs, sigmas)
     spans = _spans(len(pairs))

@@ -15,7 +15,7 @@ from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.probe import focuses, moved
-from gradcli.numerics.silence import CONFIRMING, look_elsewhere
+from gradcli.numerics.silence import CONFIRMING, look_elsewhere, vanishing
 from gradcli.numerics.site import BudgetExceededError, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import CountedMap, VectorMap
@@ -199,7 +199,7 @@ class _Protocol:
             decision = confirm(site, input_, output, seen.reading, self.significance)
             self._record(site, input_, output, decision, note)
         elif impression is Impression.SILENT:
-            self._silent(site, input_, output)
+            self._silent(site, input_, output, seen)
         else:
             self._doubt(site, input_, output, seen, note)
 
@@ -207,7 +207,7 @@ class _Protocol:
         judgement = seen.judgement
         largest = largest_entry(site, input_, output)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
-        if judgement.error > 3 * judgement.tolerance:
+        if judgement.off:
             focus = telling_column(site, input_, output, self.significance)
             if focus is not None:
                 reading = site.probe(self.map.domain.slices[input_], focus, cheap=False)
@@ -252,14 +252,14 @@ class _Protocol:
             outcome = with_evidence(site, outcome)
         self.outcomes[input_, output] = outcome
 
-    def _silent(self, site: Site, input_: int, output: int) -> None:
+    def _silent(self, site: Site, input_: int, output: int, here: _Seen) -> None:
         other = look_elsewhere(site, input_, output, self.significance)
         if other.site is not None and other.judgement is not None and other.reading is not None:
             seen = _Seen(judgement=other.judgement, reading=other.reading, resolution=other.judgement.resolution)
             note = f"no signal at this point; decided at {other.where}"
             self.moved = True
             self._conclude(other.site, input_, output, seen, note)
-        elif other.zeros >= CONFIRMING and self._claims_zero(site, input_, output):
+        elif other.zeros >= CONFIRMING and vanishing(here.reading, site.rows(output)):
             self.outcomes[input_, output] = BlockOutcome(
                 input=input_,
                 output=output,
@@ -270,9 +270,6 @@ class _Protocol:
         else:
             note = "claim and derivative lie below rounding here and at the other points tried"
             self._settle(input_, output, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
-
-    def _claims_zero(self, site: Site, input_: int, output: int) -> bool:
-        return largest_entry(site, input_, output) == 0.0
 
     def _elsewhere(
         self,

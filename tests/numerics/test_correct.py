@@ -108,6 +108,12 @@ def test_a_derivative_that_is_zero_everywhere_is_said_to_be() -> None:
         assert block.resolution is None
 
 
+def test_a_derivative_that_is_zero_but_for_rounding_is_zero_everywhere() -> None:
+    map_ = FormulaMap(lambda x: (x + 3) - (x + 2) + 1e-17 * x, lambda x: 1e-17 * np.eye(3), space((3,)), space((3,)))
+    block = verify(map_, np.array([0.3, -1.0, 2.0]), seed=0).blocks[0]
+    assert block.outcome is not Outcome.DIFFERS
+
+
 def test_empty_blocks_have_no_signal() -> None:
     map_ = FormulaMap(lambda x: x[:0], lambda x: np.zeros((0, 2)), space((0,), (2,)), space((0,)))
     result = verify(map_, np.ones(2), seed=0)
