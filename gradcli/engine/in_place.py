@@ -42,6 +42,19 @@ def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwa
     return target
 
 
+def overwritten(target: Tensor, other: Any, ufunc: np.ufunc) -> bool:
+    """Apply a function of NumPy in the target's own memory, where that is the same as `in_place`; tell whether it was."""
+    memory = target._data
+    if not isinstance(other, Tensor) or other._data.dtype != memory.dtype or memory.dtype.kind not in "fc":
+        return False
+    if other._data.shape != memory.shape or not memory.flags.writeable or tracked(target, other):
+        return False
+    with np.errstate(all="ignore"):
+        ufunc(memory, other._data, out=memory)
+    bump(target)
+    return True
+
+
 def _before(target: Tensor) -> Tensor:
     """Return the target as it is now: what the node may save, since its own memory is about to change."""
     old = from_array(target._data.copy())

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from gradcli.engine import backpropagation_api, printing, writing
 from gradcli.engine.dtypes import BY_NAME
-from gradcli.engine.in_place import in_place
+from gradcli.engine.in_place import in_place, overwritten
 from gradcli.engine.ops import (
     activation,
     arithmetic,
@@ -82,6 +84,12 @@ def _convert(name: str) -> Callable[[Tensor], Tensor]:
 
     convert.__doc__ = f"Return the tensor with elements of type {name}."
     return convert
+
+
+# Untracked, these write to the tensor's memory without another array in between.
+_DIRECT: dict[str, np.ufunc] = {
+    "__iadd__": np.add, "__isub__": np.subtract, "__imul__": np.multiply, "__itruediv__": np.divide,
+}  # fmt: skip
 
 
 def _written(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -187,9 +195,13 @@ def _bind_operators() -> None:
 
 
 def _in_place_operator(operation: Callable[..., Tensor], name: str) -> Callable[..., Any]:
+    ufunc = _DIRECT.get(name)
+
     def method(self: Tensor, other: Any) -> Any:
         if other.__class__ is not Tensor and writing.unsupported(other):
             return NotImplemented
+        if ufunc is not None and overwritten(self, other, ufunc):
+            return self
         return in_place(self, operation, other)
 
     method.__name__ = name

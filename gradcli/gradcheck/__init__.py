@@ -155,23 +155,13 @@ def gradgradcheck(
 ) -> bool:
     """Compare second derivatives, by both inputs and cotangents, with central differences of the first.
 
+    Args not named here are those of `gradcheck`.
+
     Args:
-        func: as for `gradcheck`.
-        inputs: as for `gradcheck`.
         grad_outputs: the cotangents to differentiate at; random ones unless given.
-        eps: the step of the differences.
-        atol: absolute tolerance.
-        rtol: relative tolerance.
         gen_non_contig_grad_outputs: make the random cotangents non-contiguous.
-        raise_exception: raise instead of returning False.
-        nondet_tol: how much two runs of the same backward may differ.
-        check_undefined_grad: see that backward takes None for gradients of outputs.
-        check_grad_dtypes: see that gradients have the element type of their inputs.
-        check_batched_grad: not available.
         check_fwd_over_rev: not available.
         check_rev_over_rev: False leaves everything unchecked.
-        fast_mode: compare one random projection of each Jacobian instead of all its entries.
-        masked: has no effect; there are no sparse tensors.
 
     Returns:
         True when all agree; False when they do not and `raise_exception` is off.
@@ -185,22 +175,8 @@ def gradgradcheck(
         return True
     problem = Problem(func, as_tuple(inputs))
     seeds = _second_seeds(problem, grad_outputs, gen_non_contig_grad_outputs)
-    count = len(problem.inputs)
-
-    def first_derivatives(*values: Any) -> Any:
-        points = tuple(
-            entry.requires_grad_() if is_tensor(entry) and entry.is_leaf and place in problem.places else entry
-            for place, entry in enumerate(values[:count])
-        )
-        outputs = [entry for entry in differentiable(func(*points)) if entry.requires_grad]
-        tracked = [points[place] for place in problem.places]
-        found = problem.torch.autograd.grad(
-            outputs, tracked, list(values[count:]), create_graph=True, allow_unused=True
-        )
-        return tuple(entry for entry in found if entry is not None)
-
     return gradcheck(
-        first_derivatives,
+        _first_derivatives(problem),
         problem.inputs + tuple(seeds),
         eps=eps,
         atol=atol,
@@ -213,6 +189,25 @@ def gradgradcheck(
         fast_mode=fast_mode,
         masked=masked,
     )
+
+
+def _first_derivatives(problem: Problem) -> Function:
+    """Return the function of inputs and cotangents whose results are the first derivatives."""
+    count = len(problem.inputs)
+
+    def first_derivatives(*values: Any) -> Any:
+        points = tuple(
+            entry.requires_grad_() if is_tensor(entry) and entry.is_leaf and place in problem.places else entry
+            for place, entry in enumerate(values[:count])
+        )
+        outputs = [entry for entry in differentiable(problem.function(*points)) if entry.requires_grad]
+        tracked = [points[place] for place in problem.places]
+        found = problem.torch.autograd.grad(
+            outputs, tracked, list(values[count:]), create_graph=True, allow_unused=True
+        )
+        return tuple(entry for entry in found if entry is not None)
+
+    return first_derivatives
 
 
 def _second_seeds(problem: Problem, given: Any, non_contiguous: bool) -> list[Any]:
