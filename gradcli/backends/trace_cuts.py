@@ -2,28 +2,38 @@
 
 import functools
 import inspect
+import itertools
+import linecache
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FrameType, FunctionType
 from typing import Any, final
 
 from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_patches import Patches
-from gradcli.backends.trace_sites import called_by_user, site_of_frame
+from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame, site_of_function
 from gradcli.traces import SourceSite
 
 _METHODS = ("detach", "detach_", "item", "tolist", "numpy", "__array__")
 _FEW_SITES = 64
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawCut:
-    """A cut with the tensor's place in the graph: its node, or itself where it is a leaf."""
+    """A cut with the tensors it took out: the tensor itself, or what a function or block without gradients used.
+
+    A block is known by the names in its source.
+    """
 
     how: str
     site: SourceSite | None
-    node: Any
-    leaf: Any
+    nodes: tuple[Any, ...] = ()
+    leaves: tuple[Any, ...] = ()
+    names: frozenset[str] = frozenset()
 
 
 @final
@@ -45,7 +55,8 @@ class CutWatch:
                     kind, name, self._watched(method, "numpy()" if name == "__array__" else f"{name}()")
                 )
         self._watch_data(kind)
-        self._watch_no_grad(self.lens.namespace.no_grad)
+        for mode in (self.lens.namespace.no_grad, self.lens.namespace.inference_mode):
+            self._watch_mode(mode)
 
     def _watched(self, method: Callable[..., Any], how: str) -> Callable[..., Any]:
         @functools.wraps(method)
@@ -67,17 +78,31 @@ class CutWatch:
 
         self.patches.attribute(kind, "data", property(get, put))
 
-    def _watch_no_grad(self, kind: Any) -> None:
+    def _watch_mode(self, kind: Any) -> None:
         enter = kind.__enter__
+        name = kind.__name__
 
         @functools.wraps(enter)
         def watched(context: Any) -> Any:
-            site = site_of_frame(called_by_user(1))
-            if site is not None and len(self.found) < _FEW_SITES:
-                self.found[("no_grad", site)] = RawCut(how="no_grad", site=site, node=None, leaf=None)
+            self._note_mode(name, sys._getframe(1))
             return enter(context)
 
         self.patches.attribute(kind, "__enter__", watched)
+
+    def _note_mode(self, name: str, caller: FrameType) -> None:
+        """A block of the user's, or a function of theirs that a mode decorates, with the tensors it is given."""
+        given: list[Any] = []
+        site = site_of_frame(caller) if of_user(caller.f_code.co_filename) else None
+        names = _names_in_block(caller) if site is not None else frozenset()
+        if site is None:
+            values = list(caller.f_locals.values())
+            functions = [value for value in values if isinstance(value, FunctionType)]
+            site = next((site_of_function(f) for f in functions if of_user(f.__code__.co_filename)), None)
+            given = self.lens.differentiable(values)
+        if site is not None and len(self.found) < _FEW_SITES:
+            nodes = tuple(tensor.grad_fn for tensor in given if tensor.grad_fn is not None)
+            leaves = tuple(tensor for tensor in given if tensor.grad_fn is None)
+            self.found[(name, site)] = RawCut(how=name, site=site, nodes=nodes, leaves=leaves, names=names)
 
     def _note(self, tensor: Any, how: str) -> None:
         frame = called_by_user(2)
@@ -85,4 +110,13 @@ class CutWatch:
             return
         site = site_of_frame(frame)
         node = tensor.grad_fn
-        self.found[(how, site)] = RawCut(how=how, site=site, node=node, leaf=tensor if node is None else None)
+        nodes, leaves = ((), (tensor,)) if node is None else ((node,), ())
+        self.found[(how, site)] = RawCut(how=how, site=site, nodes=nodes, leaves=leaves)
+
+
+def _names_in_block(caller: FrameType) -> frozenset[str]:
+    """The identifiers in the lines below the caller's that are indented deeper than it."""
+    lines = linecache.getlines(caller.f_code.co_filename)[caller.f_lineno - 1 :]
+    depth = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    block = itertools.takewhile(lambda line: not line.strip() or len(line) - len(line.lstrip()) > depth, lines[1:])
+    return frozenset(_IDENTIFIER.findall("".join(block)))

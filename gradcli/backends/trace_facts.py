@@ -97,9 +97,12 @@ class Facts:
         return tuple(GraphCut(how=cut.how, site=cut.site, leaves=self._leaves_of_cut(cut)) for cut in found)
 
     def _leaves_of_cut(self, cut: RawCut) -> tuple[str, ...]:
-        if cut.leaf is not None:
-            return tuple(filter(None, [self._label.get(id(cut.leaf))]))
-        return () if cut.node is None else tuple(filter(None, self._origins(cut.node)))
+        found = [self._label.get(id(leaf), "") for leaf in cut.leaves]
+        used = [entry.tensor for entry in self._table if not cut.names.isdisjoint({entry.name, *entry.aliases})]
+        found += [self._label[id(tensor)] for tensor in used if tensor.grad_fn is None]
+        for node in [*cut.nodes, *(tensor.grad_fn for tensor in used if tensor.grad_fn is not None)]:
+            found += self._origins(node)
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def _origins(self, node: Any) -> tuple[str, ...]:
         """The leaves below a node, "" for one without a name."""

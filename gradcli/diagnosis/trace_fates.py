@@ -8,6 +8,7 @@ from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_MODES = ("no_grad", "inference_mode")
 _HOOK_WRAPPER = "BackwardHookFunctionBackward"
 _CONVERSION_CALL = re.compile(
     r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
@@ -115,27 +116,29 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
         return f"{graph.error_phase} raised, and no backward pass ran: {graph.error}", Symptom.BACKWARD_RAISED
     cut = _cut_for(graph, fate)
     if cut is not None:
-        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how == "no_grad" else Symptom.DETACHED
+        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how in _MODES else Symptom.DETACHED
     reason = "" if graph.result is None else ": the result does not require grad"
     return f"no backward pass ran{reason}", Symptom.BACKWARD_NOT_RUN
 
 
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
     cut = _cut_for(graph, fate)
-    if cut is None:
-        return f"no path leads from the result to {fate.name}", Symptom.NOT_REACHED
-    return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how == "no_grad" else Symptom.DETACHED
+    if cut is not None:
+        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how in _MODES else Symptom.DETACHED
+    mode = next((cut for cut in graph.cuts if cut.how in _MODES), None)
+    perhaps = "" if mode is None else f"; {mode.site} computes under {mode.how}, perhaps from it"
+    return f"no path leads from the result to {fate.name}{perhaps}", Symptom.NOT_REACHED
 
 
 def _cut_for(graph: TraceGraph, fate: TensorFate) -> GraphCut | None:
-    """The line that took something made of this leaf out of the graph; else a no_grad block, if there is one."""
+    """The line that took something made of this leaf out of the graph, or the block without gradients that used it."""
     cuts = [cut for cut in graph.cuts if fate.name in cut.leaves]
-    return next(iter([*cuts, *(cut for cut in graph.cuts if cut.how == "no_grad")]), None)
+    return next((cut for cut in cuts if cut.how not in _MODES), next(iter(cuts), None))
 
 
 def _cut_text(cut: GraphCut, fate: TensorFate) -> str:
-    if cut.how == "no_grad":
-        return f"no path leads from the result to {fate.name}: {cut.site} computes under no_grad"
+    if cut.how in _MODES:
+        return f"no path leads from the result to {fate.name}: {cut.site} computes under {cut.how}"
     return f"no path leads from the result to {fate.name}: {cut.site} takes it out of the graph with {cut.how}"
 
 

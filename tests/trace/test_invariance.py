@@ -55,7 +55,15 @@ def test_gradients_accumulate_as_without(framework):
 def everything_patched(framework):
     kind, module = framework.Tensor, framework.nn.Module
     graph = framework.autograd.graph
-    owners = (kind, module, framework.autograd, graph, graph.saved_tensors_hooks, framework.no_grad)
+    owners = (
+        kind,
+        module,
+        framework.autograd,
+        graph,
+        graph.saved_tensors_hooks,
+        framework.no_grad,
+        framework.inference_mode,
+    )
     settings = (
         warnings,
         traceback,

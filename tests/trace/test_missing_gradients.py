@@ -62,6 +62,28 @@ def with_no_grad(framework):
     return loss, "no-grad", "computes under no_grad"
 
 
+def with_a_decorator(framework):
+    @framework.no_grad()
+    def features(x):  # decorated
+        return x * 2
+
+    def loss():
+        x, w = pair(framework)
+        return (features(x) * w).sum()
+
+    return loss, "no-grad", "computes under no_grad"
+
+
+def in_inference_mode(framework):
+    def loss():
+        x, w = pair(framework)
+        with framework.inference_mode():
+            size = (x * 2).sum().item()
+        return (w * size).sum()
+
+    return loss, "no-grad", "computes under inference_mode"
+
+
 def unused(framework):
     def loss():
         x, w = pair(framework)
@@ -171,7 +193,8 @@ def zeroed_by_a_hook(framework):
 
 
 CAUSES = [
-    with_detach, with_data, with_item, with_numpy, with_no_grad, unused, misspelt, converted, scaled_at_birth,
+    with_detach, with_data, with_item, with_numpy, with_no_grad, with_a_decorator, in_inference_mode,
+    unused, misspelt, converted, scaled_at_birth,
     function_returns_none, everything_detached, under_no_grad_altogether, no_backward_at_all, backward_raises, rounded,
     zeroed_by_a_hook,
 ]  # fmt: skip
@@ -200,6 +223,18 @@ def test_the_line_that_cuts_is_named(framework, cause, mark):
     assert len(graph.cuts) == 1
     assert at(graph.cuts[0].site, HERE, mark)
     assert str(graph.cuts[0].site) in fate(graph, "x").why
+
+
+def test_a_block_that_does_not_use_the_leaf_is_not_blamed(framework):
+    def loss():
+        x, w = pair(framework)
+        with framework.no_grad():
+            w.mul_(2)
+        return (w * 2).sum() + 0 * len(x)
+
+    x = fate(traced(framework, loss), "x")
+    assert x.symptom == "not-reached"
+    assert x.why.endswith(" computes under no_grad, perhaps from it")
 
 
 def test_the_gradients_that_are_there_have_no_cause(framework):
