@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import AWKWARD, ORDINARY, Case, FormulaMap, space
-from expressions import random_case
 
 from gradcli.numerics.verify import Doubt, Outcome, verify
+from tests.numerics.cases import AWKWARD, ORDINARY, Case, FormulaMap, space
+from tests.numerics.expressions import random_case
 
 
 def run(case: Case, seed: int, **options):

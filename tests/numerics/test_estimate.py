@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from expressions import random_case
 
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Estimate, Status
 from gradcli.numerics.probe import entry_scales, random_direction, snap
 from gradcli.numerics.space import Block, Space
+from tests.numerics.expressions import random_case
 
 
 def differentiate(function, x, **options) -> tuple[Estimate, np.ndarray]:

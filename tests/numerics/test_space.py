@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import FormulaMap, space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from gradcli.numerics.probe import entry_scales, focuses, random_direction, snap
 from gradcli.numerics.space import Block, Space
 from gradcli.numerics.stencil import even_weights, odd_weights
 from gradcli.numerics.vector_map import CountedMap
+from tests.numerics.cases import FormulaMap, space
 
 shapes = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), max_size=4)
 

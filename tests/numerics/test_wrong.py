@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import AWKWARD, ORDINARY, FormulaMap, space
-from expressions import random_case
 
 from gradcli.numerics.verify import Outcome, verify
+from tests.numerics.cases import AWKWARD, ORDINARY, FormulaMap, space
+from tests.numerics.expressions import random_case
 
 SURE = [case for case in ORDINARY + AWKWARD if case.sure]
 TIED = ("ties", "equal", "zeros only")
