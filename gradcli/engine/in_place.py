@@ -43,7 +43,7 @@ def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwa
 
 
 def overwritten(target: Tensor, other: Any, ufunc: np.ufunc) -> bool:
-    """Apply a function of NumPy in the target's own memory, where that is the same as `in_place`; tell whether it was."""
+    """Apply a function of NumPy in the target's own memory, where `in_place` would do the same; tell whether it was."""
     memory = target._data
     if not isinstance(other, Tensor) or other._data.dtype != memory.dtype or memory.dtype.kind not in "fc":
         return False

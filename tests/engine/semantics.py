@@ -142,6 +142,21 @@ def factories(t: Any) -> Any:
 
 
 @case
+def numpy_style_names(t: Any) -> Any:
+    x = t.arange(6.0).reshape(2, 3)
+    return plain(
+        [
+            x.sum(axis=0),
+            x.mean(axis=1, keepdims=True),
+            t.sum(x, axis=1),
+            x.max(axis=1)[0],
+            t.cat([x, x], axis=1),
+            x.std(axis=0),
+        ]
+    )
+
+
+@case
 def attributes(t: Any) -> Any:
     x = t.zeros(2, 3, 4)
     return [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axis, floating
+from gradcli.engine.ops.operands import axis, floating, numpy_names
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -221,6 +221,7 @@ def relu6(input: Tensor) -> Tensor:
     return hardtanh(input, 0.0, 6.0)
 
 
+@numpy_names
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along an axis."""
     source = input if dtype is None else input.to(dtype)
@@ -232,6 +233,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return record(SoftmaxBackward0, powers / powers.sum(axis=spot, keepdims=True), (source,), keep=True, dim=spot)
 
 
+@numpy_names
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the logarithm of the softmax along an axis, without overflow."""
     source = input if dtype is None else input.to(dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import arrays, axis
+from gradcli.engine.ops.operands import arrays, axis, numpy_names
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
 from gradcli.engine.ops.reduction import ValuesIndices
 from gradcli.engine.ops.shape import expand, reshape, unsqueeze
@@ -64,6 +64,7 @@ class DiagEmbedBackward0(Node):
         return diagonal(g, self.offset, -2, -1)
 
 
+@numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors joined along an axis that they have.
 
@@ -86,6 +87,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return record(CatBackward0, array, kept, dim=spot, lengths=lengths)
 
 
+@numpy_names
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors of one shape joined along a new axis.
 

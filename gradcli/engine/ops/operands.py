@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from gradcli.engine.dtypes import Array, accepted, combine, get_default_dtype, n
 from gradcli.engine.tensor import Tensor, from_array
 
 Operand = Any
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def result_dtype(*operands: Operand) -> np.dtype[Any]:
@@ -116,6 +119,20 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if len(set(found)) != len(found):
         raise RuntimeError(f"dim appears multiple times in the list of dims: {list(found)}")
     return found if ndim else ()
+
+
+def numpy_names(operation: Callable[P, R]) -> Callable[P, R]:
+    """Let an operation be called with NumPy's names `axis` and `keepdims` for `dim` and `keepdim`."""
+
+    @functools.wraps(operation)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs:
+            for theirs, ours in (("axis", "dim"), ("keepdims", "keepdim")):
+                if theirs in kwargs:
+                    kwargs[ours] = kwargs.pop(theirs)
+        return operation(*args, **kwargs)
+
+    return named
 
 
 def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:

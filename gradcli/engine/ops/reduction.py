@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axes, axis, conj
+from gradcli.engine.ops.operands import axes, axis, conj, numpy_names
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -170,6 +170,7 @@ class MedianBackward0(PickBackward):
     """The median element gets the cotangent."""
 
 
+@numpy_names
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the sum over some axes, or over all; booleans and small integers add up in int64."""
     x = input._data
@@ -179,6 +180,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
     return record(SumBackward0 if dim is None else SumBackward1, array, (input,), shape=x.shape, dims=dims)
 
 
+@numpy_names
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the sum, NaN counted as 0."""
     dims = axes(dim, input._data.ndim)
@@ -194,6 +196,7 @@ def _require_real_numbers(name: str, x: Array) -> None:
         )
 
 
+@numpy_names
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the mean over some axes, or over all.
 
@@ -212,6 +215,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     return record(kind, array, (input,), shape=x.shape, dims=dims, count=count)
 
 
+@numpy_names
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the product along one axis, or of all elements."""
     dims = axes(dim, input._data.ndim)
@@ -239,6 +243,7 @@ def _pick(kind: type[Node], position: Any, input: Tensor, dim: int, keepdim: boo
     )
 
 
+@numpy_names
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the largest element, or (values, indices) along an axis; with a tensor, the larger of the two."""
     if isinstance(dim, Tensor):
@@ -248,6 +253,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     return _pick(MaxBackward0, np.argmax, input, dim, keepdim)
 
 
+@numpy_names
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the smallest element, or (values, indices) along an axis; with a tensor, the smaller of the two."""
     if isinstance(dim, Tensor):
@@ -262,6 +268,7 @@ def _median_position(x: Array, axis: int) -> Array:
     return np.asarray(np.take(order, (x.shape[axis] - 1) // 2, axis=axis))
 
 
+@numpy_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the lower median of all elements, or (values, indices) along an axis."""
     if dim is None:
@@ -269,6 +276,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return _pick(MedianBackward0, _median_position, input, dim, keepdim)
 
 
+@numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the largest element over some axes; equal ones share the gradient."""
     dims = axes(dim, input._data.ndim)
@@ -276,6 +284,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return record(AmaxBackward0, array, (input,), (input,), keep=True, dims=dims)
 
 
+@numpy_names
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the smallest element over some axes; equal ones share the gradient."""
     dims = axes(dim, input._data.ndim)
@@ -283,21 +292,25 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return record(AminBackward0, array, (input,), (input,), keep=True, dims=dims)
 
 
+@numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the (first) largest element."""
     return from_array(np.argmax(input._data, axis=dim, keepdims=keepdim))
 
 
+@numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the (first) smallest element."""
     return from_array(np.argmin(input._data, axis=dim, keepdims=keepdim))
 
 
+@numpy_names
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether all elements are true, over some axes or all."""
     return from_array(input._data.astype(np.bool_).all(axis=axes(dim, input._data.ndim), keepdims=keepdim))
 
 
+@numpy_names
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return whether some element is true, over some axes or all."""
     return from_array(input._data.astype(np.bool_).any(axis=axes(dim, input._data.ndim), keepdims=keepdim))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import real_of
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axes, axis, conj, floating
+from gradcli.engine.ops.operands import axes, axis, conj, floating, numpy_names
 from gradcli.engine.ops.reduction import Dims, _require_real_numbers, restore
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -137,6 +137,7 @@ def _spread(
     return record(kind, array, (input,), (input,), dims=dims, divisor=count - less)
 
 
+@numpy_names
 def var(
     input: Tensor,
     dim: Any = None,
@@ -149,6 +150,7 @@ def var(
     return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
 
 
+@numpy_names
 def std(
     input: Tensor,
     dim: Any = None,
@@ -161,6 +163,7 @@ def std(
     return _spread(StdBackward0, input, dim, unbiased, correction, keepdim)
 
 
+@numpy_names
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """Return log(sum(exp(x))) over some axes, without overflow."""
     x = floating(input._data)
@@ -190,11 +193,13 @@ def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool =
     return record(LinalgVectorNormBackward0, array, (input,), (input,), keep=True, dims=dims, ord=p)
 
 
+@numpy_names
 def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the p-norm; "fro" is 2."""
     return vector_norm(input, 2.0 if p in ("fro", None) else float(p), dim, keepdim)
 
 
+@numpy_names
 def cumsum(input: Tensor, dim: int) -> Tensor:
     """Return running sums along an axis."""
     place = axis(dim, input._data.ndim)
@@ -202,6 +207,7 @@ def cumsum(input: Tensor, dim: int) -> Tensor:
     return record(CumsumBackward0, array, (input,), dim=place)
 
 
+@numpy_names
 def cumprod(input: Tensor, dim: int) -> Tensor:
     """Return running products along an axis."""
     place = axis(dim, input._data.ndim)
