@@ -81,6 +81,11 @@ class ModuleWatch:
         self._note_last_node(stand_ins, args, result)
         return result
 
+    def clear(self) -> None:
+        """Let go of every module."""
+        self.known.clear()
+        self.direct.clear()
+
     def running_path(self) -> str | None:
         """The module that is being called, as a path from the outermost one: Net.encoder.0."""
         return self._paths[-1] if self._paths else None

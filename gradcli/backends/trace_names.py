@@ -52,6 +52,12 @@ class NameTable:
             if not name.startswith("_") and self.locals_seen.get(name, (depth,))[0] >= depth:
                 self.locals_seen[name] = (depth, value)
 
+    def clear(self) -> None:
+        """Let go of every tensor and module."""
+        self.locals_seen.clear()
+        self.modules.clear()
+        self._found.clear()
+
     def table(self) -> list[Named]:
         """All named tensors: inputs, parameters, locals, attributes, each tensor once."""
         entries = [*self._found, *self._of_locals(), *self._of_modules()]

@@ -129,10 +129,10 @@ class Tracer:
         )
 
     def close(self) -> None:
-        """Let go of everything that was watched."""
+        """Let go of everything that was watched: of the nodes last, when no tensor holds them any more."""
         self.log.close()
-        self.names = NameTable(self.lens)
-        self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
+        self.names.clear()
+        self.modules.clear()
         self.result = self.home = None
         self.roots = []
         if self.graph is not None:

@@ -1,7 +1,9 @@
 """The recorded graph: order, sharing, sizes, several passes, and graphs of great depth."""
 
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -151,3 +153,31 @@ def test_a_deep_chain_neither_recurses_nor_hangs(framework, depth):
     assert max(map(len, tree(graph).splitlines())) < 200
     assert fate(graph, "x").grad.values == (1.0,)
     assert time.perf_counter() - started < 60
+
+
+DEEP = """
+import importlib, sys
+from gradcli.backends.tracing import trace_call
+framework = importlib.import_module(sys.argv[1])
+
+
+def loss():
+    y = framework.tensor([1.0], requires_grad=True)
+    for _ in range(10_000):
+        y = y + 1
+    return y.sum()
+
+
+print(len(trace_call(framework, loss, target="deep", backend="any").nodes))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set by ulimit")
+def test_letting_go_of_a_deep_graph_needs_little_stack(framework):
+    """Nodes freed in the wrong order take the stack of a chain as long as theirs: see GraphPass.release."""
+    command = [sys.executable, "-c", DEEP, framework.__name__]
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -s 512 && exec "$@"', "sh", *command],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.strip()) == (0, "10002"), done.stderr
