@@ -38,8 +38,8 @@ def jacobian_table(
     x: Vector,
     *,
     rng: np.random.Generator,
-    columns: Sequence[int] | None = None,
-    rows: Sequence[int] | None = None,
+    columns: Sequence[int] | npt.NDArray[np.intp] | None = None,
+    rows: Sequence[int] | npt.NDArray[np.intp] | None = None,
     claimed: Matrix | None = None,
 ) -> NumericTable:
     """Differentiate every chosen output in every chosen coordinate.
@@ -58,13 +58,9 @@ def jacobian_table(
     Raises:
         ValueError: more than 100,000 entries were asked for.
     """
-    columns_ = np.arange(map_.domain.size) if columns is None else np.asarray(columns, dtype=np.intp)
-    rows_ = np.arange(map_.codomain.size) if rows is None else np.asarray(rows, dtype=np.intp)
-    if columns_.size * rows_.size > LARGEST_TABLE:
-        raise ValueError(
-            f"expected at most {LARGEST_TABLE} entries, got rows={rows_.size} x columns={columns_.size}; "
-            "choose some of them"
-        )
+    columns_ = _chosen(columns, map_.domain.size)
+    rows_ = _chosen(rows, map_.codomain.size)
+    _refuse_large(rows_.size, columns_.size)
     scales = entry_scales(map_.domain, x)
     x = snap(x, scales)
 
@@ -97,3 +93,14 @@ def jacobian_table(
     return NumericTable(
         numeric=numeric, bound=bound, status=status, rows=rows_, columns=columns_, evaluations=evaluations
     )
+
+
+def _chosen(indices: Sequence[int] | npt.NDArray[np.intp] | None, size: int) -> npt.NDArray[np.intp]:
+    return np.arange(size) if indices is None else np.asarray(indices, dtype=np.intp)
+
+
+def _refuse_large(rows: int, columns: int) -> None:
+    if rows * columns > LARGEST_TABLE:
+        raise ValueError(
+            f"expected at most {LARGEST_TABLE} entries, got rows={rows} x columns={columns}; choose some of them"
+        )

@@ -44,16 +44,7 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     chosen[rows] = True
     focus = Focus(drawn=within(site.scales, places), judged=site.scales)
     if not smooth.any() or not additive(site, places, chosen, focus):
-        note = "the claimed gradient is not finite, and the function has no finite derivative at this point either"
-        return BlockOutcome(
-            input=input_,
-            output=output,
-            outcome=Outcome.UNDECIDED,
-            doubt=Doubt.KINK,
-            max_abs_error=float("nan"),
-            max_rel_error=float("nan"),
-            note=note,
-        )
+        return _singular(input_, output)
     table = None
     if site.claim.full:
         table = Table(
@@ -75,4 +66,16 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         table=table,
         wrong_columns=columns[smooth],
         note="the claimed gradient is NaN or infinite where the numerical derivative is finite",
+    )
+
+
+def _singular(input_: int, output: int) -> BlockOutcome:
+    return BlockOutcome(
+        input=input_,
+        output=output,
+        outcome=Outcome.UNDECIDED,
+        doubt=Doubt.KINK,
+        max_abs_error=float("nan"),
+        max_rel_error=float("nan"),
+        note="the claimed gradient is not finite, and the function has no finite derivative at this point either",
     )
