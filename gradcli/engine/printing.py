@@ -157,8 +157,6 @@ def text(input: Tensor) -> str:
 
 def formatted(input: Tensor, specification: str) -> str:
     """Return a tensor without axes formatted as its number; any other as it prints."""
-    if input._data.ndim == 0 and not input.requires_grad:
-        return format(input._data.item(), specification)
-    if specification and input._data.ndim == 0:
+    if input._data.ndim == 0:
         return format(input._data.item(), specification)
     return format(text(input), specification) if specification else text(input)

@@ -35,7 +35,7 @@ FLAG_OF_RESULT = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
     "that doesn't require differentiation use var_no_grad = var.detach()."
 )
-CANNOT_REQUIRE = "only Tensors of floating point and complex dtype can require gradients"
+CANNOT_REQUIRE = "only Tensors of floating point dtype can require gradients"
 
 
 class Counter:

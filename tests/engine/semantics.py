@@ -1117,6 +1117,90 @@ def graph_chains(t: Any) -> Any:
 
 
 @case
+def results_with_names(t: Any) -> Any:
+    x = t.tensor([[2.0, 1.0]])
+    return [
+        repr(x.max(1)),
+        repr(x.sort()),
+        repr(x.topk(1)),
+        repr(x.min(0)),
+        plain(x.median(1)),
+        f"{t.tensor(1.5, requires_grad=True)}",
+        caught(lambda: t.ones(2, dtype=t.float64) @ t.ones(2)),
+        caught(lambda: t.ones(2, 2, dtype=t.float64).mm(t.ones(2, 2))),
+        caught(lambda: t.nn.functional.cross_entropy(t.ones(2, 3), t.tensor([0, 3]))),
+        caught(lambda: t.arange(3).requires_grad_()),
+    ]
+
+
+@case
+def functions_that_run_autograd_inside(t: Any) -> Any:
+    class Inner(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            with t.enable_grad():
+                b = a.detach().requires_grad_()
+                y = (b**2).sum()
+            (g,) = t.autograd.grad(y, b)
+            ctx.save_for_backward(a, g)
+            return y.detach()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, saved = ctx.saved_tensors
+            with t.enable_grad():
+                b = a.detach().requires_grad_()
+                (b**2).sum().backward()
+            return g * (saved + b.grad) / 2
+
+    class Same(t.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, g * 3
+
+    class Raises(Same):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise ValueError("boom")
+
+    x, y = leaf(t, 3, 4), leaf(t, 1, 2)
+    Inner.apply(x).backward()
+    Same.apply(y, y).sum().backward()
+    return [plain(x.grad), plain(y.grad), caught(lambda: Raises.apply(x, y).sum().backward())]
+
+
+@case
+def module_hooks_of_every_kind(t: Any) -> Any:
+    log: list[Any] = []
+
+    class Both(t.nn.Module):
+        def forward(self, a: Any, b: Any, k: int = 2) -> Any:
+            return a * b, a + k
+
+    both = Both()
+    both.register_full_backward_hook(lambda m, i, o: log.append([plain(i), plain(o)]))
+    a = t.ones(2, requires_grad=True)
+    p, _ = both(a, t.ones(2), k=3)
+    p.sum().backward()
+    linear = t.nn.Linear(2, 2)
+    linear.register_full_backward_pre_hook(lambda m, g: (g[0] * 0,))
+    linear.register_forward_pre_hook(lambda m, args, kwargs: log.append([len(args), list(kwargs)]), with_kwargs=True)
+    b = t.ones(1, 2, requires_grad=True)
+    linear(input=b).sum().backward()
+    linear(b).sum().backward()
+    legacy = t.nn.Linear(2, 1)
+    handle = legacy.register_backward_hook(lambda m, i, o: log.append([len(i), len(o)]))
+    legacy(t.ones(2, requires_grad=True)).backward()
+    handle.remove()
+    legacy(t.ones(2)).backward()
+    return [log, plain(b.grad), caught(lambda: linear.register_backward_hook(lambda m, i, o: None) is not None)]
+
+
+@case
 def printing(t: Any) -> Any:
     x = t.ones(2, 2, requires_grad=True)
     return [

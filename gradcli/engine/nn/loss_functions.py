@@ -114,6 +114,9 @@ def nll_loss(
     dim = 0 if input._data.ndim == 1 else 1
     ignored = target._data == ignore_index
     classes = np.where(ignored, 0, target._data)
+    outside = (classes < 0) | (classes >= input._data.shape[dim])
+    if bool(outside.any()):
+        raise IndexError(f"Target {classes[outside][0]} is out of bounds.")
     factors = np.ones(classes.shape, dtype=input._data.dtype) if weight is None else weight._data[classes]
     factors = np.where(ignored, input._data.dtype.type(0), factors)
     if reduction == "mean":

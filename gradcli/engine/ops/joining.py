@@ -10,11 +10,13 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import arrays, axis, numpy_names
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
-from gradcli.engine.ops.reduction import ValuesIndices
+from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.ops.shape import expand, reshape, unsqueeze
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
+
+SORT, TOPK = named_result("sort"), named_result("topk")
 
 
 class CatBackward0(Node):
@@ -162,19 +164,19 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> ValuesIndices:
     """Return an axis in order, and where its elements were."""
     order = argsort(input, dim, descending, stable)
-    return _picked(SortBackward0, input, order, axis(dim, input._data.ndim))
+    return _picked(SortBackward0, SORT, input, order, axis(dim, input._data.ndim))
 
 
-def _picked(kind: type[Node], input: Tensor, order: Tensor, spot: int) -> ValuesIndices:
+def _picked(kind: type[Node], result: type[ValuesIndices], input: Tensor, order: Tensor, spot: int) -> ValuesIndices:
     array = np.take_along_axis(input._data, order._data, spot) if input._data.ndim else input._data.copy()
-    return ValuesIndices(record(kind, array, (input,), (order,), shape=input._data.shape, dim=spot), order)
+    return result(record(kind, array, (input,), (order,), shape=input._data.shape, dim=spot), order)
 
 
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesIndices:  # noqa: ARG001
     """Return the k largest (or smallest) elements of an axis, in order, and where they were."""
     spot = axis(dim, input._data.ndim)
     order = argsort(input, spot, descending=largest)
-    return _picked(TopkBackward0, input, narrow(order, spot, 0, k), spot)
+    return _picked(TopkBackward0, TOPK, input, narrow(order, spot, 0, k), spot)
 
 
 def diag_embed(input: Tensor, offset: int = 0) -> Tensor:

@@ -192,9 +192,11 @@ def _shapes(name: str, first: Tensor, second: Tensor, ndims: tuple[int, int]) ->
             f"{name} expects tensors of {ndims[0]} and {ndims[1]} dimensions, got shapes {list(a)} and {list(b)}"
         )
     if first._data.dtype != second._data.dtype:
-        raise RuntimeError(
-            f"expected {name}'s operands to have the same dtype, but got: {first.dtype} != {second.dtype}"
-        )
+        if name == "dot":
+            kinds = f"{first.dtype.letter} and {second.dtype.letter}"
+            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {kinds}")
+        words = f"{first.dtype.letter.lower()} != {second.dtype.letter.lower()}"
+        raise RuntimeError(f"expected {name} to have the same dtype, but got: {words}")
 
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import axes, axis, conj, numpy_names
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -22,6 +23,18 @@ class ValuesIndices(NamedTuple):
 
     values: Tensor
     indices: Tensor
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"{PRINTED_MODULE}.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+def named_result(name: str) -> type[ValuesIndices]:
+    """Return the kind of pair that prints under an operation's name."""
+    return type(name, (ValuesIndices,), {"__slots__": (), "__module__": __name__})
+
+
+MAX, MIN, MEDIAN = named_result("max"), named_result("min"), named_result("median")
 
 
 def restore(g: Tensor, shape: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
@@ -225,22 +238,20 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor
     return record(kind, array, (input,), (input,), keep=True, dims=dims)
 
 
-def _pick(kind: type[Node], position: Any, input: Tensor, dim: int, keepdim: bool) -> ValuesIndices:
+def _pick(
+    kind: type[Node], result: type[ValuesIndices], position: Any, input: Tensor, dim: int, keepdim: bool
+) -> ValuesIndices:
     x, place = input._data, axis(dim, input._data.ndim)
     if not x.ndim:
         indices = np.zeros((), dtype=np.int64)
-        return ValuesIndices(
-            record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices)
-        )
+        return result(record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices))
     where = np.expand_dims(np.asarray(position(x, axis=place)), place)
     values = np.take_along_axis(x, where, place)
     if not keepdim:
         where, values = where.squeeze(place), values.squeeze(place)
     indices_tensor = from_array(where)
     saved = (indices_tensor,)
-    return ValuesIndices(
-        record(kind, values, (input,), saved, shape=x.shape, dim=place, keepdim=keepdim), indices_tensor
-    )
+    return result(record(kind, values, (input,), saved, shape=x.shape, dim=place, keepdim=keepdim), indices_tensor)
 
 
 @numpy_names
@@ -250,7 +261,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return input.maximum(dim)
     if dim is None:
         return record(MaxBackward1, input._data.max(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
-    return _pick(MaxBackward0, np.argmax, input, dim, keepdim)
+    return _pick(MaxBackward0, MAX, np.argmax, input, dim, keepdim)
 
 
 @numpy_names
@@ -260,7 +271,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         return input.minimum(dim)
     if dim is None:
         return record(MinBackward1, input._data.min(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
-    return _pick(MinBackward0, np.argmin, input, dim, keepdim)
+    return _pick(MinBackward0, MIN, np.argmin, input, dim, keepdim)
 
 
 def _median_position(x: Array, axis: int) -> Array:
@@ -272,8 +283,8 @@ def _median_position(x: Array, axis: int) -> Array:
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the lower median of all elements, or (values, indices) along an axis."""
     if dim is None:
-        return _pick(MedianBackward0, _median_position, input.reshape(-1), 0, False).values
-    return _pick(MedianBackward0, _median_position, input, dim, keepdim)
+        return _pick(MedianBackward0, MEDIAN, _median_position, input.reshape(-1), 0, False).values
+    return _pick(MedianBackward0, MEDIAN, _median_position, input, dim, keepdim)
 
 
 @numpy_names
