@@ -71,6 +71,10 @@ class Backend(ABC):
         """Whether `target` is a Function (or callable) of this framework. Must not import the framework."""
 
     @abstractmethod
+    def is_complete(self, target: object) -> bool:
+        """Whether a claimed Function class has a forward and a backward of its own: a base for others may not."""
+
+    @abstractmethod
     def describe(self, target: object) -> TargetInfo:
         """Parameters and source functions of `target`."""
 
@@ -130,6 +134,13 @@ class Subject(ABC):
 
         Order 1 is forward itself: active inputs to differentiable outputs; its vjp is backward. Order 2 maps
         (inputs, cotangent) to the gradients that backward returns; its vjp is backward through backward. And so on.
+        """
+
+    @abstractmethod
+    def body_map(self, order: int) -> VectorMap | None:
+        """`derivative_map(order)` with the framework's own gradient of forward's body in place of backward.
+
+        None where there is no body apart from what is tested, where it gives other values, or carries no gradient.
         """
 
     @abstractmethod

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
+from gradcli.backends.body import body_of
 from gradcli.backends.call import Call, Caller
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
@@ -95,6 +97,37 @@ class BoundFunction(Subject):
                 self._caller, self.active, self._numbers, order, domain, codomain, self.counters
             )
         return self._maps[order]
+
+    def body_map(self, order: int) -> TensorMap | None:
+        """The framework's own derivative of forward's body; None where it cannot stand for forward."""
+        body = self._body
+        if body is None:
+            return None
+        domain, codomain = spaces_of_order(order, self._domain, self._codomain)
+        return TensorMap(body, self.active, self._numbers, order, domain, codomain, self.counters)
+
+    @cached_property
+    def _body(self) -> Caller | None:
+        """Forward's body, where it gives the same values and carries a gradient."""
+        if self._class is None:
+            return None
+        needs = tuple(a.is_tensor and a.requires_grad for a in self.arguments)
+        body = body_of(
+            self.framework, self._class, splits_setup=self.info.setup_context is not None, needs_input_grad=needs
+        )
+        caller = Caller(self.framework, body, self.arguments)
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                self.counters.forward += 1
+                outputs = caller.run(self._leaves()).outputs
+                same = len(outputs) == len(self._call.outputs) and all(
+                    same_values(self.framework.to_array(outputs[n]), self.framework.to_array(self._call.outputs[n]))
+                    for n in self._numbers
+                )
+                carried = any(bool(outputs[n].requires_grad) for n in self._numbers) if same else False
+        except (Exception, SystemExit):
+            return None
+        return caller if same and carried else None
 
     def base_point(self, order: int, seed: int) -> FloatArray:
         """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
@@ -239,7 +272,7 @@ class BoundFunction(Subject):
             return None
         for output in call.outputs:
             if self.framework.is_tensor(output):
-                node: Any = output.grad_fn  # type: ignore[attr-defined]
+                node: Any = output.grad_fn
                 if node is not None and getattr(type(node), "_forward_cls", None) is self._class:
                     return node
         return None

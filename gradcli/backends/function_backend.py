@@ -31,6 +31,13 @@ class FunctionBackend(Backend):
     def function_base(self) -> type:
         """The framework's autograd Function class; imports the framework."""
 
+    def is_complete(self, target: object) -> bool:
+        """Whether forward and backward (or vjp) are both defined."""
+        owner = self.function_class(target)
+        if owner is None or not self._overrides(owner, "forward"):
+            return False
+        return self._overrides(owner, "backward") or self._overrides(owner, "vjp")
+
     def describe(self, target: object) -> TargetInfo:
         """Parameters of forward (without ctx) and the functions behind the target."""
         function_class = self.function_class(target)

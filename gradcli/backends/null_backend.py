@@ -27,6 +27,10 @@ class NullBackend(Backend):
         """Whatever the other backend claims."""
         return self._inner.claims(target)
 
+    def is_complete(self, target: object) -> bool:
+        """As the other backend says."""
+        return self._inner.is_complete(target)
+
     def describe(self, target: object) -> TargetInfo:
         """As the other backend does."""
         return self._inner.describe(target)
@@ -82,6 +86,10 @@ class NullSubject(Subject):
     def derivative_map(self, order: int) -> VectorMap:
         """The inner map with zeros for its gradient."""
         return NullMap(self._inner.derivative_map(order))
+
+    def body_map(self, order: int) -> VectorMap | None:
+        """The inner subject's: the witness is no part of the claim."""
+        return self._inner.body_map(order)
 
     def base_point(self, order: int, seed: int) -> FloatArray:
         """The inner subject's."""

@@ -23,8 +23,10 @@ def backend_named(name: str) -> Backend:
 
 
 def is_function(target: object) -> bool:
-    """Whether `target` is a Function class that a user defined on some framework."""
-    return inspect.isclass(target) and any(b.claims(target) for b in BACKENDS) and _is_users(target)
+    """Whether `target` is a Function class, with a backward, that a user defined on some framework."""
+    if not inspect.isclass(target) or not _is_users(target):
+        return False
+    return any(b.claims(target) and b.is_complete(target) for b in BACKENDS)
 
 
 def backend_for(target: object) -> Backend:

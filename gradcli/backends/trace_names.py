@@ -104,5 +104,7 @@ class NameTable:
                         yield from ((prefix + n, "attribute", t) for n, t in self._labelled(label, value))
 
     def _root_modules(self) -> list[tuple[str, Any]]:
-        parts = {id(part) for _, module in self.modules.values() for part in module.modules() if part is not module}
-        return [(name, module) for key, (name, module) in self.modules.items() if key not in parts]
+        """Modules that are no other's part; one whose __init__ raised half-way has no parts to ask for."""
+        built = {key: pair for key, pair in self.modules.items() if "_modules" in vars(pair[1])}
+        parts = {id(part) for _, module in built.values() for part in module.modules() if part is not module}
+        return [(name, module) for key, (name, module) in built.items() if key not in parts]

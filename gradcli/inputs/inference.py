@@ -89,7 +89,9 @@ def infer(
                 alternatives=tuple(other for other in others if other != specs),
             )
         failures.append(trials)
-    raise InputsNotFoundError(_failure_text(info, failures, tries, time.perf_counter() - began))
+    best = _farthest(failures)
+    text = _failure_text(info, best, tries, time.perf_counter() - began)
+    raise InputsNotFoundError(text) from (None if best is None else best.error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,13 +289,17 @@ def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputS
     return tuple(notes)
 
 
-def _failure_text(info: TargetInfo, searched: Sequence[Trials], tries: int, seconds: float) -> str:
+def _farthest(searched: Sequence[Trials]) -> Failure | None:
+    """The failure before which forward came farthest."""
+    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
+
+
+def _failure_text(info: TargetInfo, best: Failure | None, tries: int, seconds: float) -> str:
     names = [parameter.name for parameter in info.parameters]
     lines = [
         f"no inputs found that {info.name} accepts: tried {tries:,} sets in {seconds:.1f} s "
         f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
-    best = max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
     if best is not None and best.error is not None:
         lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
     elif best is not None:

@@ -19,6 +19,8 @@ DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
 NORMAL: DomainChoice = ("normal", ())
 MAX_ELEMENTS = 20_000
 MORE_SAMPLES = (1, 2, 3)
+SLIPS = 60
+"""A misspelt name raises the same for all inputs: after so many in a row the search ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +64,13 @@ class Trials:
         self._deadline = deadline
         self._budget_tries = budget_tries
         self._drawn: dict[tuple[Any, ...], Argument] = {}
+        self._slips = 0
 
     @property
     def exhausted(self) -> bool:
-        """Whether time or tries are used up."""
+        """Whether time or tries are used up, or no inputs can help."""
+        if self._slips >= SLIPS:
+            return True
         return self.count >= self._budget_tries or time.perf_counter() > self._deadline
 
     def judge(self, guess: Guess) -> Failure | None:
@@ -176,6 +181,11 @@ class Trials:
         return None
 
     def _remembered(self, failure: Failure) -> Failure:
+        slip = isinstance(failure.error, NameError | AttributeError) and not isinstance(
+            failure.error, UnboundLocalError
+        )
+        same = self.best is None or failure.message == self.best.message
+        self._slips = self._slips + 1 if slip and same else 0
         if self.best is None or failure.progress > self.best.progress:
             self.best = failure
         return failure

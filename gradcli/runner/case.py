@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from gradcli.backends.base import Backend, Subject
+from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.battery import run_battery
@@ -187,4 +188,6 @@ def _error(case: CheckCase, trail: _Trail, error: UserCodeError | InputsNotFound
     result = replace(_result(case, trail), verdict=Verdict.ERROR, error=str(error))
     if isinstance(error, UserCodeError):
         result = replace(result, error_traceback=error.user_traceback or None)
+    elif cause is not None and users_frames(cause.__traceback__):
+        result = replace(result, error_traceback=users_traceback(cause))
     return result if hint is None else replace(result, notes=(hint, *result.notes))
