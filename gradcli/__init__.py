@@ -7,8 +7,8 @@ from gradcli._version import __version__
 
 if TYPE_CHECKING:
     from gradcli.api import check, trace
-    from gradcli.gradcheck import GradcheckError, gradcheck, gradgradcheck
     from gradcli.results import Report
+    from gradcli.tolerance import GradcheckError, gradcheck, gradgradcheck
     from gradcli.verdict import Verdict
 
 __all__ = [
@@ -25,9 +25,9 @@ __all__ = [
 _HOME = {
     "check": "gradcli.api",
     "trace": "gradcli.api",
-    "gradcheck": "gradcli.gradcheck",
-    "gradgradcheck": "gradcli.gradcheck",
-    "GradcheckError": "gradcli.gradcheck",
+    "gradcheck": "gradcli.tolerance",
+    "gradgradcheck": "gradcli.tolerance",
+    "GradcheckError": "gradcli.tolerance",
     "Report": "gradcli.results",
     "Verdict": "gradcli.verdict",
 }

@@ -16,14 +16,14 @@ ROWS = (
     {"backends", "spec", "inputs"},
     {"checks", "diagnosis"},
     {"runner", "reporters"},
-    {"cli", "pytest_plugin", "api", "gradcheck", "examples"},
+    {"cli", "pytest_plugin", "api", "tolerance", "examples"},
     {"__main__", "__init__"},
 )
 RECORDS = frozenset({"results", "traces", "cases", "targets"})
 """The frozen values of row 2, one room in four files: they may import each other."""
-FRONT = {("gradcheck", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "gradcheck")}
+FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "tolerance")}
 """What the front doors may share among themselves."""
-DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.gradcheck")}
+DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.tolerance")}
 """The two documented doors that lead up: `str(report)`, and gradcheck where the tutorials call it."""
 HOMES = {
     "torch": {"backends/torch_backend.py"},

@@ -56,6 +56,11 @@ def explained(error: GradcliError) -> str:
     The problems of a spec begin with their place, as editors and scripts expect.
     """
     message = str(error) if isinstance(error, SpecError) else f"Error: {error}"
+    if isinstance(error, UserCodeError) and error.__cause__ is not None:
+        from gradcli.spec.hints import explain_exception
+
+        hint = explain_exception(error.__cause__)
+        message += "" if hint is None else f"\n  hint: {hint}"
     if isinstance(error, TargetImportError | UserCodeError) and error.user_traceback:
         return f"{message}\n{error.user_traceback}"
     return message

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from gradcli.tolerance import GradcheckError, gradcheck, gradgradcheck
 
 
 def frameworks() -> list[Any]:

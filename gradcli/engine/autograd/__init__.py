@@ -21,9 +21,9 @@ from gradcli.engine.grad_mode import set_grad_enabled as set_grad_enabled
 from gradcli.engine.printed import PRINTED_MODULE
 
 if TYPE_CHECKING:
-    from gradcli.gradcheck import GradcheckError as GradcheckError
-    from gradcli.gradcheck import gradcheck as gradcheck
-    from gradcli.gradcheck import gradgradcheck as gradgradcheck
+    from gradcli.tolerance import GradcheckError as GradcheckError
+    from gradcli.tolerance import gradcheck as gradcheck
+    from gradcli.tolerance import gradgradcheck as gradgradcheck
 
 __all__ = [
     "Function",
@@ -48,7 +48,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Fetch the checks from `gradcli.gradcheck`, above the engine: programs call them here."""
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        value = vars(importlib.import_module("gradcli.gradcheck"))[name]
+        value = vars(importlib.import_module("gradcli.tolerance"))[name]
         globals()[name] = value
         return value
     raise AttributeError(f"module '{PRINTED_MODULE}.autograd' has no attribute '{name}'")

@@ -7,15 +7,13 @@ adapt and its tolerance is an error bound.
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from gradcli.gradcheck.jacobians import check_independence, compare_entries, compare_projections
-from gradcli.gradcheck.manners import check_gradients_fit, check_inputs, check_undefined_gradients
-from gradcli.gradcheck.problem import (
+from gradcli.tolerance.jacobians import check_independence, compare_entries, compare_projections
+from gradcli.tolerance.manners import check_gradients_fit, check_inputs, check_undefined_gradients
+from gradcli.tolerance.problem import (
     Function,
     GradcheckError,
     Problem,
@@ -27,17 +25,6 @@ from gradcli.gradcheck.problem import (
 )
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class _CallableModule(ModuleType):
-    """Lets `gradcli.gradcheck(...)` be called: the package's attribute is this module once it has been imported."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> bool:
-        """Call the function of the same name."""
-        return gradcheck(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallableModule
 
 
 def _unsupported(named: dict[str, bool]) -> None:

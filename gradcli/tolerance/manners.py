@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.gradcheck.problem import Problem, array_of, as_tuple, differentiable, kind_of, wrap
+from gradcli.tolerance.problem import Problem, array_of, as_tuple, differentiable, kind_of, wrap
 
 LOW_PRECISION = (
     "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.gradcheck.problem import Array, GradcheckError, Problem, array_of, wrap
+from gradcli.tolerance.problem import Array, GradcheckError, Problem, array_of, wrap
 
 
 def _directions(array: Array) -> Iterator[tuple[tuple[int, ...], complex]]:
