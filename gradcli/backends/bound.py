@@ -9,11 +9,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, Subject
 from gradcli.backends.body import body_of
 from gradcli.backends.call import Call, Caller
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
+from gradcli.backends.inspection import Inspector
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
@@ -47,6 +48,7 @@ class BoundFunction(Subject):
         self._class = function_class
         self._caller = Caller(framework, function, self.arguments)
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
+        self._inspector = Inspector(framework, function_class)
         self._maps: dict[int, TensorMap] = {}
         self._call = self._first_call()
         self._numbers = tuple(
@@ -140,7 +142,7 @@ class BoundFunction(Subject):
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
         call = self._track("forward")
-        node = self._node(call)
+        node = self._inspector.node(call)
         to_array = self.framework.to_array
         outputs = tuple(
             to_array(o) if self.framework.is_tensor(o) else np.asarray(o, dtype=object) for o in call.outputs
@@ -149,8 +151,8 @@ class BoundFunction(Subject):
             outputs=outputs,
             differentiable=tuple(self._carries_gradient(o) for o in call.outputs),
             changed_inputs=self._caller.changed(call, node),
-            saved_strangers=self._strangers(call, node),
-            context_tensors=self._context_tensors(call, node),
+            saved_strangers=self._inspector.strangers(call, node),
+            context_tensors=self._inspector.context_tensors(call, node),
         )
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
@@ -201,30 +203,31 @@ class BoundFunction(Subject):
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
         call = self._track("forward")
-        node = self._node(call)
+        node = self._inspector.node(call)
         if node is None:
             return RawBackward(available=False)
         given = self._all_cotangents(call, cotangents)
-        before = [None if t is None else self.framework.to_array(t) for t in given]
-        saved = [t for t in node.saved_tensors if self.framework.is_tensor(t)]
-        saved_before = [self.framework.to_array(t) for t in saved]
-        passed_before = [self.framework.to_array(t) for t in call.passed if self.framework.is_tensor(t)]
+        passed = {i: t for i, t in enumerate(call.passed) if self.framework.is_tensor(t)}
         self.counters.backward += 1
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.no_grad():
+                saved = dict(enumerate(self._inspector.saved(node)))
+                watched = [self._arrays(tensors) for tensors in (dict(enumerate(given)), passed, saved)]
                 returned = node.apply(*given)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return RawBackward(error=error)
+        after = [self._arrays(tensors) for tensors in (dict(enumerate(given)), passed, saved)]
+        cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
         values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
-        after = [None if t is None else self.framework.to_array(t) for t in given]
-        passed_after = [self.framework.to_array(t) for t in call.passed if self.framework.is_tensor(t)]
-        changed_inputs = _changed(passed_before, passed_after)
         return RawBackward(
-            gradients=tuple(self._raw(value) for value in values),
-            changed_cotangents=_changed(before, after),
-            changed_inputs=changed_inputs,
-            changed_saved=_changed(saved_before, [self.framework.to_array(t) for t in saved]),
+            gradients=tuple(self._inspector.raw(value) for value in values),
+            changed_cotangents=cotangents_changed,
+            changed_inputs=inputs_changed,
+            changed_saved=saved_changed,
         )
+
+    def _arrays(self, tensors: dict[int, Any]) -> dict[int, NDArray[Any]]:
+        return {i: self.framework.to_array(t) for i, t in tensors.items() if t is not None}
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
@@ -266,17 +269,6 @@ class BoundFunction(Subject):
         tensor: Any = output
         return self.framework.is_differentiable(tensor) and bool(tensor.requires_grad)
 
-    def _node(self, call: Call) -> Any | None:
-        """The node of the Function's own backward, None for a plain callable."""
-        if self._class is None:
-            return None
-        for output in call.outputs:
-            if self.framework.is_tensor(output):
-                node: Any = output.grad_fn
-                if node is not None and getattr(type(node), "_forward_cls", None) is self._class:
-                    return node
-        return None
-
     def _all_cotangents(self, call: Call, cotangents: Sequence[NDArray[Any] | None]) -> list[Any]:
         """One cotangent per output of forward, zeros for those that carry no gradient, None for non-tensors."""
         given: dict[int, NDArray[Any] | None] = dict(zip(self._numbers, cotangents, strict=True))
@@ -295,52 +287,6 @@ class BoundFunction(Subject):
         """A cotangent in the output's own dtype."""
         return self.framework.from_array(np.asarray(value), self.framework.dtype_name(output))
 
-    def _raw(self, value: Any) -> RawGradient:
-        if value is None or not self.framework.is_tensor(value):
-            return RawGradient(
-                is_none=value is None,
-                is_tensor=False,
-                shape=None,
-                dtype=None,
-                value=None,
-                type_name=type(value).__name__,
-            )
-        array = self.framework.to_array(value)
-        return RawGradient(
-            is_none=False,
-            is_tensor=True,
-            shape=array.shape,
-            dtype=self.framework.dtype_name(value),
-            value=array,
-            type_name=type(value).__name__,
-        )
-
-    def _strangers(self, call: Call, node: Any | None) -> tuple[int, ...]:
-        """Numbers of saved floating tensors that are neither inputs nor outputs: they pass no gradient on."""
-        if node is None:
-            return ()
-        found = []
-        for number, tensor in enumerate(node.saved_tensors):
-            if not self.framework.is_tensor(tensor) or not self.framework.is_differentiable(tensor):
-                continue
-            passed = any(tensor is p for p in call.passed)
-            if not passed and not tensor.requires_grad:
-                found.append(number)
-        return tuple(found)
-
-    def _context_tensors(self, call: Call, node: Any | None) -> tuple[str, ...]:
-        """Attributes of ctx that hold a floating tensor computed inside forward."""
-        if node is None:
-            return ()
-        return tuple(
-            name
-            for name, value in vars(node).items()
-            if self.framework.is_tensor(value)
-            and self.framework.is_differentiable(value)
-            and not value.requires_grad
-            and not any(value is p for p in call.passed)
-        )
-
 
 def _raised(argument: Argument) -> Argument:
     """The argument in 64-bit precision where it is a tensor of a lower one."""
@@ -350,9 +296,5 @@ def _raised(argument: Argument) -> Argument:
     return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
 
 
-def _changed(before: Sequence[NDArray[Any] | None], after: Sequence[NDArray[Any] | None]) -> tuple[int, ...]:
-    return tuple(
-        number
-        for number, (first, second) in enumerate(zip(before, after, strict=True))
-        if first is not None and second is not None and not same_values(first, second)
-    )
+def _changed(before: dict[int, NDArray[Any]], after: dict[int, NDArray[Any]]) -> tuple[int, ...]:
+    return tuple(key for key, first in before.items() if not same_values(first, after[key]))

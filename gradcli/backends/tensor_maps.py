@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Counters
 from gradcli.backends.call import Caller
 from gradcli.backends.framework import Framework
-from gradcli.backends.guard import users_code
+from gradcli.backends.guard import user_code_error, users_code
+from gradcli.errors import UserCodeError
 from gradcli.numerics.space import Block, Space
 from gradcli.numerics.vector_map import VectorMap
 
@@ -50,15 +51,18 @@ class TensorMap(VectorMap):
         return self._caller.framework
 
     def value(self, x: FloatArray) -> FloatArray:
-        """The map at `x`, shape (codomain.size,)."""
-        ns = self.framework.namespace
-        with users_code(self.framework, silent=True):
-            if self._order == 1:
-                with ns.no_grad():
-                    outputs = self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
-            else:
-                outputs = self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
-            return self.codomain.flatten([self.framework.to_array(t) for t in outputs])
+        """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
+        try:
+            with users_code(self.framework, silent=True):
+                return self.codomain.flatten([self.framework.to_array(t) for t in self._values(x)])
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
+
+    def _values(self, x: FloatArray) -> list[Any]:
+        if self._order > 1:
+            return self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
+        with self.framework.namespace.no_grad():
+            return self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
@@ -70,7 +74,7 @@ class TensorMap(VectorMap):
         if self._retainable:
             try:
                 return self._gradients(x, cotangents)
-            except RuntimeError:
+            except UserCodeError:
                 if len(cotangents) == 1:
                     raise
                 self._retainable = False
@@ -78,14 +82,17 @@ class TensorMap(VectorMap):
         return rows
 
     def _gradients(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
-        ns = self.framework.namespace
-        rows = []
-        with users_code(self.framework, silent=True), ns.enable_grad():
-            tensors = self._tensors(x, requires_grad=True)
-            outputs = self._evaluate(self._order, tensors, create_graph=True)
-            for number, cotangent in enumerate(cotangents):
-                last = number == len(cotangents) - 1
-                rows.append(self._pull_back(outputs, tensors, cotangent, retain=not last))
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                tensors = self._tensors(x, requires_grad=True)
+                outputs = self._evaluate(self._order, tensors, create_graph=True)
+                last = len(cotangents) - 1
+                rows = [
+                    self._pull_back(outputs, tensors, cotangent, retain=number < last)
+                    for number, cotangent in enumerate(cotangents)
+                ]
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
         return np.array(rows)
 
     def _pull_back(self, outputs: list[Any], tensors: list[Any], cotangent: FloatArray, *, retain: bool) -> FloatArray:

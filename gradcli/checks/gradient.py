@@ -89,12 +89,13 @@ class HigherOrderCheck(Check):
 
     def _refused(self, error: Exception, order: int) -> Evidence:
         """Differentiating backward raised: loud, and a finding."""
-        text = str(error).strip().splitlines() or ["no message"]
-        where = users_frames(error.__traceback__)
+        cause = error.__cause__ or error
+        text = str(cause).strip().splitlines() or ["no message"]
+        where = users_frames(cause.__traceback__)
         place = f" at {where[-1].filename}:{where[-1].lineno}" if where else ""
         return self.failed(
             FindingKind.NOT_TWICE_DIFFERENTIABLE,
-            f"backward raises when it is differentiated{place}: {type(error).__name__}: {text[0]}",
+            f"backward raises when it is differentiated{place}: {type(cause).__name__}: {text[0]}",
             order=order,
             hint="mark backward with once_differentiable if higher orders are not meant to work",
         )
