@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ class ForwardCall:
     changed_inputs: tuple[int, ...] = ()
     saved_strangers: tuple[int, ...] = ()
     context_tensors: tuple[str, ...] = ()
+
+
+class Layout(Enum):
+    """How a tensor of equal values may lie in memory."""
+
+    CONTIGUOUS = "contiguous"
+    STRIDED = "strided"
+    TRANSPOSED = "transposed"
 
 
 @dataclass(slots=True)
@@ -154,6 +163,12 @@ class Subject(ABC):
     @abstractmethod
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""
+
+    @abstractmethod
+    def backward_laid_out(
+        self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
+    ) -> tuple[NDArray[Any] | None, ...]:
+        """As `backward`, with active inputs and cotangents laid out in memory as asked. Raises UserCodeError."""
 
     @abstractmethod
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:

@@ -9,9 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters, FloatArray, ForwardCall, RawBackward, Subject
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
 from gradcli.backends.body import body_of
-from gradcli.backends.call import Call, Caller
+from gradcli.backends.call import Call, Caller, laid_out
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.inspection import Inspector
@@ -180,10 +180,15 @@ class BoundFunction(Subject):
         return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents)
 
     def _gradients(
-        self, call: Call, cotangents: Sequence[NDArray[Any] | None], *, retain: bool = False
+        self,
+        call: Call,
+        cotangents: Sequence[NDArray[Any] | None],
+        *,
+        retain: bool = False,
+        layout: Layout = Layout.CONTIGUOUS,
     ) -> tuple[NDArray[Any] | None, ...]:
         pairs = [
-            (call.outputs[n], self._cotangent(call.outputs[n], c))
+            (call.outputs[n], laid_out(self.framework, self._cotangent(call.outputs[n], c), layout))
             for n, c in zip(self._numbers, cotangents, strict=True)
             if c is not None and call.outputs[n].requires_grad
         ]
@@ -199,6 +204,13 @@ class BoundFunction(Subject):
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
         return tuple(None if g is None else self.framework.to_array(g) for g in gradients)
+
+    def backward_laid_out(
+        self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
+    ) -> tuple[NDArray[Any] | None, ...]:
+        """Gradients, with inputs and cotangents laid out in memory as asked."""
+        caller = Caller(self.framework, self._function, self.arguments, layout=inputs)
+        return self._gradients(self._track("forward", caller), cotangents, layout=outputs)
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
@@ -252,11 +264,11 @@ class BoundFunction(Subject):
             raise user_code_error(error, "forward") from error
         return call
 
-    def _track(self, phase: str) -> Call:
+    def _track(self, phase: str, caller: Caller | None = None) -> Call:
         self.counters.forward += 1
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
-                return self._caller.run(self._leaves())
+                return (caller or self._caller).run(self._leaves())
         except (Exception, SystemExit) as error:
             raise user_code_error(error, phase) from error
 

@@ -7,6 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.base import Layout
 from gradcli.backends.framework import Framework, same_values
 from gradcli.cases import Argument
 
@@ -28,10 +29,18 @@ class Caller:
     Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it.
     """
 
-    def __init__(self, framework: Framework, function: Any, arguments: Sequence[Argument]) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        function: Any,
+        arguments: Sequence[Argument],
+        *,
+        layout: Layout = Layout.CONTIGUOUS,
+    ) -> None:
         self.framework = framework
         self.function = function
         self.arguments = tuple(arguments)
+        self._layout = layout
 
     def leaf(self, value: NDArray[Any], requires_grad: bool) -> Any:
         """A new leaf with these values."""
@@ -50,7 +59,7 @@ class Caller:
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
         argument = self.arguments[position]
         if position in leaves:
-            return leaves[position].clone()
+            return laid_out(self.framework, leaves[position].clone(), self._layout)
         if argument.is_tensor:
             return self.framework.from_array(argument.value)
         return argument.value
@@ -71,3 +80,15 @@ class Caller:
             if not marked and not same_values(self.framework.to_array(tensor), np.asarray(before)):
                 positions.append(position)
         return tuple(positions)
+
+
+def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:
+    """A tensor of the same values, connected to `tensor` by the graph, that lies in memory as asked.
+
+    Strided: every other column of a buffer twice as wide. Transposed: the last two axes exchanged in memory.
+    """
+    if layout is Layout.TRANSPOSED and tensor.dim() >= 2:
+        return tensor.transpose(-1, -2).clone().contiguous().transpose(-1, -2)
+    if layout is Layout.STRIDED and tensor.dim() >= 1:
+        return framework.namespace.stack([tensor, -tensor], -1)[..., 0]
+    return tensor

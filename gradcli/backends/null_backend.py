@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Backend, FloatArray, ForwardCall, RawBackward, RawGradient, Subject
+from gradcli.backends.base import Backend, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
 from gradcli.cases import Argument
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
@@ -102,6 +102,12 @@ class NullSubject(Subject):
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """None for every input."""
         return tuple(None for _ in self.active)
+
+    def backward_laid_out(
+        self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
+    ) -> tuple[NDArray[Any] | None, ...]:
+        """None for every input."""
+        return self.backward(cotangents)
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """None in every place."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
-from gradcli.results import Evidence, Finding
+from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -58,9 +59,15 @@ class Check(ABC):
         output: int | None = None,
         order: int = 1,
         hint: str | None = None,
+        raised: UserCodeError | None = None,
     ) -> Evidence:
-        """The property is broken, and the evidence proves the name `kind`."""
-        finding = Finding(kind=kind, message=message, order=order, input=input, output=output, hint=hint)
+        """The property is broken, and the evidence proves the name `kind`; `raised` tells the line where it showed."""
+        place = None
+        if raised is not None and raised.file is not None and raised.line is not None:
+            place = Location(file=raised.file, line=raised.line)
+        finding = Finding(
+            kind=kind, message=message, order=order, input=input, output=output, hint=hint, location=place
+        )
         return Evidence(
             check=self.name,
             verdict=Verdict.FAILED,

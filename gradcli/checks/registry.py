@@ -2,6 +2,7 @@
 
 from gradcli.checks.base import Check
 from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
+from gradcli.checks.layout import LayoutCheck
 from gradcli.checks.linearity import LinearityCheck
 from gradcli.checks.mutation import MutationCheck
 from gradcli.checks.precision import PrecisionCheck
@@ -9,6 +10,7 @@ from gradcli.checks.primal import ForwardCheck
 from gradcli.checks.repeat import RepeatCheck
 from gradcli.checks.returns import ReturnsCheck
 from gradcli.checks.subsets import SubsetsCheck
+from gradcli.checks.unused import UnusedOutputsCheck
 from gradcli.checks.variants import ConstantsCheck, UntrackedCheck
 
 CHECKS: tuple[Check, ...] = (
@@ -19,6 +21,8 @@ CHECKS: tuple[Check, ...] = (
     LinearityCheck(),
     GradientCheck(),
     SubsetsCheck(),
+    LayoutCheck(),
+    UnusedOutputsCheck(),
     UntrackedCheck(),
     ConstantsCheck(),
     PrecisionCheck(),

@@ -74,6 +74,7 @@ class RepeatCheck(Check):
             yield self.failed(
                 FindingKind.SECOND_BACKWARD_FAILS,
                 f"a second backward through the retained graph fails: {error}",
+                raised=error,
             )
             return
         for position, one, two in zip(situation.subject.active, first, second, strict=True):

@@ -49,7 +49,9 @@ class SubsetsCheck(Check):
             gradients = dict(zip(other.active, other.backward(situation.cotangents()), strict=True))
         except UserCodeError as error:
             return self.failed(
-                FindingKind.NEEDS_INPUT_GRAD, f"backward fails when only {names} {verb} a gradient: {error}"
+                FindingKind.NEEDS_INPUT_GRAD,
+                f"backward fails when only {names} {verb} a gradient: {error}",
+                raised=error,
             )
         for position in kept:
             if relative_gap(reference[position], gradients[position]) > _TOLERANCE:

@@ -378,6 +378,35 @@ def swapped_product(ns):
     return Product
 
 
+def needs_contiguous(ns):
+    class Doubled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.shape = x.shape
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            flat = 2 * g.view(-1)  # here
+            return flat.view(ctx.shape)
+
+    return Doubled
+
+
+def forgets_none(ns):
+    class Pair(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g1, g2):
+            return 2 * g1 + 3 * g2  # here
+
+    return Pair
+
+
 def rolled(ns):
     class Weighted(ns.autograd.Function):
         @staticmethod
@@ -425,5 +454,7 @@ MISTAKES = (
     ),
     Mistake("default", default_left_out, {"x": (3,), "y": (3,)}, {K.WRONG_FACTOR}, {"x"}, "scale"),
     Mistake("swapped-product", swapped_product, {"a": (3,), "b": (3,)}, {K.SWAPPED_GRADIENTS}, {"a", "b"}, "gradient"),
+    Mistake("contiguous", needs_contiguous, {"x": (3, 4)}, {K.NON_CONTIGUOUS}, {None}, "transposed"),
+    Mistake("none", forgets_none, {"x": (3,)}, {K.UNDEFINED_GRAD}, {None}, "None"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
 )  # fmt: skip

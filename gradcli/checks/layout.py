@@ -1,0 +1,84 @@
+"""Gradients must not depend on how tensors lie in memory."""
+
+from collections.abc import Iterator
+from typing import Any, final
+
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Layout
+from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+_TOLERANCE = 128 * 2.0**-24
+"""Relative; another memory order may reorder sums, in float32 where the user's code computes in it."""
+_LAYOUTS = (Layout.STRIDED, Layout.TRANSPOSED)
+
+
+@final
+class LayoutCheck(Check):
+    """Strided and transposed inputs and cotangents of equal values give equal gradients."""
+
+    name = "layout"
+    sentence = "the gradients are the same for inputs and grad_output that are not contiguous in memory"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare the layouts, grad_output first; an input layout that forward refuses is a note."""
+        subject = situation.subject
+        cotangents = situation.cotangents()
+        reference = subject.backward(cotangents)
+        for layout in _LAYOUTS:
+            try:
+                got = subject.backward_laid_out(cotangents, inputs=Layout.CONTIGUOUS, outputs=layout)
+            except UserCodeError as error:
+                yield self.failed(
+                    FindingKind.NON_CONTIGUOUS,
+                    f"backward fails for a grad_output that is {layout.value}: {error}",
+                    raised=error,
+                )
+                return
+            problem = self._compare(situation, reference, got, f"grad_output is {layout.value}")
+            if problem is not None:
+                yield problem
+                return
+        yield from self._inputs(situation, cotangents, reference)
+
+    def _inputs(
+        self, situation: Situation, cotangents: list[NDArray[Any]], reference: tuple[NDArray[Any] | None, ...]
+    ) -> Iterator[Evidence]:
+        for layout in _LAYOUTS:
+            try:
+                got = situation.subject.backward_laid_out(cotangents, inputs=layout, outputs=Layout.CONTIGUOUS)
+            except UserCodeError as error:
+                if error.phase == "forward":
+                    yield self.passed(f"forward refuses {layout.value} inputs: {error}")
+                    return
+                yield self.failed(
+                    FindingKind.NON_CONTIGUOUS,
+                    f"backward fails for inputs that are {layout.value}: {error}",
+                    raised=error,
+                )
+                return
+            problem = self._compare(situation, reference, got, f"the inputs are {layout.value}")
+            if problem is not None:
+                yield problem
+                return
+        yield self.passed()
+
+    def _compare(
+        self,
+        situation: Situation,
+        reference: tuple[NDArray[Any] | None, ...],
+        got: tuple[NDArray[Any] | None, ...],
+        when: str,
+    ) -> Evidence | None:
+        for position, one, other in zip(situation.subject.active, reference, got, strict=True):
+            if relative_gap(one, other) > _TOLERANCE:
+                name = situation.input_name(position)
+                return self.failed(
+                    FindingKind.NON_CONTIGUOUS,
+                    f"{name}: its gradient is another one when {when} in memory, although the values are the same",
+                    input=name,
+                )
+        return None

@@ -1,0 +1,55 @@
+"""Outputs that are not used: their gradient arrives as zeros, or as None."""
+
+from collections.abc import Iterator
+from typing import final
+
+import numpy as np
+
+from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+_TOLERANCE = 1e-9
+"""Relative; None and zeros go through the same arithmetic or less."""
+
+
+@final
+class UnusedOutputsCheck(Check):
+    """Leaving an output unused gives the gradient that a zero cotangent for it gives."""
+
+    name = "unused-outputs"
+    sentence = "an output that is not used counts as one with a gradient of zeros"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Use each output alone, once with the others left out and once with zeros for them."""
+        subject = situation.subject
+        numbers = subject.output_numbers
+        if len(numbers) < 2:
+            return
+        cotangents = situation.cotangents()
+        for used, number in enumerate(numbers):
+            alone = [c if i == used else None for i, c in enumerate(cotangents)]
+            with_zeros = [c if i == used else np.zeros_like(c) for i, c in enumerate(cotangents)]
+            try:
+                got, wanted = subject.backward(alone), subject.backward(with_zeros)
+            except UserCodeError as error:
+                yield self.failed(
+                    FindingKind.UNDEFINED_GRAD,
+                    f"backward fails when only output {number} is used and the others' gradients are None: {error}",
+                    output=number,
+                    raised=error,
+                )
+                return
+            for position, one, other in zip(subject.active, got, wanted, strict=True):
+                if relative_gap(one, other) > _TOLERANCE:
+                    name = situation.input_name(position)
+                    yield self.failed(
+                        FindingKind.UNDEFINED_GRAD,
+                        f"{name}: with only output {number} used, its gradient is not the one for zeros in the other "
+                        "outputs' place",
+                        input=name,
+                        output=number,
+                    )
+                    return
+        yield self.passed()
