@@ -1,0 +1,246 @@
+"""The battery: what each check says of Functions that keep or break its property."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gradcli.backends.registry import backend_named
+from gradcli.cases import Argument
+from gradcli.checks.battery import run_battery
+from gradcli.checks.registry import CHECKS
+from gradcli.diagnosis.naming import name_findings
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import judge
+from gradcli.settings import Settings
+from gradcli.verdict import Reason, Verdict
+
+
+@pytest.fixture(params=["engine", "torch"])
+def backend(request):
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
+    return backend_named(request.param)
+
+
+@pytest.fixture
+def ns(backend):
+    return backend.framework.namespace
+
+
+def tensor(name, value, *, grad=True):
+    return Argument(name=name, value=np.asarray(value), is_tensor=True, requires_grad=grad)
+
+
+def constant(name, value):
+    return Argument(name=name, value=value, is_tensor=False)
+
+
+def examined(backend, function, *arguments, **settings):
+    subject = backend.bind(function, list(arguments))
+    evidence = run_battery(subject, Settings(**settings), seed=0)
+    return judge(evidence), evidence, name_findings(evidence, subject)
+
+
+def scaled(ns, forward_extra=lambda x: x, backward=lambda ctx, g: g * ctx.k):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k=2.0):
+            ctx.k = k
+            return forward_extra(x * k)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(ctx, g), None
+
+    return Scaled
+
+
+def test_names_are_unique_and_every_check_says_what_it_holds():
+    names = [check.name for check in CHECKS]
+    assert len(set(names)) == len(names)
+    assert all(check.sentence for check in CHECKS)
+
+
+def test_only_and_skip_choose_the_checks_and_a_skip_is_shown(backend, ns):
+    _, evidence, _ = examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), only=("gradient",))
+    assert {e.check for e in evidence if e.verdict is not Verdict.SKIPPED} == {"gradient"}
+    _, evidence, _ = examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), skip=("linearity",))
+    assert [e.verdict for e in evidence if e.check == "linearity"] == [Verdict.SKIPPED]
+
+
+def test_a_forward_that_draws_unseeded_numbers_is_nondeterministic(backend, ns):
+    noisy = scaled(ns, forward_extra=lambda y: y + float(np.random.default_rng().normal()))
+    verdict, _, findings = examined(backend, noisy, tensor("x", [1.0, 2.0]))
+    assert verdict is Verdict.FAILED
+    assert findings[0].kind is FindingKind.NONDETERMINISTIC_FORWARD
+
+
+def test_a_forward_that_draws_from_the_seeded_generator_passes(backend, ns):
+    class Dropout(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            mask = (ns.rand(4) > 0.5).to(x.dtype)
+            ctx.save_for_backward(mask)
+            return x * mask
+
+        @staticmethod
+        def backward(ctx, g):
+            (mask,) = ctx.saved_tensors
+            return g * mask
+
+    verdict, _, _ = examined(backend, Dropout, tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    assert verdict is Verdict.PASSED
+
+
+def test_float32_inputs_are_judged_in_float64_and_their_own_backward_is_compared(backend, ns):
+    x = tensor("x", np.array([0.5, -1.25, 2.0], dtype=np.float32))
+    verdict, evidence, _ = examined(backend, scaled(ns), x)
+    assert verdict is Verdict.PASSED
+    assert any(e.check == "precision" and "float32" in (e.note or "") for e in evidence)
+
+    def wrong_in_float32(ctx, g):
+        return g * ctx.k if g.dtype == ns.float64 else g * (ctx.k + 0.1)
+
+    verdict, _, findings = examined(backend, scaled(ns, backward=wrong_in_float32), x)
+    assert verdict is Verdict.FAILED
+    assert {f.kind for f in findings} == {FindingKind.LOW_PRECISION}
+
+
+def test_once_differentiable_is_shown_and_not_failed(backend, ns):
+    once = (ns.autograd.function if hasattr(ns.autograd, "function") else ns.autograd).once_differentiable
+
+    class Square(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    verdict, evidence, _ = examined(backend, Square, tensor("x", [1.0, 2.0]))
+    assert verdict is Verdict.PASSED
+    shown = [e for e in evidence if e.check == "higher-order"]
+    assert [e.verdict for e in shown] == [Verdict.SKIPPED]
+    assert "once-differentiable" in shown[0].note
+
+
+def loss(ns, spoilt=False):
+    class SquaredError(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, target):
+            ctx.save_for_backward(x, target)
+            return ((x - target) ** 2).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            x, target = ctx.saved_tensors
+            gx = 2 * g * (x - target)
+            return (gx * 0.5 if spoilt and ctx.needs_input_grad[1] else gx), None
+
+    return SquaredError
+
+
+def test_an_input_without_gradient_is_left_alone_and_mentioned(backend, ns):
+    given = tensor("x", [1.0, 2.0]), tensor("target", [0.5, 0.25], grad=False)
+    verdict, evidence, _ = examined(backend, loss(ns), *given)
+    assert verdict is Verdict.PASSED
+    assert any("target does not require a gradient" in (e.note or "") for e in evidence)
+
+
+def test_an_input_whose_tracking_spoils_another_gradient_is_found(backend, ns):
+    given = tensor("x", [1.0, 2.0]), tensor("target", [0.5, 0.25], grad=False)
+    verdict, _, findings = examined(backend, loss(ns, spoilt=True), *given)
+    assert verdict is Verdict.FAILED
+    assert findings[0].input == "x"
+    assert "requiring a gradient too" in findings[0].message
+
+
+@pytest.mark.parametrize("given", [(), (constant("k", 1.0),), (constant("k", 1),)])
+def test_a_neutral_constant_does_not_hide_a_missing_factor(backend, ns, given):
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k=1.0):
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    verdict, _, findings = examined(backend, Scaled, tensor("x", [1.0, 2.0]), *given)
+    assert verdict is Verdict.FAILED
+    assert findings[0].kind is FindingKind.WRONG_FACTOR
+    assert "k=" in findings[0].message
+
+
+def test_nothing_to_compare_is_no_signal(backend, ns):
+    for value, grad in (([], True), ([1.0], False)):
+        verdict, evidence, _ = examined(backend, scaled(ns), tensor("x", value, grad=grad))
+        assert verdict is Verdict.INCONCLUSIVE
+        assert {e.reason for e in evidence if e.reason is not None} == {Reason.NO_SIGNAL}
+
+
+def test_a_forward_that_is_not_finite_is_out_of_its_domain(backend, ns):
+    verdict, evidence, _ = examined(
+        backend, scaled(ns, forward_extra=lambda y: y * float("nan")), tensor("x", [1.0, 2.0])
+    )
+    assert verdict is Verdict.INCONCLUSIVE
+    assert Reason.DOMAIN in {e.reason for e in evidence}
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3)])
+def test_what_the_users_code_raises_is_the_users_error(backend, ns, error):
+    def raises(ctx, g):
+        raise error
+
+    with pytest.raises(UserCodeError, match="backward raised") as caught:
+        examined(backend, scaled(ns, backward=raises), tensor("x", [1.0, 2.0]))
+    assert caught.value.phase == "backward"
+    assert caught.value.line is not None
+
+
+def test_arguments_are_not_changed_by_a_check(backend, ns):
+    class DoubleInPlace(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    given = tensor("x", np.array([1.0, -2.0]))
+    kept = replace(given, value=given.value.copy())
+    verdict, _, _ = examined(backend, DoubleInPlace, given)
+    assert verdict is Verdict.PASSED
+    np.testing.assert_array_equal(given.value, kept.value)
+
+
+def test_the_users_random_generators_are_left_as_they_were(backend, ns):
+    ns.manual_seed(123)
+    before = ns.rand(3).tolist()
+    ns.manual_seed(123)
+    examined(backend, scaled(ns), tensor("x", [1.0, 2.0]))
+    assert ns.rand(3).tolist() == before
+
+
+def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_right(backend, ns):
+    class AddBias(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, bias):
+            return x + bias
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    verdict, evidence, _ = examined(backend, AddBias, tensor("x", np.eye(3)), tensor("bias", [1.0, 2.0, 3.0]))
+    assert verdict is Verdict.PASSED
+    assert any("sums it down" in (e.note or "") for e in evidence)
