@@ -54,10 +54,10 @@ class Trial:
         return self.error is None and bool(self.outputs)
 
 
-def parameters_of(function: Callable[..., Any], *, skip_first: bool) -> tuple[Parameter, ...]:
-    """The parameters of `function`, without the first one if `skip_first` (ctx)."""
+def parameters_of(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:
+    """The parameters of `function`, without the first `skip` (ctx, or a class method's class)."""
     listed: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
-    kept = list(listed.values())[1 if skip_first else 0 :]
+    kept = list(listed.values())[skip:]
     return tuple(_parameter(p) for p in kept if p.kind is not inspect.Parameter.VAR_KEYWORD)
 
 

@@ -58,7 +58,7 @@ class FunctionBackend(Backend):
         return TargetInfo(
             name=function_class.__name__,
             backend=self.name,
-            parameters=_parameters(forward, skip_first=setup is None),
+            parameters=_parameters(forward, skip=_bound_class(function_class, "forward") + (setup is None)),
             forward=inspect.unwrap(forward),
             backward=None if backward is None else inspect.unwrap(backward),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
@@ -144,7 +144,7 @@ class FunctionBackend(Backend):
     def _describe_callable(self, target: object) -> TargetInfo:
         function = self._callable(target)
         try:
-            parameters = _parameters(function, skip_first=False)
+            parameters = _parameters(function, skip=0)
         except (TypeError, ValueError):
             parameters = (Parameter(name="inputs", variadic=True),)
         name = getattr(target, "__qualname__", type(target).__name__)
@@ -169,10 +169,14 @@ def _static(owner: type, name: str) -> Callable[..., Any] | None:
     return function if callable(function) else None
 
 
-def _parameters(function: Callable[..., Any], *, skip_first: bool) -> tuple[Parameter, ...]:
-    """Parameters, with a clear error where even ctx is missing."""
-    listed = parameters_of(function, skip_first=skip_first)
+def _bound_class(owner: type, name: str) -> int:
+    """1 where the method is a class method, whose first parameter is the class; else 0."""
+    return int(isinstance(inspect.getattr_static(owner, name, None), classmethod))
+
+
+def _parameters(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:
+    """Parameters after the first `skip`, with a clear error where even those are missing."""
     total = inspect.signature(function).parameters
-    if skip_first and not total:
+    if len(total) < skip:
         raise TargetError("forward takes no parameters: expected `forward(ctx, ...)`")
-    return listed
+    return parameters_of(function, skip=skip)

@@ -30,7 +30,7 @@ def info_of(function: Callable[..., Any], backward: Callable[..., Any] | None = 
     return TargetInfo(
         name=function.__name__,
         backend="numpy",
-        parameters=parameters_of(function, skip_first=False),
+        parameters=parameters_of(function, skip=0),
         forward=function,
         backward=backward,
     )
