@@ -38,7 +38,7 @@ EXPECTED = {
     "atanh": "-i x=3x4,domain=open-interval,lo=-1.0,hi=1.0",
     "cholesky": "-i a=3x3,domain=spd",
     "inverse": "-i a=3x3",
-    "total": "-i tensors[0]=3x4 -i tensors[1]=3x4",
+    "total": "-i 'tensors[0]=3x4' -i 'tensors[1]=3x4'",
     "flagged": "-i x=3x4 -a transposed=True",
     "reduced": "-i x=3x4 -i target=3x4",
     "keyworded": "-i x=3x4 -i scale=3x4",
