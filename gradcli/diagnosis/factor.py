@@ -1,6 +1,6 @@
 """Constants that a gradient may be wrong by, and how to say them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,6 +8,13 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts, Gradient, Slope
+
+_POWERS = (
+    (-1, "was left out as a factor"),
+    (1, "is one factor too many"),
+    (-2, "enters squared, and was left out"),
+    (2, "enters twice too often"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +66,9 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
         for a in subject.arguments
         if not a.is_tensor and isinstance(a.value, int | float) and not isinstance(a.value, bool)
     ]
-    for name, value in arguments:
-        for power, clause in (
-            (-1, f"the factor {name} was left out"),
-            (1, f"{name} is one factor too many"),
-            (-2, f"{name} enters squared, and was left out"),
-            (2, f"{name} is squared too many"),
-        ):
-            if value not in (0.0, 1.0, -1.0) and _near(c, value**power, precision):
-                text = f"1/{value:.10g}" if power == -1 else f"{value**power:.10g}"
-                return Factor(value=c, text=text, because=f"{value:.10g} is the argument {name}: {clause}")
+    found = next((f for f in _from_arguments(c, arguments, precision)), None)
+    if found is not None:
+        return found
     for size, what in _sizes(subject):
         for power in (-1, 1):
             if size > 3 and _near(c, float(size) ** power, precision):
@@ -79,6 +79,24 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     if fraction != 0 and _near(c, float(fraction), precision):
         return Factor(value=c, text=str(fraction), because="")
     return Factor(value=c, text=f"{c:.9g}", because="")
+
+
+def _from_arguments(c: float, arguments: list[tuple[str, float]], precision: float) -> Iterator[Factor]:
+    """Ways to write c with an argument's value: a power left out or one too many, perhaps with the wrong sign."""
+    for name, value in arguments:
+        if value in (0.0, 1.0, -1.0):
+            continue
+        for power, clause in _POWERS:
+            for sign in (1, -1):
+                if not _near(c, sign * value**power, precision):
+                    continue
+                text = f"1/{value:.10g}" if power == -1 else f"{value**power:.10g}"
+                slip = f"{name} {clause}" + ("" if sign == 1 else ", and the sign is wrong")
+                yield Factor(
+                    value=c,
+                    text=text if sign == 1 else f"-{text}",
+                    because=f"{value:.10g} is the argument {name}: {slip}",
+                )
 
 
 def _near(c: float, value: float, precision: float) -> bool:

@@ -26,6 +26,8 @@ Attempt = Callable[[Sequence[Argument]], Trial]
 MORE_SKELETONS, MORE_SECONDS, ENOUGH_SOLUTIONS = 24, 0.12, 8
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
+_RAISING_BACKWARD = 2.5
+"""Added to inputs on which backward raises; a backward that raises on all of them changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +245,7 @@ class _Search:
             return 0.0
         trial = self._attempt_backward(self._trials.arguments(guess, 0))
         if not trial.ok or trial.backward_error is not None:
-            return 1.5
+            return _RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
 
     def _with_optionals(self, best: Solution) -> Solution:
