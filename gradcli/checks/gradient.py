@@ -5,14 +5,16 @@ from typing import final
 
 import numpy as np
 
+from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.guard import user_code_error, users_frames
 from gradcli.checks.base import Check, Situation
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.numerics.outcome import DIFFERENCES
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification, verify
-from gradcli.results import Evidence, Mismatch
+from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Reason, Verdict
 
 _REASONS = {
@@ -27,6 +29,9 @@ _VERDICTS = {
     Outcome.DIFFERS: Verdict.FAILED,
     Outcome.UNDECIDED: Verdict.INCONCLUSIVE,
 }
+
+_SAME = 1e-9
+"""The witness of a higher order is used only if its gradient is the one claimed, to this part of each block."""
 
 
 @final
@@ -43,7 +48,13 @@ class GradientCheck(Check):
             return
         map_ = subject.derivative_map(1)
         try:
-            found = verify(map_, subject.point, seed=situation.seed, significance=situation.settings.significance)
+            found = verify(
+                map_,
+                subject.point,
+                seed=situation.seed,
+                significance=situation.settings.significance,
+                witness=subject.body_map(1),
+            )
         except UserCodeError:
             raise
         except Exception as error:
@@ -81,7 +92,13 @@ class HigherOrderCheck(Check):
         map_ = subject.derivative_map(order)
         point = subject.base_point(order, situation.seed)
         try:
-            found = verify(map_, point, seed=situation.seed + order, significance=situation.settings.significance)
+            found = verify(
+                map_,
+                point,
+                seed=situation.seed + order,
+                significance=situation.settings.significance,
+                witness=_witness(subject, map_, point, order),
+            )
         except Exception as error:
             yield self._refused(error, order)
             return
@@ -101,6 +118,23 @@ class HigherOrderCheck(Check):
         )
 
 
+def _witness(subject: Subject, map_: VectorMap, point: FloatArray, order: int) -> VectorMap | None:
+    """The framework's own derivative of this order, if it stands for the same map: the orders below must agree."""
+    body = subject.body_map(order)
+    if body is None:
+        return None
+    try:
+        own = body.value(point)
+    except Exception:
+        return None
+    claimed = map_.value(point)
+    for place in map_.codomain.slices:
+        size = np.max(np.abs(claimed[place]), initial=0.0)
+        if not np.all(np.abs(own[place] - claimed[place]) <= _SAME * size):
+            return None
+    return body
+
+
 def comparable(situation: Situation) -> bool:
     """Whether there is anything to compare; the forward check says why not."""
     subject = situation.subject
@@ -113,6 +147,10 @@ def evidence_of(
     """The evidence for each pair of input and output block, kinks as notes."""
     kinks = [describe_kink(map_.domain, note) for note in found.kinks] if order == 1 else []
     for block in found.blocks:
+        if block.special is not None:
+            yield _special_point(check, order, map_, block.special, outputs[block.output])
+            if block.outcome is Outcome.UNDECIDED:
+                continue
         name = map_.domain.blocks[block.input].name
         told = block.note is not None and not (order > 1 and block.zero_everywhere)
         notes = [*kinks, str(block.note)] if told else kinks
@@ -122,7 +160,7 @@ def evidence_of(
             verdict=_VERDICTS[block.outcome],
             input=name,
             output=outputs[block.output],
-            reference="finite-difference",
+            reference=block.reference,
             max_abs_error=block.max_abs_error,
             max_rel_error=block.max_rel_error,
             bound=block.bound,
@@ -134,11 +172,34 @@ def evidence_of(
         )
 
 
+def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, output: int) -> Evidence:
+    """A claim proven wrong at this very point, whatever holds close by."""
+    name, index = _place(map_.domain, note.coordinate)
+    slopes = f"slopes {_slope(note.left)} from the left and {_slope(note.right)} from the right"
+    if note.left == note.right:
+        slopes = f"the slope is {_slope(note.left)}"
+    message = f"at {name}{index} the gradient is wrong at this very point: {slopes}, backward gives {note.claimed:.6g}"
+    finding = Finding(kind=FindingKind.SPECIAL_POINT, message=message, order=order, input=name, output=output)
+    return Evidence(
+        check=check,
+        order=order,
+        verdict=Verdict.FAILED,
+        input=name,
+        output=output,
+        reference=DIFFERENCES,
+        finding=finding,
+    )
+
+
+def _place(space: Space, coordinate: int) -> tuple[str, str]:
+    """The name of a coordinate's block, and its index there as text."""
+    place = space.locate(coordinate)
+    return space.blocks[place.block].name, f"[{', '.join(map(str, place.index))}]" if place.index else ""
+
+
 def describe_kink(space: Space, note: KinkNote) -> str:
     """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
-    place = space.locate(note.coordinate)
-    name = space.blocks[place.block].name
-    index = f"[{', '.join(map(str, place.index))}]" if place.index else ""
+    name, index = _place(space, note.coordinate)
     side = ""
     low, high = sorted((note.left, note.right))
     slack = 1e-6 * max(abs(low), abs(high))

@@ -27,21 +27,21 @@ EXCUSED = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The outcome for a block whose claim first seemed to differ."""
+    """The outcome for a block whose claim first seemed to differ; `here_only` says that it holds close by."""
 
     outcome: Outcome
     doubt: Doubt | None = None
     note: str | None = None
     judgement: Judgement
+    here_only: bool = False
 
 
 def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:
     """Decide whether a difference seen along one direction is real.
 
     The claim differs only if a second run with other steps and another direction says so too, no finer scale agrees
-    with
-    the claim, the gap is not the noise of the claim nor of the size that the function's own jumps explain, and it is
-    there at a point moved by 2^-10 of the scale (less where the function changes its character so far away) as well.
+    with the claim, the gap is not the noise of the claim nor of the size that the function's own jumps explain, and it
+    is there at a point moved by 2^-10 of the scale (less where the function changes its character so far away) as well.
     """
     seen = site.judge(first, input_, output, significance)
     places = site.map.domain.slices[input_]
@@ -172,4 +172,5 @@ def _at_moved_points(
         doubt=Doubt.KINK if kinked else Doubt.NOISE,
         note=reason if held else None,
         judgement=latest,
+        here_only=held,
     )

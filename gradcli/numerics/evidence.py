@@ -11,8 +11,10 @@ from gradcli.numerics.compare import Impression
 from gradcli.numerics.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise import locate, wrong_rows
 from gradcli.numerics.outcome import BlockOutcome, Table
-from gradcli.numerics.probe import Focus
+from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Site
+from gradcli.numerics.vector_map import Matrix, VectorMap
+from gradcli.numerics.witness import FLOOR, compare
 
 Indices = npt.NDArray[np.intp]
 
@@ -21,6 +23,9 @@ SAMPLED_COLUMNS = 48
 SUSPECTS = 8
 LOCATED_COLUMNS = 64
 TABLE_ROWS = 100
+HALVINGS = 200
+ROUNDED = 1e-12
+"""The witness's entries are taken to be known to this part of the largest of their row."""
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:
@@ -128,3 +133,80 @@ def with_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
         max_rel_error=worst / (largest or 1.0),
         bound=float(np.where(known_bounds, table.bound, 0.0).max(initial=0.0)),
     )
+
+
+def with_witness_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
+    """Add the table of a block that differs from the witness, in which the witness takes the place of measurements."""
+    inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    columns = np.flatnonzero(compare(site, outcome.input, outcome.output).wrong.any(axis=0))
+    wrong = columns if n > COMPLETE_COLUMNS and 2 * columns.size < n else None
+    complete = n <= COMPLETE_COLUMNS and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    if complete:
+        columns = np.arange(n)
+    else:
+        sampled = site.rng.choice(n, min(n, SAMPLED_COLUMNS), replace=False)
+        columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LOCATED_COLUMNS], sampled]))
+    claimed, told, rows = _rows_of_both(site, inside, outside)
+    size = np.abs(site.outputs[outside][rows])[:, None]
+    bound = ROUNDED * np.abs(told).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
+    error = np.abs(claimed - told)
+    largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(told).max(initial=0.0)))
+    table = Table(
+        claimed=claimed[:, columns],
+        numeric=told[:, columns],
+        bound=bound[:, columns],
+        rows=rows,
+        columns=columns,
+        complete=complete,
+        point=site.x,
+    )
+    return replace(
+        outcome,
+        table=table,
+        wrong_columns=wrong,
+        max_abs_error=float(error.max(initial=0.0)),
+        max_rel_error=float(error.max(initial=0.0)) / (largest or 1.0),
+        bound=float(bound[:, columns].max(initial=0.0)),
+    )
+
+
+def _rows_of_both(site: Site, inside: slice, outside: slice) -> tuple[Matrix, Matrix, Indices]:
+    """Rows of the claimed and of the witness's Jacobian of one block; for many outputs those that differ most."""
+    m = outside.stop - outside.start
+    rows = np.arange(m)
+    if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
+        most = max(1, min(TABLE_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
+        rows = _differing_outputs(site, inside, outside, most)
+    units = np.zeros((rows.size, site.map.codomain.size))
+    units[np.arange(rows.size), outside.start + rows] = 1.0
+    claimed = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    told = np.asarray(_witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    return claimed, told, rows
+
+
+def _differing_outputs(site: Site, inside: slice, outside: slice, most: int) -> Indices:
+    """Up to `most` outputs, found by halving the cotangent, in which claim and witness differ; others at random."""
+    found: list[int] = []
+    open_, asked = [(0, outside.stop - outside.start)], 0
+    while open_ and len(found) < most // 2 + 1 and asked < HALVINGS:
+        start, stop = open_.pop()
+        asked += 1
+        cotangent = np.zeros(site.map.codomain.size)
+        cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
+        claimed, told = site.map.vjp(site.x, cotangent)[inside], _witness_of(site).vjp(site.x, cotangent)[inside]
+        if np.abs(claimed - told).max() <= 1e-10 * np.abs(told).max() + 1e-300:
+            continue
+        middle = (start + stop) // 2
+        if stop - start == 1:
+            found.append(start)
+        else:
+            open_ += [(middle, stop), (start, middle)]
+    others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]
+    return np.sort(np.concatenate([np.array(found, dtype=np.intp), others]).astype(np.intp))
+
+
+def _witness_of(site: Site) -> VectorMap:
+    if site.witness is None:
+        raise ValueError("expected a site with a witness, got one without")
+    return site.witness

@@ -67,10 +67,17 @@ def _describe(site: Site, coordinate: int) -> KinkNote | None:
         return None
     gap = np.where(estimate.broken, np.abs(estimate.right - estimate.left), -1.0)
     row = int(np.argmax(gap))
-    claimed = site.claim.along(direction)[0]
+    output = None if row >= site.map.codomain.size or not (site.claim.full or site.claim.watch) else row
+    claimed = float(site.claim.along(direction)[0][row]) / size
+    if output is not None and site.claim.watch and not site.claim.jvp_rows:
+        unit = np.zeros(site.map.codomain.size)
+        unit[output] = 1.0
+        claimed = float(site.map.vjp(site.x, unit)[coordinate])
     return KinkNote(
         coordinate=coordinate,
         left=float(estimate.left[row]) / size,
         right=float(estimate.right[row]) / size,
-        claimed=float(claimed[row]) / size,
+        claimed=claimed,
+        output=output,
+        slack=float(estimate.bound[row] + estimate.kink_bound[row]) / size,
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.difference import directional_derivative
+from gradcli.numerics.estimate import Estimate, Status
 from gradcli.numerics.linearity import additive
-from gradcli.numerics.outcome import BlockOutcome, Doubt, Outcome, Table
+from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table
 from gradcli.numerics.probe import Focus, within
 from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
 
 LARGEST_COUNT = 8
 
@@ -32,6 +34,7 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     rows = np.flatnonzero(ours) + (f0.size - ours.size)
     numeric, bound = np.full((2, rows.size, columns.size), np.nan)
     smooth = np.zeros(columns.size, bool)
+    special: KinkNote | None = None
     for k, column in enumerate(columns.tolist()):
         direction = np.zeros(site.x.size)
         size = float(site.scales[places.start + column])
@@ -40,11 +43,13 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         numeric[:, k], bound[:, k] = estimate.value[rows] / size, estimate.bound[rows] / size
         precise = estimate.bound <= 1e-3 * np.maximum(np.abs(estimate.value), np.abs(f0)) + 1e-290
         smooth[k] = bool((estimate.smooth & precise).all())
+        if special is None and site.claim.full:
+            special = _on_kink(site, estimate, places.start + column, site.claim.forms[:, places.start + column])
     chosen = np.zeros(f0.size, bool)
     chosen[rows] = True
     focus = Focus(drawn=within(site.scales, places), judged=site.scales)
     if not smooth.any() or not additive(site, places, chosen, focus):
-        return _singular(input_, output)
+        return _singular(input_, output, special)
     table = None
     if site.claim.full:
         table = Table(
@@ -69,7 +74,32 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     )
 
 
-def _singular(input_: int, output: int) -> BlockOutcome:
+def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -> KinkNote | None:
+    """The first output that is not finite in the claim although its slopes to both sides are, if all are smooth or so.
+
+    Args:
+        site: the point.
+        estimate: every row along that coordinate.
+        coordinate: the flat coordinate.
+        claimed: the claimed entries of all outputs there.
+    """
+    bounded = np.isfinite(estimate.bound) & np.isfinite(estimate.kink_bound) & (estimate.status == Status.KINK)
+    gap = np.abs(estimate.right - estimate.left)
+    known = estimate.smooth | (bounded & (estimate.bound + estimate.kink_bound <= 1e-3 * gap))
+    rows = np.flatnonzero(~np.isfinite(claimed))
+    if not known.all() or not rows.size:
+        return None
+    row, size = int(rows[0]), float(site.scales[coordinate])
+    return KinkNote(
+        coordinate=coordinate,
+        left=float(estimate.left[row]) / size,
+        right=float(estimate.right[row]) / size,
+        claimed=float(claimed[row]),
+        output=row,
+    )
+
+
+def _singular(input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
     return BlockOutcome(
         input=input_,
         output=output,
@@ -77,5 +107,6 @@ def _singular(input_: int, output: int) -> BlockOutcome:
         doubt=Doubt.KINK,
         max_abs_error=float("nan"),
         max_rel_error=float("nan"),
-        note="the claimed gradient is not finite, and the function has no finite derivative at this point either",
+        note="the claimed gradient is not finite, and the function has no derivative at this point either",
+        special=special,
     )

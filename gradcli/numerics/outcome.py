@@ -13,6 +13,9 @@ from gradcli.numerics.space import Vector
 Matrix = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
+DIFFERENCES = "finite-difference"
+AUTODIFF = "autodiff"
+
 
 class Outcome(Enum):
     """What became of the claim for one input and one output."""
@@ -78,12 +81,24 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KinkNote:
-    """An input entry that lies on a kink: slopes of the most affected output to both sides, and the claim."""
+    """An input entry that lies on a kink: slopes of the most affected output to both sides, and the claim.
+
+    `output` is the flat number of that output (None for a projection of several), `slack` how far the slopes can be
+    wrong.
+    """
 
     coordinate: int
     left: float
     right: float
     claimed: float
+    output: int | None = None
+    slack: float = 0.0
+
+    @property
+    def between(self) -> bool:
+        """Whether the claim lies between the slopes, as any choice of gradient at a kink does."""
+        slack = 3 * self.slack + 1e-6 * (abs(self.left) + abs(self.right))
+        return min(self.left, self.right) - slack <= self.claimed <= max(self.left, self.right) + slack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +106,10 @@ class BlockOutcome:
     """The outcome for one input block and one output block.
 
     `max_abs_error` is in units of the derivative; `max_rel_error` and `resolution` are relative to the largest entry
-    of the
-    block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error that
-    would have been noticed, None where nothing was bounded.
+    of the block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error
+    that would have been noticed, None where nothing was bounded. `reference` says what the claim was compared with:
+    differences of the map, or the witness (which differences of the map then certified). `special` is given where the
+    claim is proven wrong at the point of the verification alone.
     """
 
     input: int
@@ -108,6 +124,8 @@ class BlockOutcome:
     note: str | None = None
     table: Table | None = None
     wrong_columns: Indices | None = None
+    reference: str = DIFFERENCES
+    special: KinkNote | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

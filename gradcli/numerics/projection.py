@@ -110,29 +110,31 @@ def output_blocks(map_: VectorMap) -> npt.NDArray[np.intp]:
     return np.repeat(np.arange(len(map_.codomain.blocks)), [block.size for block in map_.codomain.blocks])
 
 
-def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator) -> Claim:
-    """Ask the map for its claimed derivative at x, in full where that is small, else in projections."""
+def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections: int | None = None) -> Claim:
+    """Ask the map for its claimed derivative at x, in full where that is small, else in projections.
+
+    Args:
+        map_: the map; only its vjp and jvp are used.
+        x: the point.
+        rng: draws the cotangents.
+        projections: rows wanted for every output block; by default all outputs where those are few, else 3.
+    """
     n, m = map_.domain.size, map_.codomain.size
     blocks = output_blocks(map_)
-    if n * m <= FULL_ENTRIES and m <= FULL_ROWS:
+    sizes = [block.size for block in map_.codomain.blocks]
+    small = n * m <= FULL_ENTRIES and m <= FULL_ROWS if projections is None else max(sizes, default=0) <= projections
+    if small:
         forms = np.asarray(map_.vjp_many(x, np.eye(m)), dtype=np.float64).reshape(m, n)
         return Claim(map=map_, x=x, forms=forms, cotangents=None, block=blocks, watch=False, jvp_rows=False)
-    rows, row_block = [], []
-    for number, place in enumerate(map_.codomain.slices):
-        for drawn in signed_cotangents(rng, place.stop - place.start, PROJECTIONS if place.stop > place.start else 0):
-            row = np.zeros(m)
-            row[place] = drawn
-            rows.append(row)
-            row_block.append(number)
-    cotangents = np.array(rows).reshape(len(rows), m)
-    forms = np.asarray(map_.vjp_many(x, cotangents), dtype=np.float64).reshape(len(rows), n)
+    cotangents, row_block = _signed_rows(map_, rng, PROJECTIONS if projections is None else projections)
+    forms = np.asarray(map_.vjp_many(x, cotangents), dtype=np.float64).reshape(len(cotangents), n)
     watch = m <= WATCHED_OUTPUTS
     claim = Claim(
         map=map_,
         x=x,
         forms=forms,
         cotangents=cotangents,
-        block=np.array(row_block, dtype=np.intp),
+        block=row_block,
         watch=watch,
         jvp_rows=False,
     )
@@ -147,6 +149,19 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator) -> Claim:
         watch=True,
         jvp_rows=_consistent(claim, rng),
     )
+
+
+def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:
+    """Up to `count` signed cotangents for every output block, zero on the others, and the block of each."""
+    rows, row_block = [], []
+    for number, place in enumerate(map_.codomain.slices):
+        size = place.stop - place.start
+        for drawn in signed_cotangents(rng, size, count) if size > count else np.eye(size):
+            row = np.zeros(map_.codomain.size)
+            row[place] = drawn
+            rows.append(row)
+            row_block.append(number)
+    return np.array(rows).reshape(len(rows), map_.codomain.size), np.array(row_block, dtype=np.intp)
 
 
 def _consistent(claim: Claim, rng: np.random.Generator) -> bool:

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
-from gradcli.numerics.noise import Mask
+from gradcli.numerics.compare import Impression
 from gradcli.numerics.probe import random_direction
-from gradcli.numerics.site import Site
+from gradcli.numerics.projection import PROJECTIONS
+from gradcli.numerics.site import CERTIFIED, Site
 from gradcli.numerics.space import Vector
+from gradcli.numerics.survey import Pair, Seen, by_differences, certified, glance_through, is_quiet, survey
 
-SHRINKINGS = (2.0**-3, 2.0**-6, 2.0**-9, 2.0**-12)
-VANISHING = 1e-12
-CONFIRMING = 3
+CONFIRMING = 4
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
+CONFIRMING_WITH_WITNESS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """What other points say: the first one with a signal, or how many were truly zero."""
+    """What other points say of one pair: the first one with a signal, or how many were truly zero."""
 
-    site: Site | None
+    seen: Seen | None
     where: str
-    judgement: Judgement | None
-    reading: Reading | None
     zeros: int
+    enough: bool
 
 
 def _other_points(site: Site) -> Iterator[tuple[str, Vector]]:
+    size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
+    signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
+    if site.testimony is not None:
+        yield "numbers of size 1 and opposite sign", -signs * size
+        yield "small numbers of the same sign", signs * size * 2.0**-7
     yield "-x", -site.x
-    for factor in SHRINKINGS:
+    yield "numbers of size 1 and the same sign", signs * size
+    for factor in (2.0**-6, 2.0**-12, 2.0**-3, 2.0**-9):
         yield f"x times {factor:g}", site.x * factor
     yield "x times 4", site.x * 4.0
     for _ in range(3):
@@ -41,39 +46,75 @@ def _other_points(site: Site) -> Iterator[tuple[str, Vector]]:
         yield "random numbers of size 1", drawn
 
 
-def vanishing(reading: Reading, rows: Mask) -> bool:
-    """Whether derivative and claim are zero, or within 1e-12 of the outputs, in all the rows that have a claim."""
-    ours = rows & ~reading.claimless
-    with np.errstate(all="ignore"):
-        still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
-        none = np.abs(reading.claimed) <= VANISHING * reading.size
-    return bool((still & none)[ours].all())
+def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
+    """Try other points until one shows a derivative or a claim that is not zero, all pairs at each point.
 
-
-def look_elsewhere(site: Site, input_: int, output: int, significance: float) -> Elsewhere:
-    """Try other points until one shows a derivative or a claim that is not zero.
+    With a witness the gradients at other points are compared with its own; differences of the map are taken only where
+    one of them shows a signal.
 
     Args:
-        site: the point where neither showed.
-        input_: the input block.
-        output: the output block.
+        site: the point where none showed.
+        pairs: the pairs of input and output block.
         significance: as for the comparison.
     """
-    zeros = 0
-    places = site.map.domain.slices[input_]
+    needed = CONFIRMING if site.testimony is None else CONFIRMING_WITH_WITNESS
+    zeros = dict.fromkeys(pairs, 0)
+    decided: dict[Pair, Elsewhere] = {}
     for where, x in _other_points(site):
-        there = site.moved_to(x)
-        if there is None:
-            continue
-        rows = there.rows(output)
-        if not rows.any() or not there.claim.finite:
-            continue
-        reading = there.probe(places)
-        judgement = there.judge(reading, input_, output, significance)
-        if judgement.impression in (Impression.AGREES, Impression.DIFFERS):
-            return Elsewhere(site=there, where=where, judgement=judgement, reading=reading, zeros=zeros)
-        if judgement.impression is Impression.SILENT and vanishing(reading, rows):
-            zeros += 1
-            if zeros >= 2 * CONFIRMING:
-                break
-    return Elsewhere(site=None, where="", judgement=None, reading=None, zeros=zeros)
+        open_ = [pair for pair in pairs if pair not in decided and zeros[pair] < needed]
+        if not open_:
+            break
+        still, signal = (
+            _heard(site, x, open_, significance) if site.testimony is not None else _felt(site, x, open_, significance)
+        )
+        for pair in still:
+            zeros[pair] += 1
+        for pair, seen in signal.items():
+            decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
+    for pair in pairs:
+        if pair not in decided:
+            decided[pair] = Elsewhere(seen=None, where="", zeros=zeros[pair], enough=zeros[pair] >= needed - 1)
+    return decided
+
+
+def _heard(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:
+    """Which pairs are zero in claim and witness at x, and what the others come to."""
+    there = site.moved_to(x, projections=1)
+    if there is None or there.testimony is None or not there.claim.finite:
+        return [], {}
+    still: list[Pair] = []
+    signal: list[Pair] = []
+    for input_, output in pairs:
+        places, rows = site.map.domain.slices[input_], there.claim.block == output
+        zero = not there.claim.forms[rows][:, places].any() and not there.testimony[rows][:, places].any()
+        (still if zero else signal).append((input_, output))
+    full = site.moved_to(x) if signal else None
+    if full is None:
+        return still, {}
+    return still, _telling(survey(full, [p for p in signal if full.rows(p[1]).any()], significance))
+
+
+def _felt(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:
+    """Which pairs are zero at x by differences, and what the others come to."""
+    there = site.moved_to(x, projections=PROJECTIONS)
+    if there is None or not there.claim.finite:
+        return [], {}
+    pairs = [pair for pair in pairs if there.rows(pair[1]).any()]
+    glance = glance_through(there, sorted({input_ for input_, _ in pairs})) if pairs else None
+    still = [
+        pair
+        for pair in pairs
+        if glance is not None and is_quiet(there, pair) and certified(there, glance, pair, CERTIFIED, quiet=True)
+    ]
+    open_ = [pair for pair in pairs if pair not in still]
+    full = site.moved_to(x) if open_ else None
+    if full is None or not full.claim.finite:
+        return still, {}
+    seen = by_differences(full, open_, significance)
+    silent = [pair for pair, found in seen.items() if found.quiet and found.impression is Impression.SILENT]
+    return still + silent, _telling(seen)
+
+
+def _telling(seen: dict[Pair, Seen]) -> dict[Pair, Seen]:
+    telling = (Impression.AGREES, Impression.DIFFERS)
+    return {pair: found for pair, found in seen.items() if found.impression in telling}

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradcli.numerics.certify import predict
+from gradcli.numerics.certify import Prediction, predict
 from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
-from gradcli.numerics.projection import Claim, make_claim
+from gradcli.numerics.projection import PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.vector_map import CountedMap, VectorMap
 
 CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
@@ -26,42 +26,116 @@ class BudgetExceededError(Exception):
     """The evaluations allowed for one verification are used up."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """Three pairs, and the reading they amount to where they meet the claim."""
+
+    short: Prediction
+    reading: Reading
+
+    def met(self, allowed: Vector) -> Mask:
+        """Rows where the claim is met within `allowed` and no kink shows."""
+        return self.short.certifies(self.reading.claimed, allowed)
+
+
+def _testimony(witness: VectorMap, claim: Claim) -> Matrix | None:
+    """The witness on the claim's rows; None where it raises or is not finite."""
+    rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
+    try:
+        with np.errstate(all="ignore"):
+            forms = np.asarray(witness.vjp_many(claim.x, rows), dtype=np.float64)
+    except Exception:
+        return None
+    return forms if forms.shape == claim.forms.shape and np.isfinite(forms).all() else None
+
+
 @dataclass(slots=True)
 class Site:
-    """A point with its claim; `rng` and the evaluation budget are those of the whole verification."""
+    """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
+
+    `testimony` holds what the witness says of the claim's rows, None without a witness or where it is not finite.
+    """
 
     map: CountedMap
     x: Vector
     scales: Vector
-    outputs: Vector
     claim: Claim
     rng: np.random.Generator
     budget: int
     noise: Vector | None = None
+    witness: VectorMap | None = None
+    testimony: Matrix | None = None
+    known_outputs: Vector | None = None
+    without_witness: Site | None = None
 
     @classmethod
-    def at(cls, map_: CountedMap, x: Vector, rng: np.random.Generator, budget: int) -> Site:
-        """Evaluate the map and its claim at x, rounded to the grid.
+    def at(
+        cls,
+        map_: CountedMap,
+        x: Vector,
+        rng: np.random.Generator,
+        budget: int,
+        *,
+        witness: VectorMap | None = None,
+        projections: int | None = None,
+    ) -> Site:
+        """Ask the map for its claim at x, rounded to the grid, and the witness for the same.
+
+        Args:
+            map_: the map.
+            x: the point.
+            rng: draws cotangents and directions.
+            budget: evaluations allowed in the whole verification.
+            witness: another claim on the same derivative.
+            projections: rows wanted for every output block; with a witness 3 by default, otherwise all where few.
 
         Raises:
             Exception: whatever value or vjp raise.
         """
         scales = entry_scales(map_.domain, x)
+        wanted = PROJECTIONS if projections is None and witness is not None else projections
         with np.errstate(all="ignore"):
             x = snap(x, scales)
-            outputs = np.asarray(map_.value(x), dtype=np.float64)
-            claim = make_claim(map_, x, rng)
-        return cls(map_, x, scales, outputs, claim, rng, budget)
+            claim = make_claim(map_, x, rng, wanted)
+        site = cls(map_, x, scales, claim, rng, budget)
+        if witness is not None:
+            site.witness, site.testimony = witness, _testimony(witness, claim)
+        return site
 
-    def moved_to(self, x: Vector) -> Site | None:
+    def evaluate(self) -> Vector:
+        """f(x), evaluated when first asked for. Raises whatever the map raises."""
+        if self.known_outputs is None:
+            with np.errstate(all="ignore"):
+                self.known_outputs = np.asarray(self.map.value(self.x), dtype=np.float64)
+        return self.known_outputs
+
+    @property
+    def outputs(self) -> Vector:
+        """f(x)."""
+        return self.evaluate()
+
+    def moved_to(self, x: Vector, *, projections: int | None = None) -> Site | None:
         """The site at another point; None where the map cannot be evaluated or differentiated there.
 
         Whatever the user's code raises away from the point under test means that the other point is not in the domain.
         """
         try:
-            return Site.at(self.map, x, self.rng, self.budget)
+            there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
+            there.evaluate()
         except Exception:
             return None
+        return there
+
+    def alone(self) -> Site:
+        """The same point with the claim in full where that is small, and without a witness."""
+        if self.witness is None:
+            return self
+        if self.without_witness is None:
+            claim = self.claim if self.claim.full else make_claim(self.map, self.x, self.rng)
+            self.without_witness = Site(
+                self.map, self.x, self.scales, claim, self.rng, self.budget, known_outputs=self.outputs
+            )
+        return self.without_witness
 
     def read(self, x: Vector) -> Vector:
         """The rows' values at x."""
@@ -92,27 +166,11 @@ class Site:
         claimless = np.isnan(claimed) & self._unclaimed(claimed.size)
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
-            short = predict(self.read, self.x, v, f0=f0, rng=self.rng)
+            short = self.glance(v, focus)
             entries = self.row_scales(places, focus.judged)
             allowed = np.where(entries > 1e-12 * size, CERTIFIED * entries, 1e-11 * size)
-            if (short.certifies(claimed, allowed) | claimless).all() and not claimless.all():
-                error = np.abs(short.value - claimed)
-                return Reading(
-                    direction=v,
-                    focus=focus,
-                    numeric=short.value,
-                    bound=4 * error + short.rounding,
-                    claimed=claimed,
-                    rounding=rounding,
-                    left=short.value,
-                    right=short.value,
-                    kink_bound=np.zeros_like(f0),
-                    status=np.zeros(f0.size, np.int8),
-                    size=size,
-                    noise=short.rounding,
-                    claimless=claimless,
-                    certified=True,
-                )
+            if (short.met(allowed) | claimless).all() and not claimless.all():
+                return short.reading
         estimate = directional_derivative(
             self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start, target=1e-10
         )
@@ -135,6 +193,33 @@ class Site:
             claimless=claimless,
             certified=False,
         )
+
+    def glance(self, v: Vector, focus: Focus, start: float = 0.02) -> Glance:
+        """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference."""
+        if self.map.values >= self.budget:
+            raise BudgetExceededError
+        claimed, rounding = self.claim.along(v)
+        f0 = self.claim.read(self.outputs)
+        short = predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start)
+        with np.errstate(all="ignore"):
+            error = np.abs(short.value - claimed)
+        reading = Reading(
+            direction=v,
+            focus=focus,
+            numeric=short.value,
+            bound=np.where(np.isnan(error), short.shift, 4 * error) + short.rounding,
+            claimed=claimed,
+            rounding=rounding,
+            left=short.value,
+            right=short.value,
+            kink_bound=np.zeros_like(f0),
+            status=np.zeros(f0.size, np.int8),
+            size=np.abs(f0),
+            noise=short.rounding,
+            claimless=np.isnan(claimed) & self._unclaimed(claimed.size),
+            certified=True,
+        )
+        return Glance(short=short, reading=reading)
 
     def _unclaimed(self, rows: int) -> Mask:
         """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""

@@ -1,0 +1,317 @@
+"""The course of one verification: survey the point, confirm differences, look elsewhere for kinks and silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from gradcli.numerics.compare import Impression
+from gradcli.numerics.confirm import Decision, confirm
+from gradcli.numerics.estimate import Status
+from gradcli.numerics.evidence import (
+    largest_entry,
+    make_table,
+    telling_column,
+    with_evidence,
+    with_witness_evidence,
+)
+from gradcli.numerics.kink_notes import kink_notes
+from gradcli.numerics.nonfinite import judge_nonfinite
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
+from gradcli.numerics.probe import moved
+from gradcli.numerics.silence import look_elsewhere
+from gradcli.numerics.site import BudgetExceededError, Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.special import certain, wrong_at_this_point
+from gradcli.numerics.survey import Pair, Seen, better_known, by_differences, survey
+from gradcli.numerics.vector_map import CountedMap, VectorMap
+
+MOVES = 3
+CLOSE_BY = "decided at a point moved by 1e-3 of the scale"
+
+
+@final
+class Protocol:
+    """One verification; `run` gives its result."""
+
+    def __init__(
+        self,
+        map_: CountedMap,
+        witness: VectorMap | None,
+        x: Vector,
+        rng: np.random.Generator,
+        significance: float,
+        tables: bool,
+        inputs: tuple[int, ...],
+        budget: int,
+    ) -> None:
+        self.map, self.witness, self.x, self.rng = map_, witness, x, rng
+        self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
+        self.outcomes: dict[Pair, BlockOutcome] = {}
+        self.silent: dict[Pair, Seen] = {}
+        self.kinks: tuple[KinkNote, ...] = ()
+        self.notes: list[str] = []
+        self.moved = False
+
+    def run(self) -> Verification:
+        """Decide every pair of input and output block."""
+        self._settle_empty_blocks()
+        point = self.x
+        if self._pending():
+            site = Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
+            site.evaluate()
+            point = site.x
+            try:
+                self._decide(site)
+            except BudgetExceededError:
+                self.notes.append(f"the evaluations allowed ({self.budget}) were used up")
+                for pair in self._pending():
+                    self._settle(pair, Outcome.UNDECIDED, Doubt.BUDGET)
+        return Verification(
+            blocks=tuple(self.outcomes[pair] for pair in self._pairs()),
+            kinks=self.kinks,
+            point=point,
+            moved=self.moved,
+            evaluations=self.map.values,
+            vjps=self.map.vjps,
+            notes=tuple(self.notes),
+        )
+
+    def _pairs(self) -> list[Pair]:
+        return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]
+
+    def _pending(self) -> list[Pair]:
+        return [pair for pair in self._pairs() if pair not in self.outcomes and pair not in self.silent]
+
+    def _settle(self, pair: Pair, outcome: Outcome, doubt: Doubt | None, note: str | None = None) -> None:
+        self.outcomes[pair] = BlockOutcome(input=pair[0], output=pair[1], outcome=outcome, doubt=doubt, note=note)
+
+    def _settle_empty_blocks(self) -> None:
+        for pair in self._pairs():
+            if not (self.map.domain.blocks[pair[0]].size and self.map.codomain.blocks[pair[1]].size):
+                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the block is empty")
+
+    def _decide(self, site: Site) -> None:
+        for pair in self._pending():
+            if not site.rows(pair[1]).any():
+                self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
+        singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
+        kinked: dict[Pair, Seen] = {}
+        pending = [pair for pair in self._pending() if pair not in singular]
+        seen = survey(site, pending, self.significance) if pending else {}
+        for pair in pending:
+            if seen[pair].impression in (Impression.KINKED, Impression.WEAK) and seen[pair].decision is None:
+                kinked[pair] = seen[pair]
+            else:
+                self._conclude(pair, seen[pair], None)
+        self._check_mixed(site, seen)
+        if kinked or singular:
+            self._elsewhere(site, kinked, singular)
+        self._resolve_silence(site)
+
+    def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
+        """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
+        singular = {}
+        for pair in self._pending():
+            found = judge_nonfinite(site, *pair)
+            if found is not None and found.outcome is Outcome.DIFFERS:
+                self.outcomes[pair] = found
+            elif found is not None:
+                singular[pair] = found
+                self.notes.append(f"input {pair[0]}, output {pair[1]}: {found.note}")
+        return singular
+
+    def _check_mixed(self, site: Site, seen: dict[Pair, Seen]) -> None:
+        """Move all inputs at once; blocks that agreed alone must agree together."""
+        agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
+        alone = {i for i, o in agreed if np.count_nonzero(seen[i, o].reading.direction) <= self._size(i)}
+        if len({i for i, _ in agreed}) < 2 or not alone or not site.claim.finite:
+            return
+        reading = site.probe(slice(0, site.x.size))
+        for output in sorted({o for _, o in agreed}):
+            scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
+            failing = reading.differing(scale, self.significance * max(1.0, site.x.size**0.5 / 300.0))
+            if not (failing & site.rows(output)).any():
+                continue
+            for pair in [pair for pair in agreed if pair[1] == output]:
+                again = by_differences(site.alone(), [pair], self.significance)[pair]
+                if again.impression is Impression.DIFFERS:
+                    self._conclude(pair, again, None)
+
+    def _size(self, input_: int) -> int:
+        return self.map.domain.blocks[input_].size
+
+    def _conclude(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        note = "; ".join(text for text in (note, seen.note) if text) or None
+        if seen.decision is not None:
+            self._record(pair, seen, seen.decision, note)
+        elif seen.impression is Impression.AGREES:
+            self._agree(pair, seen, note)
+        elif seen.impression is Impression.DIFFERS:
+            self._record(pair, seen, confirm(seen.site, *pair, seen.reading, self.significance), note)
+        elif seen.impression is Impression.SILENT:
+            self.silent[pair] = seen
+        else:
+            self._doubt(pair, seen, note)
+
+    def _agree(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        site, judgement = seen.site, seen.judgement
+        largest = largest_entry(site, *pair)
+        relative = judgement.error / judgement.scale if judgement.scale else 0.0
+        if judgement.off and seen.reference == DIFFERENCES:
+            focus = telling_column(site, *pair, self.significance)
+            if focus is not None:
+                reading = site.probe(self.map.domain.slices[pair[0]], focus, cheap=False)
+                if site.judge(reading, *pair, self.significance).impression is Impression.DIFFERS:
+                    self._record(pair, seen, confirm(site, *pair, reading, self.significance), note)
+                    return
+        if judgement.off or (seen.gap is not None and not seen.gap.equal):
+            below = f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
+            note = note or below
+        outcome = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.AGREES,
+            max_abs_error=relative * largest,
+            max_rel_error=relative,
+            bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
+            resolution=seen.resolution,
+            note=note,
+            reference=seen.reference,
+        )
+        if self.tables:
+            outcome = replace(outcome, table=make_table(site, *pair, only_complete=True))
+        self.outcomes[pair] = outcome
+
+    def _record(self, pair: Pair, seen: Seen, decision: Decision, note: str | None) -> None:
+        judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
+        scale = judgement.scale or 1.0
+        overruled = decision.outcome is Outcome.UNDECIDED and seen.gap is not None and seen.decision is None
+        reference = AUTODIFF if overruled else seen.reference
+        outcome = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.AGREES if overruled else decision.outcome,
+            doubt=None if overruled else decision.doubt,
+            max_abs_error=judgement.error / scale * (largest or scale),
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale * (largest or scale),
+            resolution=judgement.resolution,
+            note="; ".join(text for text in (note, decision.note) if text) or None,
+            reference=reference,
+        )
+        if outcome.outcome is Outcome.DIFFERS:
+            evidence = with_witness_evidence if reference == AUTODIFF else with_evidence
+            outcome = evidence(seen.site, outcome)
+        elif not overruled and decision.here_only:
+            outcome = with_evidence(seen.site, outcome)
+            outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))
+        self.outcomes[pair] = outcome
+
+    def _resolve_silence(self, site: Site) -> None:
+        """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""
+        witnessed = [pair for pair, seen in self.silent.items() if seen.reference == AUTODIFF]
+        felt = [pair for pair in self.silent if pair not in witnessed]
+        for where, pairs in ((site, witnessed), (site.alone() if felt else site, felt)):
+            self._resolve_at(where, pairs)
+
+    def _resolve_at(self, site: Site, pairs: Sequence[Pair]) -> None:
+        found = look_elsewhere(site, pairs, self.significance) if pairs else {}
+        for pair, other in found.items():
+            here = self.silent.pop(pair)
+            if other.seen is not None:
+                self.moved = True
+                self._conclude(pair, other.seen, f"no signal at this point; decided at {other.where}")
+            elif other.enough and here.quiet:
+                self.outcomes[pair] = BlockOutcome(
+                    input=pair[0],
+                    output=pair[1],
+                    outcome=Outcome.AGREES,
+                    zero_everywhere=True,
+                    note=f"zero everywhere it was tried ({other.zeros + 1} points)",
+                    reference=here.reference,
+                )
+            else:
+                note = "claim and derivative lie below rounding here and at the other points tried"
+                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
+
+    def _elsewhere(self, site: Site, kinked: dict[Pair, Seen], singular: dict[Pair, BlockOutcome]) -> None:
+        """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""
+        self._name_kinks(site, kinked)
+        last = dict(kinked)
+        pending = {*kinked, *singular}
+        there = site
+        for _ in range(MOVES):
+            candidate = there.moved_to(moved(self.rng, there.x, site.scales))
+            if candidate is None:
+                continue
+            there = candidate
+            usable = [pair for pair in sorted(pending) if there.rows(pair[1]).any() and there.claim.finite]
+            for pair, seen in survey(there, usable, self.significance).items() if usable else ():
+                if seen.impression in (Impression.KINKED, Impression.WEAK) and seen.decision is None:
+                    last[pair] = better_known(last.get(pair, seen), seen)
+                    continue
+                pending.remove(pair)
+                self.moved = True
+                self._conclude(pair, seen, CLOSE_BY)
+            if not pending:
+                break
+        for pair in sorted(pending):
+            if pair in singular:
+                self.outcomes[pair] = singular[pair]
+            else:
+                self._doubt(pair, last[pair], None)
+        self._name_special_points(site, singular)
+
+    def _name_kinks(self, site: Site, pending: dict[Pair, Seen]) -> None:
+        kinked = {i for (i, _), seen in pending.items() if seen.impression is Impression.KINKED}
+        for input_ in sorted(kinked):
+            self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
+        outside = [k.coordinate for k in self.kinks if not k.between]
+        if outside:
+            self.notes.append(f"on a kink the claim lies outside the one-sided slopes at coordinates {outside}")
+
+    def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
+        """Mark the pairs whose claim is proven wrong on the kink itself."""
+        named = [*self.kinks, *(block.special for block in singular.values() if block.special is not None)]
+        for kink in named:
+            if kink.between or kink.output is None or not certain(site, kink):
+                continue
+            for pair, outcome in self.outcomes.items():
+                inside, outside = self.map.domain.slices[pair[0]], self.map.codomain.slices[pair[1]]
+                here = inside.start <= kink.coordinate < inside.stop and outside.start <= kink.output < outside.stop
+                if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
+                    self.outcomes[pair] = replace(outcome, special=kink)
+
+    def _doubt(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        """Settle a block that stayed kinked or weak: accept a claim between the one-sided slopes."""
+        rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
+        broken = seen.reading.broken & rows
+        with np.errstate(all="ignore"):
+            fine = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
+        settled = (broken & seen.reading.within_slopes()) | fine
+        judgement = seen.judgement
+        if broken.any() and settled[rows].all():
+            text = "the function has a kink here and nearby; the claim lies between the one-sided slopes"
+            self.outcomes[pair] = BlockOutcome(
+                input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
+            )
+            return
+        if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
+            doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
+        else:
+            doubt = Doubt.KINK if seen.impression is Impression.KINKED else Doubt.NOISE
+        scale = judgement.scale or 1.0
+        self.outcomes[pair] = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.UNDECIDED,
+            doubt=doubt,
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale,
+            resolution=judgement.resolution,
+            note=note,
+        )

@@ -1,0 +1,221 @@
+"""The second witness: another derivative of the same map, exact to rounding, compared with the claim entry by entry.
+
+It is not believed alone: differences of the map certify it where it agrees with the claim, and arbitrate where it does
+not, along the direction in which the two differ most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.compare import FAIL_FACTOR, Reading
+from gradcli.numerics.probe import Focus, moved
+from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
+from gradcli.numerics.vector_map import Matrix
+
+Mask = npt.NDArray[np.bool_]
+
+EQUAL = 1e-11
+"""Claim and witness are equal if they differ by less than this part of the block."""
+FLOOR = 64 * EPS
+"""Beyond that, the rounding of the outputs, seen as a gradient, is this times sum_j |u_j f_j| / s_i."""
+FINEST = 1e-14
+"""No resolution is finer."""
+DECISIVE = 0.05
+"""A direction decides if it meets one side to this part of the separation of the two."""
+CLEAR = 1e-3
+"""Smaller differences may come from noise or an iteration's stopping rule, and are confirmed at length."""
+PERSISTENT = 1e-2
+STARTS = (0.02, 0.006)
+MOVE = 2.0**-10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How claim and witness compare in one block.
+
+    `error` is the largest difference relative to the block's largest entry, both in units where entries are scaled by
+    their inputs, or without, whichever is larger; `resolution` is what rounding leaves of such differences; `scale` is
+    the largest scaled entry; `wrong` marks the entries (row, column) that differ; `still` says that both are zero.
+    """
+
+    error: float
+    resolution: float
+    scale: float
+    wrong: npt.NDArray[np.bool_]
+    still: bool
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs beyond rounding."""
+        return not self.wrong.any()
+
+
+def compare(site: Site, input_: int, output: int) -> Gap:
+    """Compare claim and witness in one block. The site must have a testimony."""
+    places = site.map.domain.slices[input_]
+    scales = site.scales[places]
+    claimed, told = _block(site, input_, output)
+    rounding = _rounding(site, output)[:, None] / scales
+    difference = np.abs(claimed - told)
+    largest = np.maximum(np.abs(claimed), np.abs(told))
+    wrong = difference > EQUAL * largest.max(axis=1, keepdims=True, initial=0.0) + rounding
+    whole, scaled = float(largest.max(initial=0.0)), float((largest * scales).max(initial=0.0))
+    gap = 0.0
+    if whole > 0:
+        gap = max(float(difference.max()) / whole, float((difference * scales).max()) / scaled)
+    floor = float(_rounding(site, output).max(initial=0.0)) / scaled if scaled > 0 else 0.0
+    return Gap(
+        error=gap,
+        resolution=max(FINEST, 4 * gap + floor),
+        scale=scaled,
+        wrong=wrong,
+        still=scaled <= EPS * float(_rounding(site, output).max(initial=0.0)),
+    )
+
+
+def _block(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
+    places, rows = site.map.domain.slices[input_], site.claim.block == output
+    return site.claim.forms[rows][:, places], _told(site)[rows][:, places]
+
+
+def _told(site: Site) -> Matrix:
+    if site.testimony is None:
+        raise ValueError("expected a site with a testimony, got one without a witness")
+    return site.testimony
+
+
+def _rounding(site: Site, output: int) -> Vector:
+    """The rounding of u·f for every row u of one output block."""
+    rows = site.claim.block == output
+    size: Vector = np.where(np.isfinite(site.outputs), np.abs(site.outputs), 0.0)
+    weighted = size[rows] if site.claim.cotangents is None else np.abs(site.claim.cotangents[rows]) @ size
+    rounding: Vector = FLOOR * weighted
+    return rounding
+
+
+class Ruling(Enum):
+    """Which of the two the differences of the map support."""
+
+    CLAIM_WRONG = "differences follow the witness, not the claim"
+    WITNESS_WRONG = "differences follow the claim, not the witness"
+    NEITHER = "differences do not decide"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispute:
+    """A ruling on one block, with the last direction measured."""
+
+    ruling: Ruling
+    reading: Reading | None = None
+
+
+def settle(site: Site, input_: int, output: int, gap: Gap) -> Dispute:
+    """Ask the map's differences along the direction in which claim and witness part.
+
+    Two directions must rule alike: d scaled by s² (so that each entry counts by its size), and the worst entries alone
+    with other weights and steps. Where three pairs do not decide along a direction, the ladder may.
+    """
+    claimed, told = _block(site, input_, output)
+    scales = site.scales[site.map.domain.slices[input_]]
+    row = int(
+        np.argmax((np.abs(claimed - told) * scales / np.maximum(_rounding(site, output), 1e-300)[:, None]).max(1))
+    )
+    number = int(np.flatnonzero(site.claim.block == output)[row])
+    relative = (claimed - told)[row] * scales
+    rulings: list[Ruling] = []
+    reading = None
+    for direction, start in zip(_directions(site, relative), STARTS, strict=True):
+        v = np.zeros(site.x.size)
+        v[site.map.domain.slices[input_]] = direction * scales
+        ruling, reading = _along(site, v, number, start)
+        rulings.append(ruling)
+        if ruling is Ruling.NEITHER or ruling is not rulings[0]:
+            return Dispute(ruling=Ruling.NEITHER, reading=reading)
+    if rulings[0] is Ruling.CLAIM_WRONG and not _persists(site, input_, output, gap):
+        return Dispute(ruling=Ruling.NEITHER, reading=reading)
+    return Dispute(ruling=rulings[0], reading=reading)
+
+
+def _directions(site: Site, relative: Vector) -> tuple[Vector, Vector]:
+    """Two directions, in units of the scales and multiples of 1/256 there."""
+    size = np.abs(relative) / np.abs(relative).max()
+    along = np.round(np.sign(relative) * size * 256) / 256
+    weights = site.rng.integers(128, 256, relative.size) / 256
+    return along, np.where(size >= 0.3, np.sign(relative) * weights, 0.0)
+
+
+def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Reading]:
+    """Rule along v by the row `number` of the claim's forms."""
+    focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
+    glance = site.glance(v, focus, start)
+    told, claimed = float(_told(site)[number] @ v), float(site.claim.forms[number] @ v)
+    apart = DECISIVE * abs(claimed - told)
+    short = glance.short
+    row = len(short.value) - len(site.claim.forms) + number
+    kink = _kink(site, glance, number)
+    if short.rounding[row] + kink <= apart and short.shift[row] <= 10 * apart:
+        return _side(float(short.value[row]), claimed, told, apart), glance.reading
+    reading = site.measure(v, slice(0, v.size), focus, cheap=False)
+    if not reading.smooth[row] or not reading.tolerance[row] <= apart:
+        return Ruling.NEITHER, reading
+    return _side(float(reading.numeric[row]), claimed, told, apart), reading
+
+
+def _kink(site: Site, glance: Glance, number: int) -> float:
+    """The kink of one row, summed over its outputs without their signs where they are known."""
+    kinks = np.abs(glance.short.kink)
+    row = len(kinks) - len(site.claim.forms) + number
+    if site.claim.cotangents is None or not site.claim.watch:
+        return float(kinks[row])
+    return float(np.abs(site.claim.cotangents[number]) @ kinks[: site.map.codomain.size])
+
+
+def _side(value: float, claimed: float, told: float, apart: float) -> Ruling:
+    if abs(value - told) <= apart:
+        return Ruling.CLAIM_WRONG
+    return Ruling.WITNESS_WRONG if abs(value - claimed) <= apart else Ruling.NEITHER
+
+
+def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
+    """Whether claim and witness differ at a point close by too, by more than a hundredth of the gap here."""
+    for _ in range(2):
+        there = site.moved_to(moved(site.rng, site.x, site.scales, MOVE))
+        if there is None or there.testimony is None or not there.claim.finite:
+            continue
+        found = compare(there, input_, output)
+        if not found.equal and found.error > PERSISTENT * gap.error:
+            return True
+    return False
+
+
+def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
+    """The entries in which claim and witness differ most, for a closer look by differences."""
+    claimed, told = _block(site, input_, output)
+    places = site.map.domain.slices[input_]
+    size = (np.abs(claimed - told) * site.scales[places]).max(axis=0)
+    drawn = np.zeros(site.x.size)
+    drawn[places] = np.where((size >= 0.1 * size.max()) & gap.wrong.any(axis=0), site.scales[places], 0.0)
+    return Focus(drawn=drawn, judged=site.scales)
+
+
+def supports(reading: Reading, rows: Mask, scale: float, allowed: float) -> bool:
+    """Whether one direction, however roughly, does not contradict what claim and witness agree on.
+
+    Args:
+        reading: the direction.
+        rows: the rows of the block.
+        scale: the block's largest scaled entry.
+        allowed: the largest relative bound that still counts as a confirmation.
+    """
+    ours = rows & ~reading.claimless
+    with np.errstate(all="ignore"):
+        near = reading.smooth & (reading.error <= FAIL_FACTOR * reading.tolerance)
+        known = reading.tolerance <= allowed * scale
+    return bool(ours.any() and (near & known)[ours].all())
