@@ -83,9 +83,9 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
         coordinate: the flat coordinate.
         claimed: the claimed entries of all outputs there.
     """
-    bounded = np.isfinite(estimate.bound) & np.isfinite(estimate.kink_bound) & (estimate.status == Status.KINK)
     gap = np.abs(estimate.right - estimate.left)
-    known = estimate.smooth | (bounded & (estimate.bound + estimate.kink_bound <= 1e-3 * gap))
+    bent = (estimate.status == Status.KINK) & (estimate.kink_bound <= 1e-3 * gap)
+    known = estimate.smooth | bent
     rows = np.flatnonzero(~np.isfinite(claimed))
     if not known.all() or not rows.size:
         return None

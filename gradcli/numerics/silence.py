@@ -79,7 +79,7 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
 def _heard(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:
     """Which pairs are zero in claim and witness at x, and what the others come to."""
-    there = site.moved_to(x, projections=1)
+    there = site.moved_to(x, projections=1, evaluate=False)
     if there is None or there.testimony is None or not there.claim.finite:
         return [], {}
     still: list[Pair] = []

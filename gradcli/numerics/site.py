@@ -114,14 +114,15 @@ class Site:
         """f(x)."""
         return self.evaluate()
 
-    def moved_to(self, x: Vector, *, projections: int | None = None) -> Site | None:
-        """The site at another point; None where the map cannot be evaluated or differentiated there.
+    def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
+        """The site at another point; None where the map cannot be evaluated (if that is asked) or differentiated there.
 
         Whatever the user's code raises away from the point under test means that the other point is not in the domain.
         """
         try:
             there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
-            there.evaluate()
+            if evaluate:
+                there.evaluate()
         except Exception:
             return None
         return there

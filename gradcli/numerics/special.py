@@ -59,7 +59,7 @@ def wrong_at_this_point(site: Site, outcome: BlockOutcome) -> KinkNote | None:
     worst = np.where(proven, np.where(np.isfinite(error), error, np.inf), -1.0)
     row, column = np.unravel_index(int(worst.argmax()), worst.shape)
     slope = float(table.numeric[row, column])
-    return KinkNote(
+    note = KinkNote(
         coordinate=site.map.domain.slices[outcome.input].start + int(table.columns[column]),
         left=slope,
         right=slope,
@@ -67,3 +67,4 @@ def wrong_at_this_point(site: Site, outcome: BlockOutcome) -> KinkNote | None:
         output=site.map.codomain.slices[outcome.output].start + int(table.rows[row]),
         slack=float(table.bound[row, column]),
     )
+    return note if certain(site, note) else None

@@ -1,0 +1,217 @@
+"""A second witness decides entry by entry, is itself checked, and costs little."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
+from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.verify import Doubt, Outcome, verify
+from tests.numerics.cases import AWKWARD, NORMAL, ORDINARY, Case, FormulaMap, space
+
+SURE = [case for case in ORDINARY + AWKWARD if case.sure]
+
+
+def run(claim: FormulaMap, witness: FormulaMap, x: np.ndarray, seed: int = 0, **options):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return verify(claim, x, seed=seed, witness=witness, **options)
+
+
+def with_witness(case: Case, spoil=None, spoil_witness=None, seed: int = 0):
+    return run(case.map(spoil), case.map(spoil_witness), case.x, seed)
+
+
+def one_entry(j: np.ndarray) -> np.ndarray:
+    j = j.copy()
+    j.reshape(-1)[np.abs(j).argmax()] *= 1.01
+    return j
+
+
+def column_dropped(j: np.ndarray) -> np.ndarray:
+    j = j.copy()
+    j[:, -1] = 0
+    return j
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.name)
+def test_a_witness_that_agrees_is_certified_by_one_direction(case) -> None:
+    claim, witness = CountedMap(case.map()), CountedMap(case.map())
+    result = run(claim, witness, case.x)
+    assert {(b.outcome, b.reference) for b in result.blocks} == {(Outcome.AGREES, AUTODIFF)}
+    assert all(1e-14 <= b.resolution < 1e-11 for b in result.blocks)
+    assert result.evaluations == 7
+    assert claim.vjps <= 3
+    assert witness.vjps <= 3
+    assert witness.values == 0
+
+
+@pytest.mark.parametrize("case", AWKWARD, ids=lambda case: case.name)
+def test_awkward_maps_with_a_witness_never_differ(case) -> None:
+    for seed in range(4):
+        for block in with_witness(case, seed=seed).blocks:
+            assert block.outcome is not Outcome.DIFFERS, (seed, block)
+            assert block.outcome is Outcome.AGREES or not case.sure, (seed, block)
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
+def test_a_wrong_claim_is_found_beside_a_right_witness(case, delta) -> None:
+    with np.errstate(all="ignore"):
+        if not np.abs(case.map().claimed(case.x)).max() > 0:
+            pytest.skip("a factor does not change a gradient of zeros")
+    assert any(b.outcome is Outcome.DIFFERS for b in with_witness(case, lambda j: j * (1 + delta)).blocks)
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.name)
+def test_a_clear_difference_is_tabulated_from_the_witness(case) -> None:
+    claim = CountedMap(case.map(one_entry))
+    result = run(claim, case.map(), case.x)
+    wrong = [b for b in result.blocks if b.outcome is Outcome.DIFFERS]
+    assert [b.reference for b in wrong] == [AUTODIFF]
+    table = wrong[0].table
+    assert table.complete
+    assert np.count_nonzero(np.abs(table.claimed - table.numeric) > 3 * table.bound) == 1
+    assert result.evaluations <= 8 + 6 * (len(case.inputs) + 1)
+
+
+@pytest.mark.parametrize("case", ORDINARY[:8], ids=lambda case: case.name)
+def test_a_witness_that_leaves_something_out_is_overruled(case) -> None:
+    (block,) = with_witness(case, None, column_dropped).blocks
+    assert (block.outcome, block.reference) == (Outcome.AGREES, DIFFERENCES)
+    assert "forward's body is not what it computes" in block.note
+
+
+@pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.name)
+def test_claim_and_witness_may_both_be_wrong(case) -> None:
+    same = with_witness(case, lambda j: j * 1.01, lambda j: j * 1.01)
+    assert {(b.outcome, b.reference) for b in same.blocks} == {(Outcome.DIFFERS, DIFFERENCES)}
+    other = with_witness(case, lambda j: j * 1.01, lambda j: j * 0.5)
+    assert {b.outcome for b in other.blocks} == {Outcome.DIFFERS}
+
+
+def test_a_witness_that_is_not_finite_or_raises_is_ignored() -> None:
+    class Raising(FormulaMap):
+        def vjp_many(self, x, cotangents):
+            raise RuntimeError("no graph")
+
+    case = ORDINARY[0]
+    (block,) = with_witness(case, None, lambda j: j * np.nan).blocks
+    assert (block.outcome, block.reference) == (Outcome.AGREES, DIFFERENCES)
+    mute = Raising(case.function, case.jacobian, space(*case.inputs), space(*case.outputs))
+    assert run(case.map(), mute, case.x).blocks[0].outcome is Outcome.AGREES
+
+
+def test_blocks_of_zeros_are_looked_at_elsewhere_together() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([3 * x[:4], 2 * x[4:8], x[8:] ** 2])
+
+    def jacobian(x: np.ndarray) -> np.ndarray:
+        return np.diag(np.concatenate([np.full(4, 3.0), np.full(4, 2.0), 2 * x[8:]]))
+
+    x = np.linspace(-1, 1.3, 12)
+    map_ = FormulaMap(function, jacobian, space((4,), (4,), (4,)), space((4,), (4,), (4,)))
+    zeros = {(i, o) for i in range(3) for o in range(3) if i != o}
+    for witness, evaluations, vjps in ((None, 70, 100), (map_, 8, 20)):
+        result = verify(map_, x, seed=0, witness=witness)
+        assert {b.outcome for b in result.blocks} == {Outcome.AGREES}
+        assert {(b.input, b.output) for b in result.blocks if b.zero_everywhere} == zeros
+        assert result.evaluations <= evaluations
+        assert result.vjps <= vjps
+
+
+def test_a_dead_point_hides_neither_claim_nor_witness() -> None:
+    def rectifier(factor: float) -> FormulaMap:
+        return FormulaMap(lambda x: np.maximum(x, 0), lambda x: np.diag((x > 0) * factor), space((3,)), space((3,)))
+
+    x = np.array([-1.0, -2.0, -0.5])
+    assert run(rectifier(1.0), rectifier(1.0), x).blocks[0].outcome is Outcome.AGREES
+    for wrong in (0.0, 1.001):
+        (block,) = run(rectifier(wrong), rectifier(1.0), x).blocks
+        assert block.outcome is Outcome.DIFFERS
+        assert "no signal" in block.note
+
+
+@pytest.mark.parametrize("witnessed", [True, False])
+@pytest.mark.parametrize("factor", [1.001, 1 + 3e-6])
+def test_a_kink_is_not_mistaken_for_a_jump(witnessed, factor) -> None:
+    def bend(x: np.ndarray) -> np.ndarray:
+        return np.where(x > 0, 2 * x, 3 * x)
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        return np.diag(np.where(x > 0, 2.0, 3.0))
+
+    for x in (NORMAL, np.array([0.1, -0.02, 1.0]), np.array([0.0, 1.0, -1.0])):
+        right = FormulaMap(bend, slope, space(x.shape), space(x.shape))
+        wrong = FormulaMap(bend, slope, space(x.shape), space(x.shape), lambda j: j * factor)
+        for seed in range(5):
+            witness = right if witnessed else None
+            assert verify(wrong, x, seed=seed, witness=witness).blocks[0].outcome is Outcome.DIFFERS, (x, seed)
+
+
+def test_a_long_wrong_gradient_is_located_at_once() -> None:
+    rng = np.random.default_rng(5)
+    n = 100_000
+    a, x = rng.standard_normal(n) + 3, rng.standard_normal(n)
+    picked = np.sort(rng.choice(n, 10, replace=False))
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[0, picked] *= 1.01
+        return j
+
+    right = FormulaMap(lambda p: np.array([a @ np.sin(p)]), lambda p: a * np.cos(p), space((n,)), space(()))
+    wrong = FormulaMap(right.function, right.jacobian, space((n,)), space(()), spoil)
+    result = run(wrong, right, x)
+    (block,) = result.blocks
+    assert block.outcome is Outcome.DIFFERS
+    assert block.wrong_columns.tolist() == picked.tolist()
+    assert result.evaluations <= 40
+    assert set(picked) <= set(block.table.columns.tolist())
+
+
+class TestSpecialPoints:
+    """A claim proven wrong at the given point alone."""
+
+    def test_outside_the_slopes_of_a_kink(self) -> None:
+        def spoil(j: np.ndarray) -> np.ndarray:
+            return np.where(j == 0.25, 5.0, j)
+
+        x = np.array([0.0, 1.5, -2.0])
+        claim = FormulaMap(
+            np.abs, lambda p: np.diag(np.where(p == 0, 0.25, np.sign(p))), space((3,)), space((3,)), spoil
+        )
+        (block,) = verify(claim, x, seed=1).blocks
+        assert block.outcome is Outcome.AGREES
+        assert (block.special.coordinate, block.special.output, block.special.claimed) == (0, 0, 5.0)
+        assert (block.special.left, block.special.right) == pytest.approx((-1, 1))
+        claim.spoil = None
+        assert verify(claim, x, seed=1).blocks[0].special is None
+
+    def test_not_a_number_on_a_kink_with_finite_slopes(self) -> None:
+        claim = FormulaMap(lambda x: np.sqrt(x**2), lambda x: np.diag(x / np.sqrt(x**2)), space((2,)), space((2,)))
+        (block,) = run(claim, None, np.array([0.0, 1.5])).blocks
+        assert np.isnan(block.special.claimed)
+
+    def test_a_choice_among_tied_entries_is_none(self) -> None:
+        case = Case(
+            "median", np.median, lambda x: np.eye(3)[np.argsort(x, kind="stable")[1]], np.ones(3), ((3,),), ((),)
+        )
+        for seed in range(6):
+            (block,) = verify(case.map(), case.x, seed=seed).blocks
+            assert block.special is None
+            assert block.outcome is not Outcome.DIFFERS
+
+    def test_wrong_at_one_smooth_point(self) -> None:
+        x = np.array([0.5, 1.25])
+
+        def jacobian(p: np.ndarray) -> np.ndarray:
+            return np.diag(np.cos(p)) * (3.0 if np.array_equal(p, x) else 1.0)
+
+        (block,) = verify(FormulaMap(np.sin, jacobian, space((2,)), space((2,))), x, seed=3).blocks
+        assert block.doubt is Doubt.KINK
+        assert block.special.left == pytest.approx(np.cos(x[block.special.coordinate]))
+        assert block.special.claimed == pytest.approx(3 * block.special.left)
