@@ -77,6 +77,7 @@ class Walk:
 
     def __init__(self, *, retain_graph: bool, create_graph: bool, inputs: Sequence[Tensor] | None) -> None:
         self.retain_graph = retain_graph
+        self.anomaly = STATE.anomaly
         self.create_graph = create_graph
         self.targets: dict[Node, list[tuple[int, int]]] = {}
         self.captured: list[Tensor | None] = []
@@ -88,7 +89,7 @@ class Walk:
                 if node is None:
                     raise RuntimeError("One of the differentiated Tensors does not require grad")
                 self.targets.setdefault(node, []).append((number, position))
-        self.pending: dict[Node, list[Tensor | None]] = {}
+        self.pending: dict[Node, list[Any]] = {}
         self.waiting: dict[Node, int] = {}
         self.useful: dict[Node, bool] = {}
         self.heap: list[tuple[int, int, Node]] = []
@@ -150,36 +151,85 @@ class Walk:
                     stack.append(user)
 
     def _push(self, node: Node) -> None:
-        self.pushed += 1
-        heapq.heappush(self.heap, (-node._number, self.pushed, node))
+        pushed = self.pushed = self.pushed + 1
+        heapq.heappush(self.heap, (-node._number, pushed, node))
 
     def _deliver(self, node: Node, number: int, cotangent: Tensor | None) -> None:
+        """Add a cotangent to what has arrived for an output; an array there is a sum that only this pass refers to."""
         buffer = self.pending.get(node)
         if buffer is None:
             buffer = self.pending[node] = [None] * len(node._outputs)
-        if cotangent is not None:
-            present = buffer[number]
-            buffer[number] = cotangent if present is None else present + cotangent
+        if cotangent is None:
+            return
+        present = buffer[number]
+        if present is None:
+            buffer[number] = cotangent
+        elif self.create_graph:
+            buffer[number] = present + cotangent
+        elif type(present) is np.ndarray:
+            np.add(present, cotangent._data, out=present)
+        else:
+            buffer[number] = np.asarray(np.add(present._data, cotangent._data))
 
     def _visit(self, node: Node) -> None:
-        cotangents = self.pending.pop(node, None) or [None] * len(node._outputs)
+        cotangents = self.pending.pop(node, None)
+        if cotangents is None:
+            cotangents = [None] * len(node._outputs)
+        watched = (
+            node._post_hooks is not None
+            or node._pre_hooks is not None
+            or node._tensor_hooks is not None
+            or node._retained is not None
+            or self.inputs is not None
+            or self.anomaly
+        )
         if isinstance(node, AccumulateGrad):
+            if not watched and not node.variable._backward_hooks:
+                _accumulate(node.variable, cotangents[0])
+                return
+            _wrap(cotangents)
             if node.variable._backward_hooks:
                 cotangents[0] = through_hooks(node.variable._backward_hooks, cotangents[0])
-        elif node._tensor_hooks or node._retained:
-            self._output_hooks(node, cotangents)
-        for number, position in self.targets.get(node, ()):
-            self.captured[position] = cotangents[number]
+        else:
+            _wrap(cotangents)
+            if not watched:
+                results = node._run(cotangents)
+                if not self.retain_graph and node._entries:
+                    node._release()
+                self._hand_on(node, results, cotangents, not self.create_graph and node._gives_fresh_results)
+                return
+            if node._tensor_hooks or node._retained:
+                self._output_hooks(node, cotangents)
+        if self.inputs is not None:
+            for number, position in self.targets.get(node, ()):
+                self.captured[position] = cotangents[number]
+        results = (None,) * len(node._edges)
         if self.inputs is None or node in self.useful:
             results = self._execute(node, cotangents)
-        else:
-            results = (None,) * len(node._edges)
-        for (following, number), result in zip(node._edges, results, strict=True):
+        self._hand_on(node, results, cotangents, False)
+
+    def _hand_on(self, node: Node, results: Sequence[Any], cotangents: list[Any], fresh: bool) -> None:
+        """Give each result, in the shape and type of what it belongs to, to the node that comes next."""
+        edges = node._edges
+        if len(results) != len(edges):
+            _refuse_count(node, results)
+        waiting, pending = self.waiting, self.pending
+        for position, result in enumerate(results):
+            following, number = edges[position]
             if following is None:
                 continue
-            self._deliver(following, number, result)
-            self.waiting[following] -= 1
-            if self.waiting[following] == 0:
+            if result is not None:
+                meta, array = following._outputs[number], result._data
+                if array.dtype is not meta[1] or array.shape != meta[0]:
+                    result = fit(result, meta, node, position)  # noqa: PLW2901  (the fitted one goes on)
+            if following in pending or len(following._outputs) != 1:
+                self._deliver(following, number, result)
+            elif fresh and isinstance(following, AccumulateGrad) and _sole(result, results, cotangents):
+                pending[following] = [result._data]
+            else:
+                pending[following] = [result]
+            left = waiting[following] = waiting[following] - 1
+            if left == 0:
                 self._push(following)
 
     def _output_hooks(self, node: Node, cotangents: list[Tensor | None]) -> None:
@@ -195,17 +245,7 @@ class Walk:
         if node._pre_hooks:
             cotangents = _through_pre_hooks(node, cotangents)
         try:
-            results = node._run(cotangents)
-            edges = node._edges
-            if edges:
-                results = tuple(
-                    [
-                        result
-                        if result is None or following is None
-                        else fit(result, following._outputs[output], node, position)
-                        for position, ((following, output), result) in enumerate(zip(edges, results, strict=True))
-                    ]
-                )
+            results = _fitted(node, node._run(cotangents))
             if STATE.anomaly and STATE.check_nan:
                 _refuse_nan(node, results)
         except Exception:
@@ -222,6 +262,46 @@ class Walk:
         if not self.retain_graph:
             node._release()
         return results
+
+
+def _fitted(node: Node, results: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    """Return what a rule gave, each in the shape and type of what it belongs to."""
+    edges = node._edges
+    if len(results) != len(edges):
+        _refuse_count(node, results)
+    return tuple(
+        [
+            result if result is None or following is None else fit(result, following._outputs[output], node, position)
+            for position, ((following, output), result) in enumerate(zip(edges, results, strict=True))
+        ]
+    )
+
+
+def _refuse_count(node: Node, results: Sequence[Any]) -> None:
+    raise RuntimeError(
+        f"{node.name()} gave {len(results)} gradients for {len(node._edges)} inputs: a rule gives one, or None, for "
+        "each"
+    )
+
+
+def _sole(result: Tensor | None, results: Sequence[Any], cotangents: Sequence[Any]) -> bool:
+    """Tell whether a rule's result has memory of its own, which nothing else refers to."""
+    if result is None or result._data.base is not None:
+        return False
+    return sum(result is entry for entry in results) == 1 and not any(result is entry for entry in cotangents)
+
+
+def _wrap(cotangents: list[Any]) -> None:
+    for number, entry in enumerate(cotangents):
+        if type(entry) is np.ndarray:
+            cotangents[number] = from_array(entry)
+
+
+def _accumulate(leaf: Tensor, cotangent: Any) -> None:
+    if type(cotangent) is np.ndarray:
+        leaf._accumulate(from_array(cotangent), owned=True)
+    elif cotangent is not None:
+        leaf._accumulate(cotangent)
 
 
 def fit(cotangent: Tensor, meta: OutputMeta, node: Node | None, position: int) -> Tensor:

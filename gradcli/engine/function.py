@@ -72,6 +72,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     _forward_cls: ClassVar[type[Function]]
     _may_cast_to_real = False
+    _gives_fresh_results = False
     _argument_edges: tuple[int | None, ...] = ()
 
     @property

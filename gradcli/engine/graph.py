@@ -67,6 +67,7 @@ class Node:
     _saved_names: ClassVar[tuple[str, ...]] = ()
     _constant_names: ClassVar[tuple[str, ...]] = ()
     _may_cast_to_real: ClassVar[bool] = True
+    _gives_fresh_results: ClassVar[bool] = True
     _edges: tuple[Edge, ...] = ()
     _entries: tuple[Saved | Any, ...] | None = ()
     _outputs: tuple[OutputMeta, ...] = ()

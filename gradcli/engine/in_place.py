@@ -121,6 +121,7 @@ def rebase(target: Tensor, node: Node, number: int) -> None:
 class CopySlices(Node):
     """A view of a tensor was changed by another operation: that operation's rule applies to the viewed part only."""
 
+    _gives_fresh_results = False
     inner: Node
     replay: Callable[[Tensor], Tensor]
 

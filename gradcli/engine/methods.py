@@ -101,16 +101,24 @@ def _written(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tenso
     return method
 
 
+_WELCOME = frozenset((Tensor, float, int))
+
+
 def _operator(operation: Callable[..., Tensor], name: str, *, swapped: bool = False) -> Callable[..., Any]:
     """Return an operator method that leaves foreign operands to their own class."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if other.__class__ is not Tensor and writing.unsupported(other):
+        if other.__class__ not in _WELCOME and writing.unsupported(other):
             return NotImplemented
-        return operation(other, self) if swapped else operation(self, other)
+        return operation(self, other)
 
-    method.__name__ = name
-    return method
+    def reflected(self: Tensor, other: Any) -> Any:
+        if other.__class__ not in _WELCOME and writing.unsupported(other):
+            return NotImplemented
+        return operation(other, self)
+
+    reflected.__name__ = method.__name__ = name
+    return reflected if swapped else method
 
 
 OPERATORS: dict[str, Callable[..., Tensor]] = {

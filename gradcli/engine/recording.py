@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,9 @@ from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Node, OutputMeta, Saved, number_node
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.tensor import Counter, Tensor, from_array
+
+_new = object.__new__
+_meta = functools.partial(tuple.__new__, OutputMeta)
 
 
 def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, now: int, then: int) -> str:
@@ -37,7 +41,8 @@ class SavedInput(Saved):
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
-        self.version = tensor._version
+        counter = tensor._counter
+        self.version = 0 if counter is None else counter.value
 
     def unpack(self, node: Node) -> Tensor:
         """Return the very tensor that was saved."""
@@ -150,16 +155,36 @@ def attach(
         keep: save the result too.
         constants: attributes for the rule.
     """
+    return _attach(result, kind, inputs, saved, keep, constants)
+
+
+def _attach(
+    result: Tensor,
+    kind: type[Node],
+    inputs: Sequence[object],
+    saved: Sequence[Any],
+    keep: bool,
+    constants: dict[str, Any],
+) -> Tensor:
     node = kind()
-    node._edges = tuple([edge_of(value) for value in inputs])
-    node._outputs = (OutputMeta(result._data.shape, result._data.dtype),)
-    if constants:
-        vars(node).update(constants)
+    edges: list[Any] = []
+    for value in inputs:
+        if not isinstance(value, Tensor):
+            edges.append(NO_INPUT)
+        elif value._grad_fn is not None and value._base is None:
+            edges.append((value._grad_fn, value._output_nr))
+        else:
+            edges.append(value._edge())
+    node._edges = tuple(edges)
+    node._outputs = (_meta((result._data.shape, result._data.dtype)),)
+    for name, constant in constants.items():
+        setattr(node, name, constant)
     number_node(node)
-    entries = [save(value) for value in saved]
-    if keep:
-        entries.append(save(result, 0))
-    node._entries = tuple(entries)
+    if saved or keep:
+        entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
+        if keep:
+            entries.append(save(result, 0))
+        node._entries = tuple(entries)
     result._grad_fn = node
     return result
 
@@ -173,11 +198,14 @@ def record(
     **constants: Any,
 ) -> Tensor:
     """Wrap the array an operation computed, recording the operation when an input is tracked; see `attach`."""
-    result = from_array(array)
+    result = _new(Tensor)
+    result._data = array if type(array) is np.ndarray else np.asarray(array)
     if STATE.enabled:
         for value in inputs:
-            if isinstance(value, Tensor) and value.requires_grad:
-                return attach(result, kind, inputs, saved, keep, **constants)
+            if isinstance(value, Tensor) and (
+                value._grad_fn is not None or value._requires_grad or (value._base is not None and value.requires_grad)
+            ):
+                return _attach(result, kind, inputs, saved, keep, constants)
     return result
 
 
@@ -210,9 +238,13 @@ def record_view(
     """
     result = record(kind, array, (source,), **constants)
     base, outer = source._base, source._replay
-    result._counter = source._shared_counter()
-    result._replay_version = result._counter.value
-    result._made_without_grad = not STATE.enabled
+    counter = source._counter
+    if counter is None:
+        counter = source._shared_counter()
+    result._counter = counter
+    result._replay_version = counter.value
+    if not STATE.enabled:
+        result._made_without_grad = True
     if base is None or outer is None:
         result._base, result._replay = source, replay
     else:

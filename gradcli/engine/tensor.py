@@ -224,10 +224,18 @@ class Tensor(TensorSignatures):
         """Take the gradient away."""
         self._grad = None
 
-    def _accumulate(self, cotangent: Tensor) -> None:
-        """Add a cotangent to `grad`: in place unless a graph of the gradient is being recorded."""
+    def _accumulate(self, cotangent: Tensor, owned: bool = False) -> None:
+        """Add a cotangent to `grad`: in place unless a graph of the gradient is being recorded.
+
+        Args:
+            cotangent: what to add.
+            owned: nobody else refers to its memory, so that it may become the gradient's.
+        """
         if self._grad is None:
-            self._grad = cotangent.clone() if STATE.enabled else from_array(cotangent._data.copy())
+            if STATE.enabled:
+                self._grad = cotangent.clone()
+            else:
+                self._grad = from_array(cotangent._data if owned else cotangent._data.copy())
         elif STATE.enabled:
             self._grad = self._grad + cotangent
         else:

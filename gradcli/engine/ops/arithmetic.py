@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
+from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.operands import Operand, conj, operand, pair, result_dtype
 from gradcli.engine.recording import record, tracked
@@ -16,7 +17,7 @@ from gradcli.engine.tensor import Tensor
 class AddBackward0(Node):
     """d(x + alpha y) = dx + alpha dy."""
 
-    alpha: Any
+    alpha: Any = 1
 
     def _vjp(self, g: Tensor) -> Any:
         return g, g if self.alpha == 1 else g * conj(self.alpha)
@@ -25,7 +26,7 @@ class AddBackward0(Node):
 class SubBackward0(Node):
     """d(x - alpha y) = dx - alpha dy."""
 
-    alpha: Any
+    alpha: Any = 1
 
     def _vjp(self, g: Tensor) -> Any:
         return g, (-g if self.alpha == 1 else g * -conj(self.alpha)) if self._needs(1) else None
@@ -160,8 +161,9 @@ def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """Return input + alpha * other."""
     first, second = operand(input, "input"), operand(other)
     x, y = pair(first, second)
-    total = np.logical_or(x, y) if x.dtype.kind == "b" else x + (y if alpha == 1 else y * x.dtype.type(alpha))
-    return record(AddBackward0, total, (first, second), alpha=alpha)
+    if alpha == 1:
+        return record(AddBackward0, np.logical_or(x, y) if x.dtype.kind == "b" else x + y, (first, second))
+    return record(AddBackward0, x + y * x.dtype.type(alpha), (first, second), alpha=alpha)
 
 
 def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
@@ -179,7 +181,9 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
         )
     if not isinstance(first, Tensor) and alpha == 1:
         return record(RsubBackward1, x - y, (second,))
-    return record(SubBackward0, x - (y if alpha == 1 else y * x.dtype.type(alpha)), (first, second), alpha=alpha)
+    if alpha == 1:
+        return record(SubBackward0, x - y, (first, second))
+    return record(SubBackward0, x - y * x.dtype.type(alpha), (first, second), alpha=alpha)
 
 
 def rsub(input: Operand, other: Operand) -> Tensor:
@@ -189,19 +193,18 @@ def rsub(input: Operand, other: Operand) -> Tensor:
 
 def mul(input: Operand, other: Operand) -> Tensor:
     """Return input * other."""
-    first, second = operand(input, "input"), operand(other)
+    first = input if isinstance(input, Tensor) else operand(input, "input")
+    second = other if isinstance(other, Tensor) else operand(other)
     if not isinstance(first, Tensor):
         first, second = second, first
     x, y = pair(first, second)
-    kept = _kept(first, second)
-    return record(MulBackward0, x * y, (first, second), kept)
+    return record(MulBackward0, x * y, (first, second), _kept(first, second) if STATE.enabled else ())
 
 
-def _kept(first: Any, second: Any) -> tuple[Any, Any]:
+def _kept(first: Tensor, second: Any) -> tuple[Any, Any]:
     """Return the operands that the rule of a product needs: each for the gradient of the other."""
-    keep_first = not isinstance(second, Tensor) or not second.requires_grad
-    keep_second = not first.requires_grad if isinstance(first, Tensor) else True
-    return None if keep_first else first, None if keep_second else second
+    by_second = isinstance(second, Tensor) and second.requires_grad
+    return first if by_second else None, second if first.requires_grad else None
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:

@@ -53,8 +53,24 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
         return record(MaskedFillBackward1, array, (input, value), (mask,))
-    array = np.where(mask._data, input._data.dtype.type(value), input._data)
+    x, hidden = input._data, mask._data
+    if x.size > _MANY and x.dtype in _WORDS and type(value) in _NUMBERS and value == 0 and hidden.shape == x.shape:
+        array = _cleared(x, hidden)
+    else:
+        array = np.where(hidden, x.dtype.type(value), x)
     return record(MaskedFillBackward0, array, (input,), (mask,))
+
+
+_MANY = 1000
+_NUMBERS = frozenset((int, float))
+_WORDS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
+
+
+def _cleared(x: Array, hidden: Array) -> Array:
+    """Return x with +0 where hidden: the bits are and-ed, since choosing by a random mask stalls the processor."""
+    word = _WORDS[x.dtype]
+    keep = (hidden.view(np.int8) - np.int8(1)).astype(word)
+    return np.bitwise_and(np.ascontiguousarray(x).view(word), keep, out=keep).view(x.dtype)
 
 
 def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from gradcli.engine.dtypes import Array, accepted, combine, get_default_dtype, n
 from gradcli.engine.tensor import Tensor, from_array
 
 Operand = Any
+_PLAIN = frozenset((float, int))
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -38,7 +39,7 @@ def operand(value: object, name: str = "other") -> Any:
     Raises:
         TypeError: it is neither, nor an array.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) or type(value) in _PLAIN:
         return value
     if isinstance(value, np.ndarray):
         return from_array(value)
@@ -62,12 +63,16 @@ def arrays(*operands: Operand) -> list[Any]:
 
 def pair(first: Operand, second: Operand) -> tuple[Any, Any]:
     """As `arrays`, for two operands, fast when they have one type."""
-    if isinstance(first, Tensor) and isinstance(second, Tensor):
-        x, y = first._data, second._data
-        if x.shape != y.shape:
-            check_broadcast(x.shape, y.shape)
-        if x.dtype == y.dtype:
-            return x, y
+    if isinstance(first, Tensor):
+        x = first._data
+        if isinstance(second, Tensor):
+            y = second._data
+            if x.shape != y.shape:
+                check_broadcast(x.shape, y.shape)
+            if x.dtype is y.dtype or x.dtype == y.dtype:
+                return x, y
+        elif type(second) in _PLAIN and x.dtype.kind in "fc":
+            return x, x.dtype.type(second)
     x, y = arrays(first, second)
     return x, y
 
