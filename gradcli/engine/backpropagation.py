@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.engine.backpropagation_hooks import through_hooks, through_post_hooks, through_pre_hooks
 from gradcli.engine.dtypes import BY_NUMPY, Size
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import AccumulateGrad, Edge, Node, OutputMeta
@@ -243,7 +244,7 @@ class Walk:
 
     def _execute(self, node: Node, cotangents: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         if node._pre_hooks:
-            cotangents = _through_pre_hooks(node, cotangents)
+            cotangents = through_pre_hooks(node, cotangents)
         try:
             results = _fitted(node, node._run(cotangents))
             if STATE.anomaly and STATE.check_nan:
@@ -258,7 +259,7 @@ class Walk:
                 )
             raise
         if node._post_hooks:
-            results = _through_post_hooks(node, results, cotangents)
+            results = through_post_hooks(node, results, cotangents)
         if not self.retain_graph:
             node._release()
         return results
@@ -336,65 +337,6 @@ def _expandable(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     if len(shape) > len(larger):
         return False
     return all(size in (1, other) for size, other in zip(reversed(shape), reversed(larger), strict=False))
-
-
-def _hook_name(hook: Callable[..., Any]) -> str:
-    return str(getattr(hook, "__name__", type(hook).__name__))
-
-
-def _checked(hook: Callable[..., Any], before: Tensor | None, after: Any) -> Tensor | None:
-    if after is None:
-        return before if before is None else None
-    if not isinstance(after, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
-    if before is not None and after._data.shape != before._data.shape:
-        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
-    if before is not None and after._data.dtype != before._data.dtype:
-        raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has changed the type of value (was {before.type()} got {after.type()})"
-        )
-    return after
-
-
-def through_hooks(hooks: Any, cotangent: Tensor | None) -> Tensor | None:
-    """Pass a cotangent through a tensor's hooks, each seeing the reply of the one before."""
-    if cotangent is None:
-        return None
-    for hook in list(hooks.values()):
-        reply = hook(cotangent)
-        if reply is not None:
-            cotangent = _checked(hook, cotangent, reply)
-    return cotangent
-
-
-def _replies(hook: Callable[..., Any], reply: Any, before: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
-    if not isinstance(reply, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(reply).__name__}'")
-    if len(reply) != len(before):
-        raise RuntimeError(
-            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(reply)}, but expected "
-            f"{len(before)})"
-        )
-    return tuple(_checked(hook, old, new) for old, new in zip(before, reply, strict=True))
-
-
-def _through_pre_hooks(node: Node, cotangents: list[Tensor | None]) -> list[Tensor | None]:
-    for hook in list((node._pre_hooks or {}).values()):
-        reply = hook(tuple(cotangents))
-        if reply is not None:
-            reply = reply if isinstance(reply, tuple) or len(cotangents) != 1 else (reply,)
-            cotangents = list(_replies(hook, reply, cotangents))
-    return cotangents
-
-
-def _through_post_hooks(
-    node: Node, results: tuple[Tensor | None, ...], cotangents: list[Tensor | None]
-) -> tuple[Tensor | None, ...]:
-    for hook in list((node._post_hooks or {}).values()):
-        reply = hook(results, tuple(cotangents))
-        if reply is not None:
-            results = _replies(hook, reply, results)
-    return results
 
 
 def _refuse_nan(node: Node, results: Sequence[Tensor | None]) -> None:

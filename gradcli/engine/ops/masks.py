@@ -63,14 +63,15 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 _MANY = 1000
 _NUMBERS = frozenset((int, float))
-_WORDS = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
+_WORDS: dict[Any, np.dtype[Any]] = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
 
 
 def _cleared(x: Array, hidden: Array) -> Array:
     """Return x with +0 where hidden: the bits are and-ed, since choosing by a random mask stalls the processor."""
     word = _WORDS[x.dtype]
     keep = (hidden.view(np.int8) - np.int8(1)).astype(word)
-    return np.bitwise_and(np.ascontiguousarray(x).view(word), keep, out=keep).view(x.dtype)
+    bits: Array = np.bitwise_and(np.ascontiguousarray(x).view(word), keep, out=keep)
+    return bits.view(x.dtype)
 
 
 def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
