@@ -32,7 +32,11 @@ class RawGradient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawBackward:
-    """One call of backward by hand: what it returned, what it raised, what it changed in place."""
+    """One call of backward by hand: what it returned, what it raised, what it changed in place.
+
+    `container` names what was returned in place of a tuple where the framework insists on one; `sums_down` says whether
+    the framework sums a gradient that is larger by broadcasting down to its input's shape.
+    """
 
     gradients: tuple[RawGradient, ...] = ()
     error: BaseException | None = None
@@ -40,6 +44,8 @@ class RawBackward:
     changed_inputs: tuple[int, ...] = ()
     changed_saved: tuple[int, ...] = ()
     available: bool = True
+    container: str | None = None
+    sums_down: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,40 @@
-"""Which backend a target belongs to."""
+"""Which backend a target belongs to, told without importing a framework."""
 
+import functools
 import importlib.util
 import inspect
 import sys
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
 
+from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
 from gradcli.backends.engine_backend import EngineBackend
+from gradcli.backends.jax_backend import JaxBackend
+from gradcli.backends.numpy_backend import NumpyBackend
 from gradcli.backends.torch_backend import TorchBackend
-from gradcli.errors import MissingExtraError, TargetError
+from gradcli.errors import MissingExtraError, TargetError, UsageError
 
-BACKENDS: tuple[Backend, ...] = (EngineBackend(), TorchBackend())
+BACKENDS: tuple[Backend, ...] = (EngineBackend(), TorchBackend(), JaxBackend(), NumpyBackend())
+_EXTRAS = ("torch", "jax")
+_OWNERS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "gradcli.engine": "engine", "numpy": "numpy"}
+"""Where the names that a callable uses come from, and the backend that this speaks for; the first one counts."""
 
 
 def backend_named(name: str) -> Backend:
     """The backend called `name`. Raises TargetError for an unknown one, MissingExtraError for an absent extra."""
     for backend in BACKENDS:
         if backend.name == name:
-            if name != "engine" and importlib.util.find_spec(name) is None:
+            if name in _EXTRAS and importlib.util.find_spec(name) is None:
                 raise MissingExtraError(f"the backend {name!r} needs an extra: pip install 'gradcli[{name}]'")
             return backend
     raise TargetError(f"no backend is called {name!r}; there are: {', '.join(b.name for b in BACKENDS)}")
 
 
 def is_function(target: object) -> bool:
-    """Whether `target` is a Function class, with a backward, that a user defined on some framework."""
-    if not inspect.isclass(target) or not _is_users(target):
+    """Whether `target` is a Function class, or a function with a rule of its own, that a user defined."""
+    if inspect.isclass(target) and not _is_users(target):
         return False
     return any(b.claims(target) and b.is_complete(target) for b in BACKENDS)
 
@@ -44,20 +54,70 @@ def backend_for(target: object) -> Backend:
             "or of torch.autograd.Function"
         )
     if callable(target):
-        return _by_module(target)
+        return backend_named(_framework_of(target))
     raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}: {target!r:.80}")
+
+
+def with_gradient(target: object, gradient: object) -> GradientPair:
+    """A plain NumPy function with the hand-written derivative that was named for it.
+
+    Raises:
+        UsageError: the target differentiates itself, or one of the two cannot be called.
+    """
+    if inspect.isclass(target) or any(backend.claims(target) for backend in BACKENDS):
+        raise UsageError(
+            f"a hand-written gradient is for plain NumPy functions, but {_name(target)} has a backward of its own: "
+            "leave --grad out"
+        )
+    for role, value in (("function", target), ("hand-written gradient", gradient)):
+        if not callable(value):
+            raise UsageError(f"expected the {role} to be callable, got {type(value).__name__}: {value!r:.80}")
+    owner = _framework_of(target)  # type: ignore[arg-type]  # callable, as just seen
+    if owner in _EXTRAS:
+        raise UsageError(
+            f"a hand-written gradient is for plain NumPy functions, but {_name(target)} uses {owner}: leave --grad out "
+            f"to check {owner}'s own derivative of it"
+        )
+    return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # callable, as just seen
 
 
 def _is_users(target: type) -> bool:
     return not target.__module__.startswith(("torch.", "gradcli.engine"))
 
 
-def _by_module(target: object) -> Backend:
-    """A plain callable belongs to the framework that its module uses; the engine unless it uses only PyTorch."""
-    names = getattr(inspect.unwrap(target), "__globals__", {}) if callable(target) else {}
-    owners = {str(getattr(v, "__module__", None) or getattr(v, "__name__", "")).split(".")[0] for v in names.values()}
-    closure = inspect.getclosurevars(target).nonlocals if inspect.isfunction(target) else {}
-    owners |= {str(getattr(v, "__module__", "")).split(".")[0] for v in closure.values()}
-    if "torch" in sys.modules and "torch" in owners:
-        return backend_named("torch")
-    return backend_named("engine")
+def _name(target: object) -> str:
+    return str(getattr(target, "__qualname__", type(target).__name__))
+
+
+def _framework_of(target: Callable[..., Any]) -> str:
+    """The framework of the names that a callable uses, else of those in its module; the engine's if there is none."""
+    function = inspect.unwrap(target)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    if not inspect.isfunction(function):
+        function = getattr(function, "__func__", None) or vars(type(function)).get("__call__")
+    if not inspect.isfunction(function):
+        return "engine"
+    nonlocals = dict(inspect.getclosurevars(function).nonlocals)
+    used = [function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__]
+    for values in ([*nonlocals.values(), *used], list(function.__globals__.values())):
+        owners = {owner for value in values for owner in _owners(value)}
+        for place, name in _OWNERS.items():
+            if place in owners and (place in sys.modules):
+                return name
+    return "engine"
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The global names that a function reads, those of the functions inside it included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _owners(value: object) -> tuple[str, ...]:
+    """Where a value comes from: its top module, and `gradcli.engine` where it is the engine's."""
+    home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
+    modules = [str(home), type(value).__module__]
+    return tuple("gradcli.engine" if m.startswith("gradcli.engine") else m.split(".")[0] for m in modules)

@@ -32,6 +32,12 @@ class ReturnsCheck(Check):
             yield self.passed("; ".join(self._summed(situation, raw)) or None)
 
     def _arity(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
+        if raw.container is not None:
+            yield self.failed(
+                FindingKind.WRONG_ARITY,
+                f"backward returns {raw.container} where a tuple with one gradient for each argument is expected",
+            )
+            return
         expected, got = len(situation.subject.arguments), len(raw.gradients)
         extra = raw.gradients[expected:]
         if got < expected or any(not gradient.is_none for gradient in extra):
@@ -61,11 +67,11 @@ class ReturnsCheck(Check):
                     input=argument.name,
                 )
             elif position in situation.subject.active:
-                yield from self._shape(argument.name, np.shape(argument.value), gradient)
+                yield from self._shape(argument.name, np.shape(argument.value), gradient, raw)
 
-    def _shape(self, name: str, shape: tuple[int, ...], gradient: RawGradient) -> Iterator[Evidence]:
+    def _shape(self, name: str, shape: tuple[int, ...], gradient: RawGradient, raw: RawBackward) -> Iterator[Evidence]:
         got = gradient.shape or ()
-        if not expands_to(shape, got):
+        if not (expands_to(shape, got) if raw.sums_down else got == shape):
             yield self.failed(
                 FindingKind.WRONG_SHAPE,
                 f"{name} has shape {list(shape)}, but the gradient returned for it has shape {list(got)}",

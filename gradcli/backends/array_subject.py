@@ -1,0 +1,289 @@
+"""What the backends without a tape share: a function of arrays at arguments, and its maps on flat vectors."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Subject
+from gradcli.backends.framework import Framework, double_precision, same_values
+from gradcli.backends.guard import generators_kept, user_code_error
+from gradcli.backends.tensor_maps import space_of, spaces_of_order
+from gradcli.cases import Argument
+from gradcli.numerics.space import Space
+from gradcli.numerics.vector_map import VectorMap
+from gradcli.targets import TargetInfo
+
+Arrays = list[NDArray[Any]]
+Gradients = tuple[NDArray[Any] | None, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivatives:
+    """A map and its claimed derivative on lists of arrays, one for each block.
+
+    `pull_back` takes several sets of cotangents at once and returns a list of gradients for each; `push_forward` takes
+    a list of tangents, and is None where there is no forward mode.
+    """
+
+    value: Callable[[Arrays], Sequence[NDArray[Any]]]
+    pull_back: Callable[[Arrays, Sequence[Arrays]], Sequence[Sequence[NDArray[Any]]]]
+    push_forward: Callable[[Arrays, Arrays], Sequence[NDArray[Any]]] | None = None
+
+
+@final
+class ArrayMap(VectorMap):
+    """Derivatives of the user's code as a map on flat vectors, run under the guard of their subject."""
+
+    def __init__(
+        self,
+        derivatives: Derivatives,
+        running: Callable[[], AbstractContextManager[None]],
+        domain: Space,
+        codomain: Space,
+        *,
+        phase: str,
+    ) -> None:
+        self.domain = domain
+        self.codomain = codomain
+        self.has_jvp = derivatives.push_forward is not None
+        self._derivatives = derivatives
+        self._running = running
+        self._phase = phase
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
+        try:
+            with self._running():
+                return self.codomain.flatten(list(self._derivatives.value(list(self.domain.unflatten(x)))))
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, self._phase) from error
+
+    def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,). Raises UserCodeError."""
+        row: FloatArray = self.vjp_many(x, np.asarray(cotangent)[None])[0]
+        return row
+
+    def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+        """The claimed gradients for several cotangents (k, m), shape (k, n). Raises UserCodeError."""
+        rows = [list(self.codomain.unflatten(row)) for row in cotangents]
+        try:
+            with self._running():
+                found = self._derivatives.pull_back(list(self.domain.unflatten(x)), rows)
+                return np.array([self.domain.flatten(list(gradients)) for gradients in found])
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+
+    def jvp(self, x: FloatArray, tangent: FloatArray) -> FloatArray:
+        """The claimed derivative along `tangent`, shape (codomain.size,). Raises UserCodeError."""
+        if self._derivatives.push_forward is None:
+            return super().jvp(x, tangent)
+        point, direction = list(self.domain.unflatten(x)), list(self.domain.unflatten(tangent))
+        try:
+            with self._running():
+                return self.codomain.flatten(list(self._derivatives.push_forward(point, direction)))
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "jvp") from error
+
+
+class ArraySubject(Subject):
+    """A function of arrays bound to arguments; what the user's code is handed are always copies.
+
+    Inputs of a lower precision are raised to 64 bits.
+    """
+
+    def __init__(self, framework: Framework, info: TargetInfo, arguments: Sequence[Argument]) -> None:
+        self.framework = framework
+        self.info = info
+        self.arguments = tuple(raised(argument) for argument in arguments)
+        self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
+        self.counters = Counters()
+
+    @abstractmethod
+    def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
+        """The context in which the user's code runs."""
+
+    @abstractmethod
+    def forward(self, values: dict[int, NDArray[Any]]) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
+        """Run the function at these values of the tensors: its outputs, and the tensors as they are afterwards."""
+
+    @abstractmethod
+    def gradients(self, cotangents: Arrays, *, values: dict[int, NDArray[Any]], times: int = 1) -> list[Gradients]:
+        """Gradients of the active inputs at these values, from forward and backward, `times` times in a row."""
+
+    @abstractmethod
+    def interleaved(self, cotangents: Arrays, other: dict[int, NDArray[Any]]) -> Gradients | None:
+        """Gradients, with forward run at `other` before backward; None where it raises there."""
+
+    def settle(self) -> None:
+        """Run forward for the first time and take the spaces from what it returns. Raises UserCodeError."""
+        outputs, _ = self._guarded_forward(silent=False)
+        self._numbers = tuple(n for n, output in enumerate(outputs) if output.dtype.kind in "fc")
+        names = [f"output{n}" if n else "output" for n in self._numbers]
+        self._codomain = space_of(names, [outputs[n] for n in self._numbers])
+        self.activate(self.active)
+
+    def activate(self, positions: Sequence[int]) -> None:
+        """Take the inputs at these positions for the active ones."""
+        self.active = tuple(positions)
+        names = [self.arguments[i].name for i in self.active]
+        self._domain = space_of(names, [self.arguments[i].value for i in self.active])
+
+    @property
+    def domain(self) -> Space:
+        """One block for each active input."""
+        return self._domain
+
+    @property
+    def codomain(self) -> Space:
+        """One block for each output of a floating or complex dtype."""
+        return self._codomain
+
+    @property
+    def output_numbers(self) -> tuple[int, ...]:
+        """Positions of the outputs of a floating or complex dtype."""
+        return self._numbers
+
+    @property
+    def point(self) -> FloatArray:
+        """The active inputs, flat."""
+        return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    def session(self) -> AbstractContextManager[None]:
+        """Keep the random generators over many calls."""
+        return generators_kept(self.framework)
+
+    def base_point(self, order: int, seed: int) -> FloatArray:
+        """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
+        domain, _ = spaces_of_order(order, self._domain, self._codomain)
+        generator = np.random.default_rng([seed, order])
+        free = domain.size - self._domain.size
+        cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
+        return np.concatenate([self.point, cotangents])
+
+    def map_of(self, derivatives: Derivatives, order: int) -> ArrayMap:
+        """These derivatives as the map of `order`."""
+        domain, codomain = spaces_of_order(order, self._domain, self._codomain)
+        return ArrayMap(derivatives, self.running, domain, codomain, phase="forward" if order == 1 else "backward")
+
+    def values(self, layout: Layout = Layout.CONTIGUOUS) -> dict[int, NDArray[Any]]:
+        """Fresh copies of the tensors among the arguments, by position; the active ones lie in memory as asked."""
+        return {
+            i: laid_out(a.value, layout if i in self.active else Layout.CONTIGUOUS)
+            for i, a in enumerate(self.arguments)
+            if a.is_tensor
+        }
+
+    def call(self) -> ForwardCall:
+        """Run forward once, and say which inputs it changed in place."""
+        outputs, after = self._guarded_forward(silent=True)
+        return ForwardCall(
+            outputs=outputs,
+            differentiable=tuple(output.dtype.kind in "fc" for output in outputs),
+            changed_inputs=tuple(
+                i for i, v in after.items() if not same_values(v, np.asarray(self.arguments[i].value))
+            ),
+        )
+
+    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> Gradients:
+        """Gradients of the active inputs. Raises UserCodeError."""
+        return self._guarded_gradients(cotangents)[0]
+
+    def backward_laid_out(
+        self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
+    ) -> Gradients:
+        """Gradients, with inputs and cotangents laid out in memory as asked. Raises UserCodeError."""
+        return self._guarded_gradients(cotangents, inputs=inputs, outputs=outputs)[0]
+
+    def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
+        """Gradients of two backward passes after one forward. Raises UserCodeError."""
+        first, second = self._guarded_gradients(cotangents, times=2)
+        return first, second
+
+    def backward_interleaved(
+        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
+    ) -> Gradients | None:
+        """Gradients, with a forward at `other` arguments between forward and backward. Raises UserCodeError."""
+        values = {i: np.array(other[i].value) for i in self.values()}
+        try:
+            with self.running():
+                return self.interleaved(self.materialised(cotangents), values)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+
+    def materialised(self, cotangents: Sequence[NDArray[Any] | None], layout: Layout = Layout.CONTIGUOUS) -> Arrays:
+        """Fresh copies of the cotangents, zeros for None."""
+        blocks = self._codomain.blocks
+        return [
+            laid_out(np.zeros(block.shape, block.dtype) if c is None else np.asarray(c), layout)
+            for block, c in zip(blocks, cotangents, strict=True)
+        ]
+
+    def _guarded_forward(self, *, silent: bool) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
+        self.counters.forward += 1
+        try:
+            with self.running(silent=silent):
+                return self.forward(self.values())
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "forward") from error
+
+    def _guarded_gradients(
+        self,
+        cotangents: Sequence[NDArray[Any] | None],
+        *,
+        inputs: Layout = Layout.CONTIGUOUS,
+        outputs: Layout = Layout.CONTIGUOUS,
+        times: int = 1,
+    ) -> list[Gradients]:
+        if inputs is not Layout.CONTIGUOUS:
+            self._require_forward(inputs)
+        self.counters.forward += 1
+        self.counters.backward += times
+        try:
+            with self.running():
+                return self.gradients(self.materialised(cotangents, outputs), values=self.values(inputs), times=times)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+
+    def _require_forward(self, layout: Layout) -> None:
+        """Run forward alone, so that an error of its own is told as one."""
+        try:
+            with self.running():
+                self.forward(self.values(layout))
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "forward") from error
+
+
+def raised(argument: Argument) -> Argument:
+    """The argument in 64-bit precision where it is a tensor of a lower one."""
+    if not argument.is_tensor or argument.value.dtype.kind not in "fc":
+        return argument
+    wanted = double_precision(str(argument.value.dtype))
+    return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
+
+
+def laid_out(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
+    """A copy of an array that lies in memory as asked: in every other place of a buffer, or with its axes reversed."""
+    if layout is Layout.STRIDED and array.ndim:
+        return np.stack([array, -array], -1)[..., 0]
+    if layout is Layout.TRANSPOSED and array.ndim > 1:
+        return np.array(array, order="F")
+    return np.array(array)
+
+
+def adopted(name: str, value: object, *, floats_are_inputs: bool) -> Argument:
+    """The argument that a caller's own value is: arrays and NumPy numbers are tensors, floats where that is asked.
+
+    A Python float among arrays is a constant; where no array is given, it is the input.
+    """
+    number = isinstance(value, float | complex) and not isinstance(value, np.generic)
+    if isinstance(value, np.ndarray | np.generic) or (number and floats_are_inputs):
+        array = np.array(value)
+        if array.dtype.kind in "biufc":
+            return Argument(name=name, value=array, is_tensor=True, requires_grad=array.dtype.kind in "fc")
+    return Argument(name=name, value=value, is_tensor=False)

@@ -1,0 +1,317 @@
+"""A function of arrays whose framework transforms functions: bound to arguments, with derivatives of every order."""
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
+from gradcli.backends.array_trees import Trees, assembled, spread
+from gradcli.backends.base import RawBackward, RawGradient
+from gradcli.backends.framework import Framework
+from gradcli.cases import Argument
+from gradcli.errors import UserCodeError
+from gradcli.targets import TargetInfo
+
+Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+_AGREES = 1e-5
+"""Relative: how far a rule's own forward may be from the function, computed in float32 where the user says so."""
+_NOTHING = RawGradient(is_none=True, is_tensor=False, shape=None, dtype=None, value=None, type_name="NoneType")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A derivative that a user defined for a function.
+
+    `primal` is the function under it; `forward` what computes the output where a derivative is taken; `backward` pulls
+    cotangents back, None for a rule of forward mode or one that cannot be called by hand; `fixed` are the positions of
+    arguments that are no data.
+    """
+
+    primal: Callable[..., Any]
+    forward: Callable[..., Any]
+    backward: Callable[..., Any] | None = None
+    fixed: tuple[int, ...] = ()
+
+
+class Transforms(Trees):
+    """What a framework offers that transforms functions. Everything is called inside `running`."""
+
+    framework: Framework
+
+    @abstractmethod
+    def running(self, *, silent: bool) -> AbstractContextManager[None]:
+        """The context in which the user's code runs, in 64 bits."""
+
+    @abstractmethod
+    def adjoint(self, function: Callable[..., Any], *tensors: Any) -> tuple[tuple[Any, ...], Pull]:
+        """The outputs of a function, and its pull-back for the real pairing Re <a, b>."""
+
+    @abstractmethod
+    def pushed(self, function: Callable[..., Any], tensors: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """The derivative of a function's outputs along tangents."""
+
+    @abstractmethod
+    def cotangent(self, output: Any, value: Any | None) -> Any:
+        """The cotangent of an output as the user's rule expects it, from one for Re <a, b>; None: one of no value."""
+
+    @abstractmethod
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
+        """Run a function on shapes alone; raises what it raises, unless it asks for values."""
+
+
+@final
+class ArrayCaller:
+    """Calls a function on arrays at the places of its tensors; everything here runs inside `running`."""
+
+    def __init__(self, transforms: Transforms, function: Any, arguments: Sequence[Argument]) -> None:
+        self.framework = transforms.framework
+        self._transforms = transforms
+        self._function = function
+        self._arguments = tuple(arguments)
+
+    def run(self, values: dict[int, Any]) -> list[Any]:
+        """The leaves of what the function returns."""
+        given = {i: self.framework.from_array(v) if isinstance(v, np.ndarray) else v for i, v in values.items()}
+        whole = assembled(self._arguments, given, self._transforms)
+        positional = [value for argument, value in whole if not argument.keyword]
+        keywords = {argument.name: value for argument, value in whole if argument.keyword}
+        leaves = [leaf for _, leaf in self._transforms.leaves(self._function(*positional, **keywords))]
+        return [self.framework.namespace.asarray(x) if isinstance(x, int | float | complex) else x for x in leaves]
+
+    def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
+        """Run the function on shapes alone, so that it refuses early; one that asks for values is left to `run`."""
+        self._transforms.rehearse(self.run, {i: self.framework.from_array(v) for i, v in values.items()})
+
+    def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:
+        """The function of its active inputs alone, returning the tuple of its differentiable outputs."""
+
+        def function(*tensors: Any) -> tuple[Any, ...]:
+            found = self.run({**values, **dict(zip(active, tensors, strict=True))})
+            return tuple(found[number] for number in outputs)
+
+        return function
+
+    def gradients_of_sum(self, values: dict[int, NDArray[Any]], tracked: Sequence[int]) -> Gradients:
+        """The gradients for cotangents of ones; None where only zeros arrive."""
+        kinds = [np.dtype(o.dtype).kind if self.framework.is_tensor(o) else "O" for o in self.run(values)]
+        outputs = [number for number, kind in enumerate(kinds) if kind in "fcV"]
+        function = self.on(tracked, outputs, values)
+        found, pull = self._transforms.adjoint(function, *(self.framework.from_array(values[i]) for i in tracked))
+        gradients = pull(tuple(self.framework.namespace.ones_like(o) for o in found))
+        arrays = [self.framework.to_array(g) for g in gradients]
+        return tuple(a if np.any(a) else None for a in arrays)
+
+
+def of_order(
+    transforms: Transforms, order: int, function: Callable[..., Any], inputs: int, outputs: int
+) -> Callable[..., Any]:
+    """The function whose derivative is checked at `order`: itself, then (point, cotangents) -> gradients, and so on."""
+    for _ in range(order - 1):
+        function = _gradient_of(transforms, function, inputs)
+        inputs, outputs = inputs + outputs, inputs
+    return function
+
+
+def _gradient_of(transforms: Transforms, function: Callable[..., Any], inputs: int) -> Callable[..., Any]:
+    def gradient(*tensors: Any) -> tuple[Any, ...]:
+        _, pull = transforms.adjoint(function, *tensors[:inputs])
+        return pull(tensors[inputs:])
+
+    return gradient
+
+
+@final
+class TransformedSubject(ArraySubject):
+    """A function bound to arguments, pytrees taken apart."""
+
+    def __init__(
+        self, transforms: Transforms, info: TargetInfo, target: Any, rule: Rule | None, arguments: Sequence[Argument]
+    ) -> None:
+        super().__init__(transforms.framework, info, arguments)
+        self._transforms = transforms
+        self._target = target
+        self._rule = rule
+        self._caller = ArrayCaller(transforms, target, self.arguments)
+        self.settle()
+        if rule is not None:
+            self._require_the_rules_forward(rule)
+
+    def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
+        """64 bits, generators kept."""
+        return self._transforms.running(silent=silent)
+
+    def forward(self, values: dict[int, NDArray[Any]]) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
+        """The outputs; jax arrays cannot be changed."""
+        found = self._caller.run(values)
+        to_array = self.framework.to_array
+        return tuple(to_array(o) if self.framework.is_tensor(o) else np.asarray(o, dtype=object) for o in found), {}
+
+    def gradients(self, cotangents: Arrays, *, values: dict[int, NDArray[Any]], times: int = 1) -> list[Gradients]:
+        """One forward, and the pull-back as often as asked."""
+        pull = self._pulling(values)
+        return [self._arrays(pull(self._tensors(cotangents))) for _ in range(times)]
+
+    def interleaved(self, cotangents: Arrays, other: dict[int, NDArray[Any]]) -> Gradients | None:
+        """Forward, forward at `other`, then the pull-back of the first."""
+        pull = self._pulling(self.values())
+        try:
+            self._pulling(other)
+        except (Exception, SystemExit):
+            return None
+        return self._arrays(pull(self._tensors(cotangents)))
+
+    def derivative_map(self, order: int) -> ArrayMap:
+        """The function, or its gradient, with JAX's derivative of it: the claim."""
+        return self._map(self._caller, order, forward_mode=self.info.has_jvp)
+
+    def body_map(self, order: int) -> ArrayMap | None:
+        """The function under the rule, differentiated by JAX itself; None where that gives other values or fails."""
+        return None if self._body is None else self._map(self._body, order, forward_mode=True)
+
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+        """Call the rule's fwd and bwd by hand, and say what bwd returned."""
+        rule = self._rule
+        if rule is None or rule.backward is None:
+            return RawBackward(available=False)
+        self.counters.forward += 1
+        self.counters.backward += 1
+        try:
+            with self.running():
+                return self._by_hand(rule, rule.backward, self._tensors(self.materialised(cotangents)))
+        except (Exception, SystemExit) as error:
+            return RawBackward(error=error)
+
+    def rebind(self, arguments: Sequence[Argument]) -> "TransformedSubject":
+        """The same function at other arguments."""
+        other = TransformedSubject(self._transforms, self.info, self._target, self._rule, arguments)
+        other.counters = self.counters
+        return other
+
+    @cached_property
+    def _body(self) -> ArrayCaller | None:
+        if self._rule is None or not self.active:
+            return None
+        body = ArrayCaller(self._transforms, self._rule.primal, self.arguments)
+        try:
+            with self.running():
+                tensors = self._tensors([self.arguments[i].value for i in self.active])
+                found, pull = self._transforms.adjoint(
+                    body.on(self.active, self.output_numbers, self.values()), *tensors
+                )
+                pull(found)
+                wanted = self._caller.run(self.values())
+                same = all(_close(f, wanted[n]) for f, n in zip(found, self.output_numbers, strict=True))
+        except (Exception, SystemExit):
+            return None
+        return body if same else None
+
+    def _map(self, caller: ArrayCaller, order: int, *, forward_mode: bool) -> ArrayMap:
+        plain = caller.on(self.active, self.output_numbers, self.values())
+        function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
+
+        def value(point: Arrays) -> Sequence[NDArray[Any]]:
+            self.counters.forward += 1
+            self.counters.backward += order - 1
+            return self._arrays(function(*self._tensors(point)))
+
+        def pull_back(point: Arrays, rows: Sequence[Arrays]) -> Sequence[Sequence[NDArray[Any]]]:
+            self.counters.forward += 1
+            self.counters.backward += len(rows)
+            _, pull = self._transforms.adjoint(function, *self._tensors(point))
+            return [self._arrays(pull(self._tensors(row))) for row in rows]
+
+        def push_forward(point: Arrays, tangents: Arrays) -> Sequence[NDArray[Any]]:
+            self.counters.forward += 1
+            return self._arrays(self._transforms.pushed(function, self._tensors(point), self._tensors(tangents)))
+
+        derivatives = Derivatives(value=value, pull_back=pull_back, push_forward=push_forward if forward_mode else None)
+        return self.map_of(derivatives, order)
+
+    def _pulling(self, values: dict[int, NDArray[Any]]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        function = self._caller.on(self.active, self.output_numbers, values)
+        return self._transforms.adjoint(function, *self._tensors([values[i] for i in self.active]))[1]
+
+    def _tensors(self, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+        return [self.framework.from_array(array) for array in arrays]
+
+    def _arrays(self, tensors: Sequence[Any]) -> tuple[NDArray[Any], ...]:
+        return tuple(self.framework.to_array(tensor) for tensor in tensors)
+
+    def _require_the_rules_forward(self, rule: Rule) -> None:
+        """Compare what the rule computes for the output with what the function does. Raises UserCodeError."""
+        if not self.active or not self.output_numbers:
+            return
+        try:
+            with self.running():
+                tensors = self._tensors([self.arguments[i].value for i in self.active])
+                own = self._caller.run(self.values())
+                found, _ = self._transforms.adjoint(
+                    self._caller.on(self.active, self.output_numbers, self.values()), *tensors
+                )
+                wrong = [n for f, n in zip(found, self.output_numbers, strict=True) if not _close(f, own[n])]
+        except (Exception, SystemExit):  # the checks will run into it, and say in which phase
+            return
+        if wrong:
+            code = getattr(inspect.unwrap(rule.forward), "__code__", None)
+            raise UserCodeError(
+                f"the rule's own forward gives another output {wrong[0]} than the function itself at the same inputs: "
+                f"what is differentiated is not {self.info.name}",
+                phase="forward",
+                file=None if code is None else code.co_filename,
+                line=None if code is None else code.co_firstlineno,
+            )
+
+    def _by_hand(self, rule: Rule, backward: Callable[..., Any], cotangents: Sequence[Any]) -> RawBackward:
+        given = {i: self.framework.from_array(v) for i, v in self.values().items()}
+        whole = assembled(self.arguments, given, self._transforms)
+        positional = [value for argument, value in whole if not argument.keyword]
+        keywords = {argument.name: value for argument, value in whole if argument.keyword}
+        bound = inspect.signature(rule.primal).bind(*positional, **keywords)
+        bound.apply_defaults()
+        output, residuals = rule.forward(*bound.args)
+        seeds = dict(zip(self.output_numbers, cotangents, strict=True))
+        leaves = [leaf for _, leaf in self._transforms.leaves(output)]
+        rows = [self._transforms.cotangent(leaf, seeds.get(n)) for n, leaf in enumerate(leaves)]
+        fixed = [bound.args[i] for i in rule.fixed]
+        returned = backward(*fixed, residuals, self._transforms.rebuilt(output, rows))
+        if not isinstance(returned, tuple | list):
+            kind = "a bare array" if self.framework.is_tensor(returned) else f"a {type(returned).__name__}"
+            return RawBackward(container=kind, sums_down=False)
+        differentiated = [value for i, value in enumerate(bound.args) if i not in rule.fixed]
+        if len(returned) != len(differentiated):
+            return RawBackward(
+                container=f"{len(returned)} gradients for {len(differentiated)} arguments", sums_down=False
+            )
+        owners = [next((a for a, v in whole if v is value), None) for value in differentiated]
+        pairs = [(owner, g) for owner, g in zip(owners, returned, strict=True) if owner is not None]
+        by_name = spread(self.arguments, pairs, self._transforms)
+        if isinstance(by_name, str):
+            return RawBackward(container=f"another container than that of {by_name}", sums_down=False)
+        return RawBackward(gradients=tuple(self._raw(a, by_name.get(a.name)) for a in self.arguments), sums_down=False)
+
+    def _raw(self, argument: Argument, returned: object) -> RawGradient:
+        if returned is None or not argument.is_tensor or argument.value.dtype.kind not in "fc":
+            return _NOTHING
+        kind = type(returned).__name__
+        array = np.asarray(returned)
+        if array.dtype.kind not in "biufcV":
+            return RawGradient(is_none=False, is_tensor=False, shape=None, dtype=None, value=None, type_name=kind)
+        value = np.conj(self.framework.to_array(returned))
+        return RawGradient(
+            is_none=False, is_tensor=True, shape=value.shape, dtype=str(value.dtype), value=value, type_name=kind
+        )
+
+
+def _close(found: Any, wanted: Any) -> bool:
+    """Whether two arrays have the same shape and, but for rounding, the same values."""
+    one, other = np.asarray(found), np.asarray(wanted)
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=_AGREES, atol=0.0, equal_nan=True))

@@ -1,0 +1,275 @@
+"""JAX as a backend: the one file that names it."""
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.array_subject import adopted
+from gradcli.backends.array_transforms import ArrayCaller, Pull, Rule, TransformedSubject, Transforms
+from gradcli.backends.array_trees import expanded
+from gradcli.backends.base import Backend, Subject
+from gradcli.backends.framework import Framework
+from gradcli.backends.guard import users_code
+from gradcli.cases import Argument
+from gradcli.errors import TargetError
+from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+
+_RULES = ("custom_vjp", "custom_jvp")
+
+
+@final
+class JaxFramework(Framework):
+    """JAX's conversions; its random numbers come from keys, so there is no generator to reset."""
+
+    name = "jax"
+
+    @property
+    def namespace(self) -> ModuleType:
+        """jax.numpy."""
+        import jax.numpy
+
+        return jax.numpy  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is a jax.Array of numbers rather than of random keys."""
+        import jax
+
+        return isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+
+    def to_array(self, tensor: Any) -> NDArray[Any]:
+        """A copy on the host; precisions that NumPy lacks become float32."""
+        array = np.array(tensor)
+        return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+    def dtype_name(self, tensor: Any) -> str:
+        """The dtype's name."""
+        return str(tensor.dtype)
+
+    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
+        """A jax.Array of the same values and, inside `in_64_bits`, of the same precision."""
+        return self.namespace.asarray(np.array(array), dtype=dtype)
+
+    def seed_generators(self, seed: int) -> None:
+        """Nothing: JAX keeps no generator."""
+
+    def generator_states(self) -> object:
+        """Nothing to keep."""
+        return None
+
+    def restore_generators(self, states: object) -> None:
+        """Nothing to restore."""
+
+
+def in_64_bits() -> AbstractContextManager[None]:
+    """A context with 64-bit numbers for this thread alone; the user's own setting is untouched."""
+    import jax
+
+    if "enable_x64" in dir(jax):  # from 0.8 on; before, in jax.experimental
+        return jax.enable_x64(True)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+    import jax.experimental
+
+    return jax.experimental.enable_x64()  # type: ignore[no-any-return]  # as above
+
+
+@final
+class JaxTransforms(Transforms):
+    """Pytrees, vjp and jvp."""
+
+    def __init__(self) -> None:
+        self.framework = JaxFramework()
+
+    def leaves(self, value: object) -> list[tuple[str, Any]]:
+        """The leaves with their key paths."""
+        from jax import tree_util
+
+        return [(tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_flatten_with_path(value)[0]]
+
+    def rebuilt(self, value: object, leaves: Sequence[Any]) -> Any:
+        """The same pytree around other leaves."""
+        from jax import tree_util
+
+        return tree_util.tree_unflatten(tree_util.tree_structure(value), leaves)
+
+    def adopted(self, name: str, leaf: object) -> Argument:
+        """Arrays and numbers with a fraction are inputs."""
+        value = self.framework.to_array(leaf) if self.framework.is_tensor(leaf) else leaf
+        return adopted(name, value, floats_are_inputs=True)
+
+    @contextlib.contextmanager
+    def running(self, *, silent: bool) -> Iterator[None]:
+        """In 64 bits, under the guard."""
+        with users_code(self.framework, silent=silent), in_64_bits():
+            yield
+
+    def adjoint(self, function: Callable[..., Any], *tensors: Any) -> tuple[tuple[Any, ...], Pull]:
+        """jax.vjp but for the conjugation.
+
+        JAX pulls back along the transpose. Conjugated before and after, that is the adjoint for the real pairing
+        Re <a, b>, which the numerics, PyTorch and the engine all mean by a gradient.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        found, pull = jax.vjp(function, *tensors)
+
+        def pull_back(cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            given = tuple(jnp.conj(c).astype(o.dtype) for c, o in zip(cotangents, found, strict=True))
+            return tuple(jnp.conj(g) for g in pull(given))
+
+        return found, pull_back
+
+    def pushed(self, function: Callable[..., Any], tensors: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """jax.jvp."""
+        import jax
+
+        along: tuple[Any, ...] = jax.jvp(function, tuple(tensors), tuple(tangents))[1]
+        return along
+
+    def cotangent(self, output: Any, value: Any | None) -> Any:
+        """Conjugated, in the output's dtype; float0 for an output without a gradient."""
+        import jax
+
+        if value is None:
+            return np.zeros(np.shape(output), jax.dtypes.float0)
+        return jax.numpy.conj(value).astype(output.dtype)
+
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
+        """jax.eval_shape: a new shape costs JAX a compilation, this costs none."""
+        import jax
+
+        asks_for_values = (
+            jax.errors.ConcretizationTypeError,
+            jax.errors.TracerArrayConversionError,
+            jax.errors.TracerIntegerConversionError,
+            jax.errors.NonConcreteBooleanIndexError,
+        )
+        with contextlib.suppress(*asks_for_values):
+            jax.eval_shape(function, values)
+
+
+@final
+class JaxBackend(Backend):
+    """custom_vjp and custom_jvp functions, jitted or not, and callables on jax arrays."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        self.transforms = JaxTransforms()
+        self.framework = self.transforms.framework
+
+    def claims(self, target: object) -> bool:
+        """Whether the target is an object of JAX's own that can be called; told by its type alone."""
+        return callable(target) and type(target).__module__.split(".")[0] in ("jax", "jaxlib")
+
+    def is_complete(self, target: object) -> bool:
+        """Whether the target is a custom_vjp or custom_jvp function whose rule is defined."""
+        rule = rule_of(target)
+        return rule is not None and _rule_is_defined(rule)
+
+    def describe(self, target: object) -> TargetInfo:
+        """Parameters of the function, and its own source and that of its backward rule."""
+        rule = rule_of(target)
+        if rule is not None and not _rule_is_defined(rule):
+            define = "defvjp(fwd, bwd)" if _is_vjp(rule) else "defjvp(rule)"
+            raise TargetError(
+                f"{_name(target)} is a {type(rule).__name__} function without a rule: call {define} on it"
+            )
+        primal: Any = target if rule is None else rule.fun
+        if not callable(primal):
+            raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")
+        try:
+            parameters = parameters_of(primal, skip=0)
+        except (TypeError, ValueError):
+            parameters = (Parameter(name="inputs", variadic=True),)
+        sample_inputs = getattr(target, "sample_inputs", None)
+        return TargetInfo(
+            name=_name(target),
+            backend=self.name,
+            parameters=parameters,
+            forward=inspect.unwrap(primal),
+            backward=inspect.unwrap(rule.bwd) if rule is not None and _is_vjp(rule) else None,
+            sample_inputs=sample_inputs if callable(sample_inputs) else None,
+            has_jvp=rule is not None and not _is_vjp(rule),
+        )
+
+    def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
+        """Run the function once, silently; abstractly first, since a new shape costs JAX a compilation."""
+        given = self._expanded(target, arguments)
+        caller = ArrayCaller(self.transforms, target, given)
+        values = {i: np.array(a.value) for i, a in enumerate(given) if a.is_tensor}
+        try:
+            with self.transforms.running(silent=True):
+                caller.rehearse(values)
+                outputs = tuple(self.framework.to_array(o) for o in caller.run(values) if self.framework.is_tensor(o))
+        except (Exception, SystemExit) as error:
+            return Trial(error=error)
+        differentiable = tuple(output.dtype.kind in "fc" for output in outputs)
+        tracked = [i for i, a in enumerate(given) if a.is_tensor and a.requires_grad]
+        if not gradients or not any(differentiable) or not tracked:
+            return Trial(outputs=outputs, differentiable=differentiable)
+        try:
+            with self.transforms.running(silent=True):
+                found = caller.gradients_of_sum(values, tracked)
+        except (Exception, SystemExit) as error:
+            return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
+        return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
+
+    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+        """The target at these arguments. Raises UserCodeError."""
+        info, rule = self.describe(target), rule_of(target)
+        given = self._expanded(target, arguments)
+        return TransformedSubject(self.transforms, info, target, None if rule is None else _rule(rule), given)
+
+    def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
+        """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""
+        arrays = [self.framework.to_array(v) if self.framework.is_tensor(v) else v for v in values]
+        alone = not any(isinstance(leaf, np.ndarray | np.generic) for leaf in self._all_leaves(values))
+        return tuple(adopted(f"arg{n}", value, floats_are_inputs=alone) for n, value in enumerate(arrays))
+
+    def _all_leaves(self, values: Sequence[object]) -> list[object]:
+        leaves = [leaf for value in values for _, leaf in self.transforms.leaves(value)]
+        return [np.zeros(0) if self.framework.is_tensor(leaf) else leaf for leaf in leaves]
+
+    def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        return expanded(arguments, self.transforms, fixed=_nondiff(rule_of(target)))
+
+
+def rule_of(target: object) -> Any | None:
+    """The custom_vjp or custom_jvp object behind a target: itself, or what jit wraps."""
+    seen: Any = target
+    while seen is not None and not inspect.isfunction(seen):
+        kind = type(seen)
+        if kind.__module__.startswith("jax.") and kind.__name__ in _RULES:
+            return seen
+        seen = getattr(seen, "__wrapped__", None)
+    return None
+
+
+def _is_vjp(rule: Any) -> bool:
+    return type(rule).__name__ == "custom_vjp"
+
+
+def _rule_is_defined(rule: Any) -> bool:
+    return (rule.bwd if _is_vjp(rule) else rule.jvp) is not None
+
+
+def _nondiff(rule: Any | None) -> tuple[int, ...]:
+    return () if rule is None else tuple(rule.nondiff_argnums or ())
+
+
+def _name(target: object) -> str:
+    return str(getattr(target, "__qualname__", type(target).__name__))
+
+
+def _rule(rule: Any) -> Rule:
+    """The user's rule; a bwd that takes symbolic zeros is not for calling by hand."""
+    if not _is_vjp(rule):
+        return Rule(primal=rule.fun, forward=rule.jvp, fixed=_nondiff(rule))
+    by_hand = None if rule.symbolic_zeros else rule.bwd
+    return Rule(primal=rule.fun, forward=rule.fwd, backward=by_hand, fixed=_nondiff(rule))
