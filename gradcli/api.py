@@ -5,7 +5,7 @@ from time import perf_counter
 from types import FunctionType
 from typing import TYPE_CHECKING
 
-from gradcli.backends.registry import backend_for
+from gradcli.backends.registry import backend_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
 from gradcli.runner.case import check_object
@@ -24,6 +24,7 @@ def check(
     target: object,
     inputs: Given | None = None,
     *,
+    grad: object = None,
     order: int = 2,
     seed: int = 0,
     samples: int = 3,
@@ -43,6 +44,8 @@ def check(
         inputs: None to infer them; a tuple of positional arguments for forward, checked as they stand (a tensor's own
             requires_grad is respected, the caller's tensors are not changed); a list of such tuples; or a dict from
             names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
+        grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr"; see
+            the documentation of backends for what it may return.
         order: the highest derivative order.
         seed: the run's seed, from which the case derives its own.
         samples: how many random inputs are tried where inputs are drawn.
@@ -75,7 +78,7 @@ def check(
         allow_inconclusive=allow_inconclusive,
         shrink=shrink,
     )
-    cases = _run(target, inputs, settings)
+    cases = _run(target, inputs, grad, settings)
     return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
 
 
@@ -99,13 +102,19 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
     return trace_target(target, inputs, seed=seed)
 
 
-def _run(target: object, inputs: Given | None, settings: Settings) -> tuple[CheckResult, ...]:
-    if isinstance(target, str) and (inputs is None or not is_named(target)):
-        return tuple(execute(plan(gather([target]), settings), settings))
+def _run(target: object, inputs: Given | None, grad: object, settings: Settings) -> tuple[CheckResult, ...]:
+    named = grad is None or isinstance(grad, str)
+    if isinstance(target, str) and named and (inputs is None or not is_named(target)):
+        return tuple(execute(plan(gather([target], grad=grad if isinstance(grad, str) else None), settings), settings))
     require_checks((*settings.only, *settings.skip), "only/skip")
-    found = resolve(target).object if isinstance(target, str) else target
-    case = case_of(CheckSpec(target=target if isinstance(target, str) else _name_of(target)), settings)
-    return (_check_given(found, inputs, case),)
+    found = _object_of(target)
+    spec = CheckSpec(target=_name_of(target), grad=None if grad is None else _name_of(grad))
+    checked = found if grad is None else with_gradient(found, _object_of(grad))
+    return (_check_given(checked, inputs, case_of(spec, settings)),)
+
+
+def _object_of(target: object) -> object:
+    return resolve(target).object if isinstance(target, str) else target
 
 
 def _check_given(target: object, inputs: Given | None, case: CheckCase) -> CheckResult:
@@ -117,6 +126,8 @@ def _check_given(target: object, inputs: Given | None, case: CheckCase) -> Check
 
 
 def _name_of(target: object) -> str:
-    """`module:Name` of a class or function, of the class for any other object."""
+    """`module:Name` of a class or function, of the class for any other object; a text is a name already."""
+    if isinstance(target, str):
+        return target
     named = target if isinstance(target, type | FunctionType) else type(target)
     return f"{named.__module__}:{named.__qualname__}"

@@ -20,7 +20,7 @@ from gradcli.results import CheckResult, Evidence, Finding, judge
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.merge import merge
-from gradcli.runner.plan import CheckCase
+from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.reduce import smallest_failing
 from gradcli.runner.supply import Supply, supply_inputs
 from gradcli.spec.hints import explain_exception
@@ -69,6 +69,7 @@ def check_object(
 def _checked(
     target: object, case: CheckCase, supply: Supply | None, trail: _Trail, failures: Path | None
 ) -> CheckResult:
+    target = claimed(target, case.spec)
     backend = backend_for(target)
     trail.backend = backend.name
     info = backend.describe(target)
@@ -124,7 +125,14 @@ def _saved(
 ) -> CheckResult:
     settings = case.settings
     failure = failure_of(
-        case.spec.target, case.spec.name, case.seed, settings.order, settings.dtype, arguments, finding
+        case.spec.target,
+        case.spec.name,
+        case.seed,
+        settings.order,
+        settings.dtype,
+        arguments,
+        finding,
+        grad=case.spec.grad,
     )
     try:
         return result.with_replay(str(save(failure, folder)))

@@ -35,6 +35,7 @@ class Failure:
     arguments: tuple[Argument, ...]
     finding: str | None = None
     input: str | None = None
+    grad: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The document of a failure file, schema gradcli.failure/1."""
@@ -43,6 +44,7 @@ class Failure:
             "gradcli": __version__,
             "target": self.target,
             "name": self.name,
+            "grad": self.grad,
             "seed": self.seed,
             "order": self.order,
             "dtype": self.dtype,
@@ -53,7 +55,15 @@ class Failure:
 
 
 def failure_of(
-    target: str, name: str | None, seed: int, order: int, dtype: str, arguments: Sequence[Argument], finding: Finding
+    target: str,
+    name: str | None,
+    seed: int,
+    order: int,
+    dtype: str,
+    arguments: Sequence[Argument],
+    finding: Finding,
+    *,
+    grad: str | None = None,
 ) -> Failure:
     """The failure that `finding` is, at these arguments."""
     return Failure(
@@ -65,6 +75,7 @@ def failure_of(
         arguments=tuple(arguments),
         finding=finding.kind.value,
         input=finding.input,
+        grad=grad,
     )
 
 
@@ -112,6 +123,7 @@ def load(path: Path) -> Failure:
             arguments=tuple(_decoded(entry) for entry in document["arguments"]),
             finding=document["finding"],
             input=document["input"],
+            grad=document.get("grad"),
         )
     except (KeyError, TypeError, ValueError, SyntaxError) as error:
         raise UsageError(f"{path}: is damaged: {type(error).__name__}: {error}") from error

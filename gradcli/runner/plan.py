@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from gradcli.backends.registry import backend_for
+from gradcli.backends.array_claims import GradientPair
+from gradcli.backends.registry import backend_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.checks.registry import CHECKS
 from gradcli.errors import NothingToCheckError, TargetError, TargetImportError, UsageError
@@ -55,11 +56,6 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
         NothingToCheckError: no case is left.
     """
     for spec in specs:
-        if spec.grad is not None:
-            raise UsageError(
-                f"{spec.origin or spec.case_id}: a hand-written gradient (grad={spec.grad!r}) is for plain NumPy "
-                "callables, which this version does not check; wrap the pair in a gradcli.engine.autograd.Function"
-            )
         require_checks((*settings.only, *settings.skip), "--only/--skip")
         require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
     cases = tuple(case_of(spec, settings) for spec in specs)
@@ -70,6 +66,17 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
         raise NothingToCheckError(f"nothing to check: no case{share}")
     _require_targets(cases)
     return cases
+
+
+def claimed(target: object, spec: CheckSpec) -> object:
+    """What is checked for `target`: itself, or the pair with the hand-written gradient that `spec` names.
+
+    Raises:
+        UsageError: the target has a backward of its own, or a name cannot be found.
+    """
+    if spec.grad is None or isinstance(target, GradientPair):
+        return target
+    return with_gradient(target, resolve(spec.grad).object)
 
 
 def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
@@ -104,11 +111,11 @@ def require_checks(names: Iterable[str], where: str) -> None:
 def _require_targets(cases: Sequence[CheckCase]) -> None:
     """Import every target once, and report all that fail together."""
     problems: list[tuple[str, UsageError]] = []
-    for target, origin in dict.fromkeys((case.spec.target, case.spec.origin) for case in cases):
+    for spec in {(case.spec.target, case.spec.grad, case.spec.origin): case.spec for case in cases}.values():
         try:
-            backend_for(resolve(target).object)
+            backend_for(claimed(resolve(spec.target).object, spec))
         except UsageError as error:
-            problems.append(("" if origin is None else f"{origin}: ", error))
+            problems.append(("" if spec.origin is None else f"{spec.origin}: ", error))
     if len(problems) == 1 and not problems[0][0]:
         raise problems[0][1]
     if problems:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from gradcli.backends.registry import backend_for
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.errors import InputsNotFoundError, UserCodeError
-from gradcli.runner.plan import CheckCase
+from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.supply import supply_inputs
 from gradcli.spec.resolve import resolve
 from gradcli.targets import Parameter
@@ -35,7 +35,7 @@ def survey(case: CheckCase) -> Survey:
     Raises:
         UsageError: the target or an input of it is not as the case says.
     """
-    target = resolve(case.spec.target).object
+    target = claimed(resolve(case.spec.target).object, case.spec)
     backend = backend_for(target)
     info = backend.describe(target)
     seen = Survey(case_id=case.spec.case_id, backend=backend.name, parameters=info.parameters)
