@@ -297,6 +297,10 @@ class NumpySubject(ArraySubject):
                 outputs, _ = self.forward(self.values())
                 returned = self._caller.derivative(values, outputs, seeds)
                 found = placed(returned, self.arguments)
+                if isinstance(found, int):
+                    return RawBackward(
+                        container=f"{found} gradients for {len(self.arguments)} arguments", sums_down=False
+                    )
                 gradients = self._raw(found, [outputs[n] for n in self.output_numbers], self.materialised(cotangents))
         except (Exception, SystemExit) as error:
             return RawBackward(error=error)
@@ -356,12 +360,9 @@ class NumpySubject(ArraySubject):
         return {**self.values(), **{i: np.array(b) for i, b in zip(self.active, blocks, strict=True)}}
 
     def _raw(
-        self, found: dict[int, object] | int, outputs: Sequence[NDArray[Any]], cotangents: Arrays
+        self, found: dict[int, object], outputs: Sequence[NDArray[Any]], cotangents: Arrays
     ) -> tuple[RawGradient, ...]:
         nothing = RawGradient(is_none=True, is_tensor=False, shape=None, dtype=None, value=None, type_name="NoneType")
-        if isinstance(found, int):
-            number = RawGradient(is_none=False, is_tensor=True, shape=(), dtype=None, value=None, type_name="ndarray")
-            return (number,) * found
         made = []
         for position, argument in enumerate(self.arguments):
             returned = found.get(position)
