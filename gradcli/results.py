@@ -165,6 +165,22 @@ class SourceExcerpt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What one check cost: runs of forward and backward, and wall time in seconds."""
+
+    forward: int = 0
+    backward: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Stage") -> "Stage":
+        return Stage(
+            forward=self.forward + other.forward,
+            backward=self.backward + other.backward,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """What was concluded about one case."""
 
@@ -187,6 +203,7 @@ class CheckResult:
     forwards: int = 0
     backwards: int = 0
     seconds: float = 0.0
+    stages: tuple[tuple[str, Stage], ...] = ()
     replay: str | None = None
     expected: str | None = None
     orders: tuple[int, ...] = ()

@@ -1,10 +1,11 @@
 """What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
+from gradcli.results import Stage
 from gradcli.targets import TargetInfo, Trial
 
 FloatArray = NDArray[np.float64]
@@ -73,7 +75,19 @@ class Counters:
 
     forward: int = 0
     backward: int = 0
-    by_stage: dict[str, int] = field(default_factory=dict)
+    stages: dict[str, Stage] = field(default_factory=dict)
+
+    @contextmanager
+    def during(self, stage: str) -> Iterator[None]:
+        """Book what runs inside under `stage`."""
+        forward, backward, began = self.forward, self.backward, perf_counter()
+        try:
+            yield
+        finally:
+            spent = Stage(
+                forward=self.forward - forward, backward=self.backward - backward, seconds=perf_counter() - began
+            )
+            self.stages[stage] = self.stages.get(stage, Stage()) + spent
 
 
 class Backend(ABC):

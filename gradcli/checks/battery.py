@@ -32,7 +32,8 @@ def _run(situation: Situation) -> Iterator[Evidence]:
         if not _wanted(check, situation.settings):
             yield Evidence(check=check.name, verdict=Verdict.SKIPPED, note="left out on request")
             continue
-        found = list(check.run(situation))
+        with situation.subject.counters.during(check.name):
+            found = list(check.run(situation))
         yield from found
         failed = failed or any(e.verdict is Verdict.FAILED for e in found)
         if check.name in _STOPPING and any(e.verdict is Verdict.FAILED for e in found):

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.guard import user_code_error, users_frames
+from gradcli.backends.guard import users_frames
 from gradcli.checks.base import Check, Situation
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -47,18 +47,13 @@ class GradientCheck(Check):
         if not comparable(situation):
             return
         map_ = subject.derivative_map(1)
-        try:
-            found = verify(
-                map_,
-                subject.point,
-                seed=situation.seed,
-                significance=situation.settings.significance,
-                witness=subject.body_map(1),
-            )
-        except UserCodeError:
-            raise
-        except Exception as error:
-            raise user_code_error(error, "backward") from error
+        found = verify(
+            map_,
+            subject.point,
+            seed=situation.seed,
+            significance=situation.settings.significance,
+            witness=subject.body_map(1),
+        )
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
 
 
@@ -99,12 +94,12 @@ class HigherOrderCheck(Check):
                 significance=situation.settings.significance,
                 witness=_witness(subject, map_, point, order),
             )
-        except Exception as error:
+        except UserCodeError as error:
             yield self._refused(error, order)
             return
         yield from evidence_of(self.name, order, map_, found, range(len(map_.codomain.blocks)))
 
-    def _refused(self, error: Exception, order: int) -> Evidence:
+    def _refused(self, error: UserCodeError, order: int) -> Evidence:
         """Differentiating backward raised: loud, and a finding."""
         cause = error.__cause__ or error
         text = str(cause).strip().splitlines() or ["no message"]

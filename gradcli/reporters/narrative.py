@@ -62,6 +62,7 @@ def details(result: CheckResult) -> Iterator[Line]:
         note = result.evidence[line - 1].note if line else None
         if note:
             yield Line(f"{_MARGIN * 2}{note}", Role.NOTE, fold=True)
+    yield from _costs(result)
     yield Line(
         f"{_MARGIN}{result.forwards} forward and {result.backwards} backward runs, {result.samples} samples, "
         f"seed {result.seed}",
@@ -69,6 +70,18 @@ def details(result: CheckResult) -> Iterator[Line]:
     )
     if result.inputs:
         yield Line(f"{_MARGIN}{inputs_line(result)}", Role.NOTE, fold=True)
+
+
+def _costs(result: CheckResult) -> Iterator[Line]:
+    """Runs and time of each check, over all samples."""
+    if not result.stages:
+        return
+    rows = [("cost", "forward", "backward", "ms")]
+    rows += [(name, str(s.forward), str(s.backward), f"{1e3 * s.seconds:.1f}") for name, s in result.stages]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for name, *numbers in rows:
+        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+        yield Line(_MARGIN + "  ".join((name.ljust(widths[0]), *cells)), Role.ENTRY)
 
 
 def inputs_line(result: CheckResult) -> str:

@@ -16,7 +16,7 @@ from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import InputsNotFoundError, UserCodeError
 from gradcli.inputs.shrinking import as_code
-from gradcli.results import CheckResult, Evidence, Finding, judge
+from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.merge import merge
@@ -41,6 +41,7 @@ class _Trail:
     forwards: int = 0
     backwards: int = 0
     lints: tuple[str, ...] = ()
+    stages: dict[str, Stage] = field(default_factory=dict)
 
 
 def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
@@ -94,6 +95,8 @@ def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply,
     finally:
         trail.forwards += subject.counters.forward
         trail.backwards += subject.counters.backward
+        for name, stage in subject.counters.stages.items():
+            trail.stages[name] = trail.stages.get(name, Stage()) + stage
     trail.evidence.append(evidence)
     return subject
 
@@ -153,6 +156,7 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         evidence=evidence,
         notes=(*(() if supply is None else supply.notes), *trail.lints, *telling_notes(evidence)),
         forwards=trail.forwards,
+        stages=tuple(trail.stages.items()),
         backwards=trail.backwards,
         orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
     )

@@ -244,3 +244,14 @@ def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_rig
     verdict, evidence, _ = examined(backend, AddBias, tensor("x", np.eye(3)), tensor("bias", [1.0, 2.0, 3.0]))
     assert verdict is Verdict.PASSED
     assert any("sums it down" in (e.note or "") for e in evidence)
+
+
+@pytest.mark.parametrize("check", ["gradient", "higher-order", "constants"])
+def test_a_fault_of_the_checker_is_not_blamed_on_the_user(backend, ns, monkeypatch, check):
+    def broken(*arguments, **keywords):
+        raise TypeError("a fault of the numerics")
+
+    module = "variants" if check == "constants" else "gradient"
+    monkeypatch.setattr(f"gradcli.checks.{module}.verify", broken)
+    with pytest.raises(TypeError, match="a fault of the numerics"):
+        examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), constant("k", 3.0), only=(check,))
