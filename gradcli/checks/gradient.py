@@ -120,7 +120,7 @@ def _witness(subject: Subject, map_: VectorMap, point: FloatArray, order: int) -
         return None
     try:
         own = body.value(point)
-    except Exception:
+    except UserCodeError:
         return None
     claimed = map_.value(point)
     for place in map_.codomain.slices:

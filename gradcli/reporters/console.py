@@ -118,7 +118,7 @@ def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
 def _agreement(about: list[Evidence], errors: list[float]) -> str:
     """How far the claim is known to be right: autodiff to rounding, differences as finely as their bound resolves."""
     if errors and all(e.reference == "autodiff" for e in about):
-        return f"exact to {magnitude(max(errors))}"
+        return f"exact to {magnitude(max(errors))}" if max(errors) else "exact"
     known = [e.resolution for e in about if e.resolution is not None]
     return f"within {magnitude(max(known))}" if known else "inside its bound"
 
