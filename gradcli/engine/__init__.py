@@ -45,6 +45,10 @@ from gradcli.engine.ops.elementwise import (
     expm1, floor, frac, hypot, lgamma, log, log10, log1p, log2, logaddexp, logit, polygamma, rad2deg, round,
     rsqrt, sgn, sigmoid, sign, sin, sinc, sinh, sqrt, tan, tanh, trunc, xlogy,
 )
+from gradcli.engine.ops.factorisation import (
+    cdist, qr, svd,
+)
+from gradcli.engine.ops.factorisation import pinv as pinverse
 from gradcli.engine.ops.indexing import (
     gather, index_add, index_copy, index_fill, index_put, index_select, masked_scatter, masked_select, nonzero,
     scatter, scatter_add, take, take_along_dim,
@@ -105,7 +109,7 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all",
     "allclose", "amax", "amin", "angle", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax",
     "argmin", "argsort", "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_to", "cat", "cdouble",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_to", "cat", "cdist", "cdouble",
     "ceil", "celu", "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex",
     "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero", "cuda", "cumprod",
     "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed", "diagonal", "diff", "digamma",
@@ -121,12 +125,12 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median",
     "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multiply", "mv", "nan", "nansum", "narrow",
     "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal", "numel", "ones", "ones_like", "optim", "outer",
-    "permute", "pi", "polar", "polygamma", "positive", "pow", "prelu", "prod", "rad2deg", "rand", "rand_like",
-    "randint", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "remainder",
+    "permute", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu", "prod", "qr", "rad2deg", "rand",
+    "rand_like", "randint", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "remainder",
     "repeat_interleave", "reshape", "roll", "round", "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add",
     "select", "selu", "set_default_dtype", "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short",
     "sigmoid", "sign", "sin", "sinc", "sinh", "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze",
-    "stack", "std", "sub", "subtract", "sum", "swapaxes", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
+    "stack", "std", "sub", "subtract", "sum", "svd", "swapaxes", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
     "tensordot", "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "unbind",
     "unflatten", "unsqueeze", "utils", "var", "view_as_complex", "view_as_real", "vstack", "where", "xlogy",
     "zeros", "zeros_like",

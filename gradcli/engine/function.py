@@ -44,6 +44,8 @@ class FunctionCtx:
     _dirty: tuple[Tensor, ...] = ()
     _not_differentiable: tuple[Tensor, ...] = ()
     _materialize: bool = True
+    _in_jvp: bool = False
+    saved_for_forward: tuple[Tensor | None, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -82,6 +84,8 @@ class BackwardCFunction(Node, FunctionCtx):
         Raises:
             RuntimeError: the graph has been freed, or one of them was changed in place.
         """
+        if self._in_jvp and self.saved_for_forward:
+            return self.saved_for_forward
         entries = self._entries
         if entries is None:
             raise RuntimeError(FREED)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine import backpropagation_api, printing, writing
+from gradcli.engine import backpropagation_api, numpy_functions, printing, writing
 from gradcli.engine.dtypes import BY_NAME
 from gradcli.engine.in_place import in_place, overwritten
 from gradcli.engine.ops import (
@@ -148,34 +148,6 @@ def _cuda(self: Tensor, device: Any = None) -> Tensor:
     return copies.to(self, device="cuda" if device is None else device)
 
 
-def _ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Run the engine's operation in place of a NumPy function, so that it is recorded."""
-    operation = _UFUNCS.get(ufunc.__name__)
-    if method != "__call__" or kwargs or operation is None:
-        raise TypeError(
-            f"numpy.{ufunc.__name__} is not differentiated on tensors: use the tensor's own operation, or "
-            "tensor.detach().numpy() to leave the graph"
-        )
-    first = inputs[0] if isinstance(inputs[0], Tensor) or len(inputs) > 1 else self
-    return operation(first, *inputs[1:])
-
-
-_SAME_NAMES = """exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan sinh cosh tanh sign floor ceil trunc"""
-_UFUNCS: dict[str, Callable[..., Any]] = {
-    "add": arithmetic.add, "subtract": arithmetic.sub, "multiply": arithmetic.mul, "divide": arithmetic.div,
-    "true_divide": arithmetic.div, "power": arithmetic.pow, "float_power": arithmetic.pow, "negative": arithmetic.neg,
-    "floor_divide": arithmetic.floor_divide, "remainder": arithmetic.remainder, "fmod": arithmetic.fmod,
-    "matmul": linalg.matmul, "maximum": comparison.maximum, "minimum": comparison.minimum, "square": arithmetic.square,
-    "reciprocal": arithmetic.reciprocal, "absolute": elementwise.abs, "arcsin": elementwise.asin,
-    "arccos": elementwise.acos, "arctan": elementwise.atan, "arctan2": elementwise.atan2, "conjugate": complexes.conj,
-    "equal": comparison.eq, "not_equal": comparison.ne, "less": comparison.lt, "less_equal": comparison.le,
-    "greater": comparison.gt, "greater_equal": comparison.ge, "isnan": comparison.isnan,
-    "isfinite": comparison.isfinite,
-    "rint": elementwise.round, "logaddexp": elementwise.logaddexp, "hypot": elementwise.hypot,
-    **{name: getattr(elementwise, name) for name in _SAME_NAMES.split()},
-}  # fmt: skip
-
-
 def _bind_operators() -> None:
     for name, operation in OPERATORS.items():
         setattr(Tensor, f"__{name}__", _operator(operation, f"__{name}__"))
@@ -187,7 +159,8 @@ def _bind_operators() -> None:
         "__neg__": arithmetic.neg, "__pos__": arithmetic.positive, "__abs__": elementwise.abs,
         "__invert__": comparison.bitwise_not, "__getitem__": indexing.getitem, "__setitem__": indexing.setitem,
         "__repr__": printing.text, "__format__": printing.formatted, "__bool__": writing.truth,
-        "__array__": writing.to_array, "__array_ufunc__": _ufunc,
+        "__array__": writing.to_array, "__array_ufunc__": numpy_functions.array_ufunc,
+        "__array_function__": numpy_functions.array_function,
         "__float__": lambda self: float(writing.item(self)), "__int__": lambda self: int(writing.item(self)),
         "__complex__": lambda self: complex(writing.item(self)), "__index__": writing.as_index,
         "__contains__": lambda self, value: bool((self == value)._data.any()),

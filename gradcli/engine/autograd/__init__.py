@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from gradcli.engine.autograd import forward_ad as forward_ad
 from gradcli.engine.autograd import function as function
 from gradcli.engine.autograd import functional as functional
 from gradcli.engine.autograd import graph as graph
@@ -32,6 +35,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
     "functional",
     "grad",
@@ -43,6 +47,17 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+
+
+class _Autograd(ModuleType):
+    """This package, where `gradcheck` stays the function when the module of that name has been imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "gradcheck" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Autograd
 
 
 def __getattr__(name: str) -> Any:

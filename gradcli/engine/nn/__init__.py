@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradcli.engine.nn import functional, init
+from gradcli.engine.nn import functional, init, modules
 from gradcli.engine.nn.activations import (
     CELU,
     ELU,
@@ -25,15 +25,14 @@ from gradcli.engine.nn.activations import (
     Softsign,
     Tanh,
 )  # fmt: skip
+from gradcli.engine.nn.attention import MultiheadAttention
 from gradcli.engine.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from gradcli.engine.nn.convolutions import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d
 from gradcli.engine.nn.layers import (
     AvgPool2d,
     BatchNorm1d,
     BatchNorm2d,
     Bilinear,
-    Conv1d,
-    Conv2d,
-    ConvTranspose2d,
     Dropout,
     Embedding,
     Flatten,
@@ -74,6 +73,7 @@ __all__ = [
     "Bilinear",
     "Conv1d",
     "Conv2d",
+    "ConvTranspose1d",
     "ConvTranspose2d",
     "CrossEntropyLoss",
     "Dropout",
@@ -98,6 +98,7 @@ __all__ = [
     "Module",
     "ModuleDict",
     "ModuleList",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "Parameter",
@@ -118,6 +119,7 @@ __all__ = [
     "Unflatten",
     "functional",
     "init",
+    "modules",
 ]  # fmt: skip
 
 

@@ -224,9 +224,10 @@ def conv_transpose1d(
     padding: Sizes = 0,
     output_padding: Sizes = 0,
     groups: int = 1,
+    dilation: Sizes = 1,
 ) -> Tensor:
     """Return the adjoint of conv1d."""
-    return conv_transpose(input, weight, bias, stride, padding, output_padding, groups)
+    return conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 conv_transpose2d = conv_transpose1d

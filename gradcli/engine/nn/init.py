@@ -114,3 +114,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     tensor._data[...] = (q.T if flat.shape[0] < flat.shape[1] else q).reshape(tensor._data.shape) * gain
     tensor._shared_counter().value += 1
     return tensor
+
+
+def start_linear(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
+    """Fill weight and bias uniformly within 1 / sqrt(fan_in), as linear layers and convolutions start."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        bound = 1 / math.sqrt(fan_in) if fan_in else 0
+        uniform_(bias, -bound, bound)

@@ -15,14 +15,6 @@ from gradcli.engine.ops.convolution import Sizes, each
 from gradcli.engine.tensor import Tensor
 
 
-def _start(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:
-    """Fill weight and bias uniformly within 1 / sqrt(fan_in)."""
-    init.kaiming_uniform_(weight, a=math.sqrt(5))
-    if bias is not None:
-        bound = 1 / math.sqrt(fan_in) if fan_in else 0
-        init.uniform_(bias, -bound, bound)
-
-
 class Linear(Module):
     """x W^T + b over the last axis.
 
@@ -44,7 +36,7 @@ class Linear(Module):
 
     def reset_parameters(self) -> None:
         """Draw new starting values."""
-        _start(self.weight, self.bias, self.in_features)
+        init.start_linear(self.weight, self.bias, self.in_features)
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
@@ -76,86 +68,6 @@ class Bilinear(Module):
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
-
-
-class _Conv(Module):
-    """A convolution over the last `axes_count` axes."""
-
-    axes_count = 2
-    transposed = False
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Any = 0,
-        dilation: Sizes = 1,
-        groups: int = 1,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        n = self.axes_count
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride, self.dilation = each(kernel_size, n), each(stride, n), each(dilation, n)
-        self.padding = padding if isinstance(padding, str) else each(padding, n)
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty(first, second // groups, *self.kernel_size))
-        self.register_parameter("bias", Parameter(empty(out_channels)) if bias else None)
-        _start(self.weight, self.bias, self.weight._data.shape[1] * math.prod(self.kernel_size))
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it."""
-        return functional.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        """Return the options that are not the default."""
-        n = self.axes_count
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        if self.padding != (0,) * n:
-            text += f", padding={self.padding}"
-        if self.dilation != (1,) * n:
-            text += f", dilation={self.dilation}"
-        if self.groups != 1:
-            text += f", groups={self.groups}"
-        return text if self.bias is not None else text + ", bias=False"
-
-
-class Conv1d(_Conv):
-    """A cross-correlation of [N, C, L]."""
-
-    axes_count = 1
-
-
-class Conv2d(_Conv):
-    """A cross-correlation of [N, C, H, W]."""
-
-
-class ConvTranspose2d(_Conv):
-    """The adjoint of Conv2d."""
-
-    transposed = True
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, 1, groups, bias)
-        self.output_padding, self.cut = each(output_padding, 2), each(padding, 2)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it."""
-        return functional.conv_transpose2d(
-            input, self.weight, self.bias, self.stride, self.cut, self.output_padding, self.groups
         )
 
 

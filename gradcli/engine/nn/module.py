@@ -8,15 +8,12 @@ from typing import Any, Self
 
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.grad_mode import no_grad
-from gradcli.engine.nn.module_hooks import FullHooks, attach_legacy, registered, type_text
+from gradcli.engine.nn.module_calls import EVERYWHERE, MIXED, call_with_hooks
+from gradcli.engine.nn.module_hooks import registered, type_text
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
-
-MIXED = (
-    "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
-)
 
 
 class Module:
@@ -50,36 +47,15 @@ class Module:
     # --- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run forward between the hooks."""
-        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks):
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or EVERYWHERE.any
+        ):
             return self.forward(*args, **kwargs)
-        for key, hook in list(self._forward_pre_hooks.items()):
-            if key in self._forward_pre_hooks_with_kwargs:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    args, kwargs = changed
-            else:
-                reply = hook(self, args)
-                if reply is not None:
-                    args = reply if isinstance(reply, tuple) else (reply,)
-        full: FullHooks | None = None
-        legacy: list[Callable[..., Any]] = []
-        if self._is_full_backward_hook is False:
-            legacy = list(self._backward_hooks.values())
-        if self._backward_pre_hooks or (self._backward_hooks and not legacy):
-            hooks = [] if legacy else list(self._backward_hooks.values())
-            full = FullHooks(self, hooks, list(self._backward_pre_hooks.values()))
-            args = full.watch_inputs(args)
-        output = self.forward(*args, **kwargs)
-        for key, hook in list(self._forward_hooks.items()):
-            given = (args, kwargs) if key in self._forward_hooks_with_kwargs else (args,)
-            reply = hook(self, *given, output)
-            if reply is not None:
-                output = reply
-        if full is not None:
-            output = full.watch_output(output)
-        if legacy:
-            attach_legacy(self, legacy, args, output)
-        return output
+        return call_with_hooks(self, args, kwargs)
 
     # --- hooks
     def register_forward_pre_hook(

@@ -210,18 +210,22 @@ def conv_transpose(
     padding: Sizes,
     output_padding: Sizes,
     groups: int,
+    dilation: Sizes = 1,
 ) -> Tensor:
     """Return the adjoint of a convolution with weights [C, O / groups, *kernel]."""
     n = weight._data.ndim - 2
-    step, pads, extra = each(stride, n), each(padding, n), each(output_padding, n)
+    if input._data.ndim == n + 1:
+        whole = conv_transpose(input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups, dilation)
+        return whole.squeeze(0)
+    step, pads, extra, spread = each(stride, n), each(padding, n), each(output_padding, n), each(dilation, n)
     kernel, batch = weight._data.shape[2:], input._data.shape[0]
     per_group, sizes = weight._data.shape[1], input._data.shape[2:]
     rows = weight.reshape(1, groups, weight._data.shape[0] // groups, per_group * math.prod(kernel)).transpose(-2, -1)
     flat = input.reshape(batch, groups, weight._data.shape[0] // groups, math.prod(sizes))
     cols = rows.matmul(flat).reshape(batch, per_group * groups, *kernel, *sizes)
     cols = cols.permute([0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n)])
-    full = tuple((size - 1) * s + k for size, s, k in zip(sizes, step, kernel, strict=True))
-    whole = _col2im(cols, Windows((batch, per_group * groups, *full), kernel, step, (1,) * n))
+    full = tuple((size - 1) * s + (k - 1) * d + 1 for size, s, k, d in zip(sizes, step, kernel, spread, strict=True))
+    whole = _col2im(cols, Windows((batch, per_group * groups, *full), kernel, step, spread))
     cuts = tuple(c for p, e in zip(reversed(pads), reversed(extra), strict=True) for c in (-p, e - p))
     result = pad_zeros(whole, cuts) if any(cuts) else whole
     return result if bias is None else result + bias.reshape(1, -1, *(1,) * n)

@@ -1,0 +1,18 @@
+"""The module that programs import `gradcheck` and `GradcheckError` from; they live above the engine."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.engine.autograd import GradcheckError, gradcheck, gradgradcheck
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def __getattr__(name: str) -> Any:
+    """Fetch a check from where it lives."""
+    if name in __all__:
+        return vars(importlib.import_module("gradcli.tolerance"))[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
