@@ -9,9 +9,10 @@ import numpy as np
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.jumps import jump_nearby
 from gradcli.numerics.linearity import additive
+from gradcli.numerics.localise import Located
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.outcome import Doubt, Outcome
-from gradcli.numerics.probe import moved
+from gradcli.numerics.outcome import Doubt, Indices, Outcome
+from gradcli.numerics.probe import Focus, moved, random_direction
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
@@ -19,6 +20,7 @@ from gradcli.numerics.symmetric import holds_on_symmetric_matrices
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
+SECOND_START = 0.006
 EXCUSABLE_NOISE = 1e5 * EPS
 """Noise relative to the value beyond which the values look iterated or rounded."""
 EXCUSED = 3.0
@@ -27,13 +29,18 @@ EXCUSED = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The outcome for a block whose claim first seemed to differ; `here_only` says that it holds close by."""
+    """The outcome for a block whose claim first seemed to differ; `here_only` says that it holds close by.
+
+    `located` are the wrong entries of a large block, None where they are too many, or were not `searched` for.
+    """
 
     outcome: Outcome
     doubt: Doubt | None = None
     note: str | None = None
     judgement: Judgement
     here_only: bool = False
+    located: Indices | None = None
+    searched: bool = False
 
 
 def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:
@@ -64,6 +71,49 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
         note = "holds on symmetric matrices only: a convention of functions that read one triangle"
         return Decision(outcome=Outcome.AGREES, note=note, judgement=latest)
     return _at_moved_points(site, input_, output, significance, latest, first)
+
+
+def confirm_sparse(site: Site, input_: int, output: int, found: Located, significance: float) -> Decision | None:
+    """Decide in a few directions where the wrong entries of a large block are known and all others are right.
+
+    What explains a difference away (an iteration's stopping rule, rounding) would show in the others too. It must show
+    again with other weights and steps, much finer steps, and at a point moved by 2^-10 of the scale; otherwise None.
+    """
+    drawn = np.zeros(site.x.size)
+    moves = site.map.domain.slices[input_].start + found.entries
+    drawn[moves] = site.scales[moves]
+    focus = Focus(drawn=drawn, judged=site.scales)
+    direction = random_direction(site.rng, drawn)
+    judged = [
+        site.judge(site.glance(direction, focus, start).rough(), input_, output, significance)
+        for start in (SECOND_START, SECOND_START * FINER[0])
+    ]
+    latest = judged[0]
+    if not (found.additive and all(judgement.off for judgement in judged)):
+        return None
+    if latest.error < 1e-3 * latest.scale and _claim_moves(site, direction, latest.error):
+        return None
+    if holds_on_symmetric_matrices(site, input_, output, significance):
+        return None
+    for amount in MOVES[:2]:
+        there = site.moved_to(moved(site.rng, site.x, site.scales, amount))
+        if there is None or not there.claim.finite:
+            continue
+        close = there.glance(random_direction(site.rng, focus.at(there.scales).drawn), focus.at(there.scales)).rough()
+        judgement = there.judge(close, input_, output, significance)
+        if judgement.off and judgement.error > 0.01 * latest.error:
+            return Decision(outcome=Outcome.DIFFERS, judgement=latest, located=found.entries, searched=True)
+    return None
+
+
+def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
+    """Whether the claim along a direction moves by a third of the gap when x moves by a few units of rounding."""
+    here = site.claim.along(direction)[0]
+    for _ in range(3):
+        claim = site.claim_at(site.x * (1 + 2.0**-51 * site.rng.integers(-4, 5, site.x.size)))
+        if claim is not None and FAIL_FACTOR * float(np.nanmax(np.abs(claim.along(direction)[0] - here))) > gap:
+            return True
+    return False
 
 
 def _better_explanation(

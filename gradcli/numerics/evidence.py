@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import Impression
+from gradcli.numerics.confirm import Decision
 from gradcli.numerics.jacobian import LARGEST_TABLE, jacobian_table
-from gradcli.numerics.localise import locate, wrong_rows
+from gradcli.numerics.localise import locate
 from gradcli.numerics.outcome import BlockOutcome, Table
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Site
 from gradcli.numerics.vector_map import Matrix, VectorMap
 from gradcli.numerics.witness import FLOOR, compare
+from gradcli.numerics.wrong_rows import wrong_rows
 
 Indices = npt.NDArray[np.intp]
 
@@ -24,6 +26,10 @@ SUSPECTS = 8
 LOCATED_COLUMNS = 64
 TABLE_ROWS = 100
 HALVINGS = 200
+SHOWN_ENTRIES = 16
+"""Located entries that are all measured; of more a sample is."""
+SHOWN_OF_MANY = 4
+OTHERS_SHOWN = 2
 ROUNDED = 1e-12
 """The witness's entries are taken to be known to this part of the largest of their row."""
 
@@ -60,7 +66,13 @@ def make_table(
         rows = np.sort(np.concatenate([known, site.rng.permutation(others)[: TABLE_ROWS - known.size]]))
     claimed = _claimed(site, outside.start + rows, inside)[:, chosen]
     numeric = jacobian_table(
-        site.map, site.x, rng=site.rng, columns=inside.start + chosen, rows=outside.start + rows, claimed=claimed
+        site.map,
+        site.x,
+        rng=site.rng,
+        columns=inside.start + chosen,
+        rows=outside.start + rows,
+        claimed=claimed,
+        quick=not complete,
     )
     return Table(
         claimed=claimed,
@@ -100,20 +112,29 @@ def telling_column(site: Site, input_: int, output: int, significance: float) ->
 
 def _blamed(site: Site, input_: int, output: int) -> Indices:
     found = locate(site, input_, output)
-    return np.zeros(0, np.intp) if found is None else found
+    return np.zeros(0, np.intp) if found is None else found.entries
 
 
-def with_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
+def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
+    """Columns to measure one by one: located ones and a few others, or a sample."""
+    if wrong is None or not wrong.size:
+        return np.asarray(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
+    shown = wrong if wrong.size <= SHOWN_ENTRIES else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
+    return np.unique(np.concatenate([shown, site.rng.choice(n, OTHERS_SHOWN, replace=False)]))
+
+
+def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision) -> BlockOutcome:
     """Add the table of a block that differs, and for a large block the columns where it does."""
     inside = site.map.domain.slices[outcome.input]
     n = inside.stop - inside.start
     wrong = None
     columns = None
     if n > COMPLETE_COLUMNS:
-        wrong = locate(site, outcome.input, outcome.output)
-        sampled = site.rng.choice(n, SAMPLED_COLUMNS, replace=False)
-        known = wrong[:LOCATED_COLUMNS] if wrong is not None else np.zeros(0, np.intp)
-        columns = np.unique(np.concatenate([known, sampled]))
+        wrong = decision.located
+        if not decision.searched:
+            found = locate(site, outcome.input, outcome.output)
+            wrong = None if found is None else found.entries
+        columns = _columns_to_show(site, n, wrong)
     table = make_table(site, outcome.input, outcome.output, columns)
     if table is None:
         return replace(outcome, wrong_columns=wrong)

@@ -17,6 +17,7 @@ from gradcli.numerics.vector_map import VectorMap
 
 Matrix = npt.NDArray[np.float64]
 
+QUICK_START = 0.004
 LARGEST_TABLE = 100_000
 """No table has more entries than this."""
 
@@ -41,6 +42,7 @@ def jacobian_table(
     columns: Sequence[int] | npt.NDArray[np.intp] | None = None,
     rows: Sequence[int] | npt.NDArray[np.intp] | None = None,
     claimed: Matrix | None = None,
+    quick: bool = False,
 ) -> NumericTable:
     """Differentiate every chosen output in every chosen coordinate.
 
@@ -51,6 +53,7 @@ def jacobian_table(
         columns: flat input coordinates, all of them by default.
         rows: flat output coordinates, all of them by default.
         claimed: (rows, columns) claimed entries; columns that meet it to nine digits then cost 6 evaluations, not 16.
+        quick: take three pairs wherever they settle to 7 digits of the column.
 
     Returns:
         Derivatives per unit of x, with bounds.
@@ -79,12 +82,16 @@ def jacobian_table(
         v = np.zeros(x.size)
         v[column] = size
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
-            short = predict(chosen, x, v, f0=f0, rng=rng)
+            short = predict(chosen, x, v, f0=f0, rng=rng, start=QUICK_START if quick else 0.02)
             evaluations += short.evaluations
             along = claimed[:, k] * size
             if short.certifies(along, np.full(rows_.size, 1e-9 * largest)).all():
                 numeric[:, k] = short.value / size
                 bound[:, k] = (4 * np.abs(short.value - along) + short.rounding) / size
+                continue
+            settled = 4 * short.shift + short.rounding + np.abs(short.kink)
+            if quick and (settled <= 1e-7 * np.abs(short.value).max(initial=0.0)).all():
+                numeric[:, k], bound[:, k] = short.value / size, settled / size
                 continue
         estimate = directional_derivative(chosen, x, v, rng=rng, f0=f0, noise=noise)
         noise = estimate.noise

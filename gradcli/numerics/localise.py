@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
@@ -15,17 +17,61 @@ from gradcli.numerics.space import Vector
 Indices = npt.NDArray[np.intp]
 
 LARGEST_COUNT = 64
-LARGEST_SEARCH = 400
+LARGEST_SEARCH = 300
 """Directions measured at most by one search."""
-LARGEST_SLICES = 8
-SAMPLED = 4
+START = 0.004
+"""Shorter steps than for certifying: the bound rests on the shift of the last step alone."""
+ROUNDS = 3
+SAMPLED = 3
+PATIENCE = 8
+"""Splits without a single entry decoded, after which entries are sampled to see whether most of them are wrong."""
+SHARP = 0.1
+"""A digit must be whole to this precision."""
+INSIGNIFICANT = 1e-11
+"""Gaps below this part of the largest entry are not looked for."""
 
 
-def locate(site: Site, input_: int, output: int) -> Indices | None:
-    """Find the wrong entries of one input block, as flat indices within it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """The wrong entries of a block as sorted flat indices; all others are right together.
 
-    One wrong entry is decoded from the ratio of three directional derivatives; several are found by halving the block;
-    many, if they fill a few rows or columns of it, by halving each of its axes.
+    `additive` says that the slope through all entries is the sum of the slopes through the wrong ones and the others.
+    """
+
+    entries: Indices
+    additive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gaps:
+    """Claimed minus measured slopes of some entries: weighted plainly, and by each digit of their index (rows)."""
+
+    entries: Indices
+    values: Vector
+    tolerance: Vector
+
+    def without(self, part: _Gaps, entries: Indices) -> _Gaps:
+        """What is left when a part is taken away: slopes are linear in the direction."""
+        return _Gaps(entries=entries, values=self.values - part.values, tolerance=self.tolerance + part.tolerance)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Digit:
+    """One digit of an entry's index along one axis: (index // divisor) % base."""
+
+    axis: int
+    divisor: int
+    base: int
+    of_entry: Indices
+
+
+def locate(site: Site, input_: int, output: int) -> Located | None:
+    """Find the wrong entries of one input block, where they are few or fill one slice of an axis.
+
+    One wrong entry is decoded from a few directional derivatives: weighting every entry by a digit of its index along
+    an axis multiplies the gap by that digit. If the digits along one axis come out whole and the others do not, the
+    wrong entries fill one slice of that axis. Otherwise the entries are split at random until every part holds one
+    wrong entry or none; of two parts only one is measured, the other is the difference.
 
     Args:
         site: the point.
@@ -33,14 +79,9 @@ def locate(site: Site, input_: int, output: int) -> Indices | None:
         output: the output block in whose rows the error shows.
 
     Returns:
-        Sorted indices, or None where the wrong entries are too many to name.
+        The entries, or None where they are too many to name.
     """
-    search = _Search(site, input_, output)
-    for attempt in (search.decode, search.halve, search.slices):
-        found = attempt()
-        if found is not None:
-            return found
-    return None
+    return _Search(site, input_, output).run()
 
 
 class _Search:
@@ -49,127 +90,186 @@ class _Search:
         self.places = site.map.domain.slices[input_]
         self.block = site.map.domain.blocks[input_]
         self.size = self.places.stop - self.places.start
-        self.rows = site.rows(output)
+        self.rows: Mask = site.rows(output)
         self.weights = random_direction(site.rng, within(site.scales, self.places))
+        self.floor = INSIGNIFICANT * site.claim.entry_scale(self.places, output, site.scales)
         self.measured = 0
+        self.finely = False
+        self.slopes: dict[str, Vector] = {}
 
-    def gap(self, factors: Vector) -> tuple[Vector, Vector]:
-        """Claimed minus measured along the weights times `factors` (one an entry of the block), with its tolerance."""
+    def _gap(self, entries: Indices, factors: Vector | None = None, name: str = "") -> tuple[Vector, Vector]:
+        """Claimed minus measured along the weights of some entries times `factors`, with its tolerance, row by row.
+
+        Three pairs suffice where the gaps stand out; otherwise (`finely`) the ladder is run.
+        """
         self.measured += 1
         direction = np.zeros(self.site.x.size)
-        direction[self.places] = self.weights[self.places] * factors
+        moves = self.places.start + entries
+        direction[moves] = self.weights[moves] * (1.0 if factors is None else factors)
         focus = Focus(drawn=np.abs(direction), judged=self.site.scales)
-        reading = self.site.measure(direction, self.places, focus)
-        ours = self.rows & reading.smooth & ~reading.claimless
+        if self.finely:
+            reading = self.site.measure(direction, self.places, focus, cheap=False)
+        else:
+            reading = self.site.glance(direction, focus, START).rough()
+        self.slopes[name] = reading.numeric
+        ours = self.rows & ~reading.claimless & np.isfinite(reading.numeric) & np.isfinite(reading.tolerance)
         with np.errstate(all="ignore"):
-            return np.where(ours, reading.claimed - reading.numeric, 0.0), np.where(ours, reading.tolerance, np.inf)
+            gap = np.where(ours, reading.claimed - reading.numeric, 0.0)
+            return gap, np.where(ours, FAIL_FACTOR * reading.tolerance + self.floor, np.inf)
 
-    def wrong(self, entries: Indices) -> bool:
-        """Whether moving some entries alone shows an error."""
-        factors = np.zeros(self.size)
-        factors[entries] = 1.0
-        gap, tolerance = self.gap(factors)
-        return bool((np.abs(gap) > FAIL_FACTOR * tolerance).any())
+    def _wrong(self, entries: Indices, name: str = "") -> bool:
+        gap, tolerance = self._gap(entries, name=name)
+        return bool((np.abs(gap) > tolerance).any())
 
-    def decode(self) -> Indices | None:
-        """Take the error for one entry: weighting the entries by a digit of their index multiplies it by that digit.
+    def _all_gaps(self, entries: Indices, digits: list[_Digit]) -> _Gaps:
+        measured = [self._gap(entries, 1 + d.of_entry[entries] / (2 * d.base)) for d in digits]
+        plain = self._gap(entries)
+        return _Gaps(
+            entries=entries,
+            values=np.array([plain[0], *(gap for gap, _ in measured)]),
+            tolerance=np.array([plain[1], *(tolerance for _, tolerance in measured)]),
+        )
 
-        With index = high base + low, weights 1 + low / 2 base: the gap of the weighted direction over the plain one is
-        1 + low / 2 base for the wrong entry; likewise for high. Both digits must come out whole, the entry must be
-        wrong alone, and the rest right without it.
-        """
-        base = math.isqrt(max(self.size - 1, 0)) + 1
-        index = np.arange(self.size)
-        plain, tolerance = self.gap(np.ones(self.size))
+    def _digits(self, gap: Vector, tolerance: Vector) -> list[_Digit]:
+        """Digits along every axis, as large as the precision of the plain gap allows; none if it allows none."""
         with np.errstate(all="ignore"):
-            row = int(np.argmax(np.where(tolerance > 0, np.abs(plain) / tolerance, 0.0)))
-        if not abs(plain[row]) > 8 * base * tolerance[row]:
-            return None
-        digits = []
-        for digit in (index % base, index // base):
-            weighted, _ = self.gap(1 + digit / (2 * base))
-            digits.append((weighted[row] / plain[row] - 1) * 2 * base)
-        low, high = (round(float(d)) if math.isfinite(d) else -1 for d in digits)
-        entry = high * base + low
-        if max(abs(d - round(float(d))) for d in digits) > 0.4 or not 0 <= entry < self.size:
-            return None
-        rest = np.delete(index, entry)
-        if self.wrong(np.array([entry])) and not (rest.size and self.wrong(rest)):
-            return np.array([entry], dtype=np.intp)
-        return None
-
-    def _among(self, groups: Indices, most: int) -> list[int] | None:
-        """The numbers of the wrong groups (rows of entries), by halving; None beyond `most` or the search's limit."""
-        found: list[int] = []
-        open_ = [(0, len(groups))]
-        limit = self.measured + LARGEST_SEARCH
-        while open_:
-            start, stop = open_.pop()
-            if not self.wrong(groups[start:stop].ravel()):
-                continue
-            if stop - start == 1:
-                found.append(start)
-            else:
-                middle = (start + stop) // 2
-                open_ += [(middle, stop), (start, middle)]
-            if len(found) > most or self.measured > limit:
-                return None
+            sharpness = float((np.abs(gap) / tolerance).max(initial=0.0))
+        largest = int(min(sharpness * SHARP / 3, 4096))
+        if largest < 2:
+            return []
+        shape = (*self.block.shape, 2) if self.block.complex else self.block.shape
+        indices = np.unravel_index(np.arange(self.size), shape) if shape else (np.arange(self.size),)
+        found = []
+        for axis, index in enumerate(indices):
+            length = int(index.max()) + 1
+            parts = max(1, math.ceil(math.log(length) / math.log(largest) - 1e-9)) if length > 1 else 0
+            base = math.ceil(length ** (1 / parts) - 1e-9) if parts else 1
+            for k in range(parts):
+                divisor = base**k
+                found.append(_Digit(axis=axis, divisor=divisor, base=base, of_entry=index // divisor % base))
         return found
 
-    def halve(self) -> Indices | None:
-        """Find wrong entries by halving stretches of the block."""
-        found = self._among(np.arange(self.size)[:, None], LARGEST_COUNT)
-        return None if found is None else np.array(sorted(found), dtype=np.intp)
+    def _read(self, gaps: _Gaps, digits: list[_Digit]) -> list[int | None]:
+        """The value of every digit for the wrong entry, None where it does not come out whole."""
+        plain, tolerance = gaps.values[0], gaps.tolerance[0]
+        with np.errstate(all="ignore"):
+            row = int(np.argmax(np.where(np.isfinite(tolerance), np.abs(plain) / tolerance, 0.0)))
+        values: list[int | None] = []
+        for digit, value, slack in zip(digits, gaps.values[1:, row], gaps.tolerance[1:, row], strict=True):
+            read = (value / plain[row] - 1) * 2 * digit.base if plain[row] else math.nan
+            error = 2 * digit.base * (slack + 2 * tolerance[row]) / abs(plain[row]) if plain[row] else math.inf
+            whole = math.isfinite(read) and error < 2 * SHARP and abs(read - round(read)) <= max(error, 1e-9)
+            values.append(round(read) if whole and 0 <= round(read) < digit.base else None)
+        return values
 
-    def slices(self) -> Indices | None:
-        """Find an axis along which a few slices hold all wrong entries, most of each slice being wrong."""
-        parts = 2 if self.block.complex else 1
-        index = np.arange(self.size).reshape(*self.block.shape, parts)
-        for axis, length in enumerate(self.block.shape):
-            if length < 2 or len(self.block.shape) < 2:
-                continue
-            groups = np.moveaxis(index, axis, 0).reshape(length, -1)
-            found = self._among(groups, LARGEST_SLICES)
-            if not found or len(found) == length:
-                continue
-            entries = groups[found].ravel()
-            sample = self.site.rng.choice(entries, min(SAMPLED, entries.size), replace=False)
-            if 2 * sum(self.wrong(np.array([entry])) for entry in sample.tolist()) > sample.size:
-                return np.sort(entries)
+    def _entry(self, gaps: _Gaps, digits: list[_Digit]) -> int | None:
+        """The one entry of the part that all digits name."""
+        read = self._read(gaps, digits)
+        fits = np.ones(gaps.entries.size, bool)
+        for digit, value in zip(digits, read, strict=True):
+            if value is None:
+                return None
+            fits &= digit.of_entry[gaps.entries] == value
+        return int(gaps.entries[fits][0]) if np.count_nonzero(fits) == 1 else None
+
+    def run(self) -> Located | None:
+        """Decode one entry, then a slice, then split."""
+        index = np.arange(self.size)
+        gap, tolerance = self._gap(index, name="all")
+        digits = self._digits(gap, tolerance)
+        if not digits:
+            self.finely = True
+            gap, tolerance = self._gap(index, name="all")
+            digits = self._digits(gap, tolerance)
+        if not (np.abs(gap) > tolerance).any():
+            return None
+        weighted = [self._gap(index, 1 + d.of_entry / (2 * d.base)) for d in digits]
+        whole = _Gaps(
+            entries=index,
+            values=np.array([gap, *(g for g, _ in weighted)]),
+            tolerance=np.array([tolerance, *(t for _, t in weighted)]),
+        )
+        entry = self._entry(whole, digits)
+        candidates = [np.array([entry])] if entry is not None else self._slices(whole, digits)
+        for entries in candidates:
+            found = self._complete(entries, sample=entry is None)
+            if found is not None:
+                return found
+        return self._several(whole, digits)
+
+    def _several(self, whole: _Gaps, digits: list[_Digit]) -> Located | None:
+        """Split; what the differences of large gaps left unseen is looked for again among the others."""
+        entries: Indices = np.zeros(0, np.intp)
+        part = whole
+        for _ in range(ROUNDS):
+            more = self._split(part, digits)
+            if more is None or not more.size:
+                return None
+            entries = np.concatenate([entries, more])
+            found = self._complete(entries, sample=False)
+            if found is not None or entries.size > LARGEST_COUNT:
+                return found
+            part = self._all_gaps(np.delete(np.arange(self.size), entries), digits)
         return None
 
+    def _slices(self, gaps: _Gaps, digits: list[_Digit]) -> list[Indices]:
+        """The slices along single axes whose digits all come out whole."""
+        found = []
+        read = self._read(gaps, digits)
+        for axis in sorted({digit.axis for digit in digits}):
+            ours = [(d, value) for d, value in zip(digits, read, strict=True) if d.axis == axis]
+            if len(ours) == len(digits) or any(value is None for _, value in ours):
+                continue
+            inside = np.logical_and.reduce([d.of_entry == value for d, value in ours])
+            found.append(np.flatnonzero(inside))
+        return [entries for entries in found if entries.size]
 
-def wrong_rows(site: Site, input_: int, output: int) -> Indices:
-    """Find outputs of one block whose claimed rows are wrong, by halving the cotangent; at most 32.
+    def _complete(self, entries: Indices, *, sample: bool) -> Located | None:
+        """Check that the others are right together, the entries wrong, and that slopes add up."""
+        entries = np.sort(entries).astype(np.intp)
+        others = np.delete(np.arange(self.size), entries)
+        if not entries.size or (others.size and self._wrong(others, "others")):
+            return None
+        if not self._wrong(entries, "wrong"):
+            return None
+        if sample:
+            tried = self.site.rng.choice(entries, min(SAMPLED, entries.size), replace=False)
+            if 2 * sum(self._wrong(np.array([entry])) for entry in tried.tolist()) < tried.size:
+                return None
+        additive = not others.size or self._adds_up()
+        return Located(entries=entries, additive=additive)
 
-    Only backward runs are needed: one measured direction gives J v for every output. Empty where the outputs are not
-    measured one by one.
-    """
-    claim, places = site.claim, site.map.domain.slices[input_]
-    outside = site.map.codomain.slices[output]
-    reading = site.probe(places, cheap=False)
-    first = outside.start
-    if claim.full or claim.watch:
-        numeric, bound = reading.numeric[: site.map.codomain.size], reading.bound[: site.map.codomain.size]
-    else:
-        return np.zeros(0, np.intp)
-    found: list[int] = []
-    open_, asked = [(first, outside.stop)], 0
-    while open_ and asked < LARGEST_SEARCH and len(found) < LARGEST_COUNT // 2:
-        start, stop = open_.pop()
-        cotangent = np.zeros(site.map.codomain.size)
-        cotangent[start:stop] = random_direction(site.rng, np.ones(stop - start))
-        asked += 1
-        form = np.asarray(site.map.vjp(site.x, cotangent), dtype=np.float64)
+    def _adds_up(self) -> bool:
+        """Whether the slopes through the wrong entries and the others sum to that through all."""
+        whole, parts = self.slopes["all"], self.slopes["others"] + self.slopes["wrong"]
+        usable = self.rows & np.isfinite(whole) & np.isfinite(parts)
+        allowed = 1e-7 * (np.abs(self.slopes["wrong"]) + 1e-3 * np.abs(whole)) + self.floor
         with np.errstate(all="ignore"):
-            gap = abs(float(form @ reading.direction) - float(cotangent[start:stop] @ numeric[start:stop]))
-            tolerance = float(np.abs(cotangent[start:stop]) @ bound[start:stop]) + 1e-15 * float(
-                np.abs(form) @ np.abs(reading.direction)
-            )
-        if gap > FAIL_FACTOR * tolerance:
-            if stop - start == 1:
-                found.append(start - first)
-            else:
-                middle = (start + stop) // 2
-                open_ += [(middle, stop), (start, middle)]
-    return np.array(sorted(found), dtype=np.intp)
+            return bool((np.abs(whole - parts) <= allowed)[usable].all())
+
+    def _split(self, whole: _Gaps, digits: list[_Digit]) -> Indices | None:
+        """Split at random until every part holds one wrong entry or none."""
+        found: list[int] = []
+        open_, splits = [whole], 0
+        while open_:
+            part = open_.pop()
+            if not (np.abs(part.values[0]) > part.tolerance[0]).any():
+                continue
+            entry = self._entry(part, digits) if part.entries.size > 1 else int(part.entries[0])
+            if entry is not None:
+                found.append(entry)
+                continue
+            splits += 1
+            given_up = len(found) > LARGEST_COUNT or self.measured > LARGEST_SEARCH
+            if given_up or (splits == PATIENCE and not found and self._dense()):
+                return None
+            order = self.site.rng.permutation(part.entries)
+            middle = order.size // 2
+            one = self._all_gaps(np.sort(order[:middle]), digits)
+            open_ += [part.without(one, np.sort(order[middle:])), one]
+        return np.array(sorted(found), dtype=np.intp)
+
+    def _dense(self) -> bool:
+        """Whether two of a few random entries are wrong alone."""
+        tried = self.site.rng.choice(self.size, min(2 * SAMPLED, self.size), replace=False)
+        return sum(self._wrong(np.array([entry])) for entry in tried.tolist()) >= 2

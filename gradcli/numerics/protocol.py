@@ -9,9 +9,10 @@ from typing import final
 import numpy as np
 
 from gradcli.numerics.compare import Impression
-from gradcli.numerics.confirm import Decision, confirm
+from gradcli.numerics.confirm import Decision, confirm, confirm_sparse
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.evidence import (
+    COMPLETE_COLUMNS,
     largest_entry,
     make_table,
     telling_column,
@@ -19,6 +20,7 @@ from gradcli.numerics.evidence import (
     with_witness_evidence,
 )
 from gradcli.numerics.kink_notes import kink_notes
+from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
 from gradcli.numerics.probe import moved
@@ -151,11 +153,22 @@ class Protocol:
         elif seen.impression is Impression.AGREES:
             self._agree(pair, seen, note)
         elif seen.impression is Impression.DIFFERS:
-            self._record(pair, seen, confirm(seen.site, *pair, seen.reading, self.significance), note)
+            self._record(pair, seen, self._confirmed(pair, seen), note)
         elif seen.impression is Impression.SILENT:
             self.silent[pair] = seen
         else:
             self._doubt(pair, seen, note)
+
+    def _confirmed(self, pair: Pair, seen: Seen) -> Decision:
+        """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
+        searched = False
+        if self._size(pair[0]) > COMPLETE_COLUMNS and seen.gap is None:
+            found = locate(seen.site, *pair)
+            searched = True
+            decision = None if found is None else confirm_sparse(seen.site, *pair, found, self.significance)
+            if decision is not None:
+                return decision
+        return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
 
     def _agree(self, pair: Pair, seen: Seen, note: str | None) -> None:
         site, judgement = seen.site, seen.judgement
@@ -204,10 +217,12 @@ class Protocol:
             reference=reference,
         )
         if outcome.outcome is Outcome.DIFFERS:
-            evidence = with_witness_evidence if reference == AUTODIFF else with_evidence
-            outcome = evidence(seen.site, outcome)
+            if reference == AUTODIFF:
+                outcome = with_witness_evidence(seen.site, outcome)
+            else:
+                outcome = with_evidence(seen.site, outcome, decision)
         elif not overruled and decision.here_only:
-            outcome = with_evidence(seen.site, outcome)
+            outcome = with_evidence(seen.site, outcome, decision)
             outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))
         self.outcomes[pair] = outcome
 

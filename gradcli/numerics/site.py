@@ -18,6 +18,8 @@ from gradcli.numerics.vector_map import CountedMap, VectorMap
 
 CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
+SHIFT_FACTOR = 4.0
+"""How many times the shift of the last extrapolation three pairs may be off."""
 ZERO_FLOOR = 1e-14
 """Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
 
@@ -36,6 +38,12 @@ class Glance:
     def met(self, allowed: Vector) -> Mask:
         """Rows where the claim is met within `allowed` and no kink shows."""
         return self.short.certifies(self.reading.claimed, allowed)
+
+    def rough(self) -> Reading:
+        """The reading with a bound from the shift of the last step, for claims that are not met."""
+        with np.errstate(all="ignore"):
+            bound = SHIFT_FACTOR * self.short.shift + self.short.rounding + np.abs(self.short.kink)
+        return replace(self.reading, bound=bound)
 
 
 def _testimony(witness: VectorMap, claim: Claim) -> Matrix | None:

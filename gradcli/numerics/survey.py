@@ -27,6 +27,9 @@ WITNESSED = 1e-8
 ROUGHLY = 1e-2
 """Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
 KINK_FACTOR = 100.0
+CLEARLY = 100.0
+"""A gap of this many bounds is taken for a difference, to be located and confirmed, without running the ladder."""
+LONG = 400
 TRIED_AT = (0.296875, -0.203125)
 DETACHED = (
     "forward's body is not what it computes: its own derivative differs from the differences of forward (it detaches, "
@@ -205,7 +208,7 @@ def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: boo
 
 def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
     """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
-    found = _together(site, pairs) if site.claim.finite else {}
+    found = _together(site, pairs, significance) if site.claim.finite else {}
     for input_ in sorted({input_ for input_, _ in pairs}):
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
@@ -213,16 +216,24 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
     return found
 
 
-def _together(site: Site, pairs: Sequence[Pair]) -> dict[Pair, Seen]:
-    """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing."""
+def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+    """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing.
+
+    A large input alone that clearly does not meet its claim is judged by the first of them.
+    """
     slices = site.map.domain.slices
-    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
+    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1 or _is_long(site, pair)]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
     found: dict[Pair, Seen] = {}
     for _ in range(2):
         glance = glance_through(site, sorted({input_ for input_, _ in pairs})) if open_ else None
         if glance is None:
             return {}
+        if len(pairs) == 1 and not found and _is_long(site, pairs[0]):
+            clear = _clear(site, pairs[0], glance, significance)
+            if clear is not None:
+                return {pairs[0]: clear}
+        open_ = [pair for pair in open_ if len(focuses(site.scales, slices[pair[0]])) == 1]
         open_ = [pair for pair in open_ if certified(site, glance, pair, CERTIFIED, quiet=pair in quiet)]
         found = {pair: _met(site, glance, pair, found.get(pair)) for pair in open_}
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
@@ -290,12 +301,32 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
     return bool((still & none)[ours].all())
 
 
+def _is_long(site: Site, pair: Pair) -> bool:
+    """Whether an input is so large that wrong entries are located before a difference is confirmed."""
+    return site.map.domain.blocks[pair[0]].size > LONG
+
+
+def _clear(site: Site, pair: Pair, glance: Glance, significance: float) -> Seen | None:
+    """A difference that three pairs show beyond doubt about their own error."""
+    reading = glance.rough()
+    judgement = site.judge(reading, *pair, significance)
+    if judgement.impression is not Impression.DIFFERS or judgement.error < CLEARLY * judgement.tolerance:
+        return None
+    return Seen(site=site, judgement=judgement, reading=reading, resolution=None)
+
+
 def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, Seen]:
     """Measure two directions through one input block, or one for every group of scales."""
     places = site.map.domain.slices[input_]
     best: dict[Pair, Seen] = {}
     chosen = focuses(site.scales, places)
     for number, focus in enumerate(chosen if len(chosen) > 1 else chosen * 2):
+        if _is_long(site, (input_, outputs[0])):
+            glance = site.glance(random_direction(site.rng, focus.drawn), focus)
+            clear = {(input_, o): _clear(site, (input_, o), glance, significance) for o in outputs}
+            told = {pair: seen for pair, seen in clear.items() if seen is not None}
+            if len(told) == len(outputs):
+                return told
         reading = site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
