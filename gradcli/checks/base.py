@@ -1,7 +1,7 @@
 """What a check of the battery is, and what it is given."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.numerics.probe import entry_scales
 from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
@@ -30,6 +31,22 @@ class Situation:
         generator = np.random.default_rng([self.seed, 17, number])
         flat: FloatArray = generator.choice([-1.0, 1.0], space.size) * (0.5 + 0.5 * generator.random(space.size))
         return list(space.unflatten(flat))
+
+    def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
+
+        64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|: the rounding of <u, f> seen as a slope. A
+        gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes it.
+        """
+        subject = self.subject
+        outputs = [subject.call().outputs[number] for number in subject.output_numbers]
+        with np.errstate(all="ignore"):
+            sizes = [np.abs(u) * np.abs(f) for u, f in zip(cotangents, outputs, strict=True)]
+            total = sum(float(np.where(np.isfinite(size), size, 0.0).sum()) for size in sizes)
+        scales = entry_scales(subject.domain, subject.point)
+        floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
+        parts = subject.domain.unflatten(floors)
+        return [np.abs(part) for part in parts]
 
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""
@@ -79,8 +96,11 @@ class Check(ABC):
         )
 
 
-def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None) -> float:
-    """The largest difference of two gradients relative to their largest entry; None counts as zeros, NaN equals NaN."""
+def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor: NDArray[Any] | float = 0.0) -> float:
+    """The largest difference of two gradients beyond `floor`, relative to their largest entry.
+
+    None counts as zeros, NaN equals NaN; infinite where shapes differ, or one side only is not finite.
+    """
     if first is None and second is None:
         return 0.0
     left = np.zeros_like(second) if first is None else first
@@ -91,6 +111,18 @@ def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None) -> flo
     if bool(np.all(same)):
         return 0.0
     with np.errstate(all="ignore"):
-        gap = np.max(np.where(same, 0.0, np.abs(left - right)))
+        gap = np.max(np.where(same, 0.0, np.maximum(np.abs(left - right) - floor, 0.0)))
         scale = max(float(np.max(np.abs(left), initial=0.0)), float(np.max(np.abs(right), initial=0.0)))
+    if gap == 0.0:
+        return 0.0
     return float(gap / scale) if np.isfinite(gap) and scale > 0 else float("inf")
+
+
+def differs(
+    situation: Situation, place: int, first: NDArray[Any] | None, second: NDArray[Any] | None, tolerance: float
+) -> bool:
+    """Whether two gradients of active input `place`, for `situation.cotangents()`, differ beyond rounding."""
+    if relative_gap(first, second) <= tolerance:
+        return False
+    floor = situation.rounding_floor(situation.cotangents())[place]
+    return relative_gap(first, second, floor) > tolerance

@@ -6,7 +6,7 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Layout
-from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.base import Check, Situation, differs
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -73,8 +73,8 @@ class LayoutCheck(Check):
         got: tuple[NDArray[Any] | None, ...],
         when: str,
     ) -> Evidence | None:
-        for position, one, other in zip(situation.subject.active, reference, got, strict=True):
-            if relative_gap(one, other) > _TOLERANCE:
+        for place, position in enumerate(situation.subject.active):
+            if differs(situation, place, reference[place], got[place], _TOLERANCE):
                 name = situation.input_name(position)
                 return self.failed(
                     FindingKind.NON_CONTIGUOUS,

@@ -68,7 +68,9 @@ class LinearityCheck(Check):
             got = situation.subject.backward(mixed)[place]
             if got is None or not departs(got, a * parts[0], b * parts[1]):
                 continue
-            return a, b
+            floor_u, floor_v = (situation.rounding_floor(c)[place] for c in cotangents)
+            if departs(got, a * parts[0], b * parts[1], abs(a) * floor_u + abs(b) * floor_v):
+                return a, b
         return None
 
 
@@ -79,11 +81,13 @@ def ignores_cotangent(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None, of_z
     return relative_gap(of_u, of_v) == 0.0 and relative_gap(of_u, of_zero) == 0.0
 
 
-def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether `got` is further from first + second than rounding allows."""
+def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any], floor: NDArray[Any] | float = 0.0) -> bool:
+    """Whether `got` is further from first + second than rounding allows, beyond `floor` entry by entry."""
     wanted = first + second
     if not np.isfinite(wanted).all():
         return False
     scale = float(np.max(np.abs(first) + np.abs(second), initial=0.0))
-    error = float(np.max(np.abs(got - wanted), initial=0.0)) if np.isfinite(got).all() else float("inf")
+    if not np.isfinite(got).all():
+        return True
+    error = float(np.max(np.maximum(np.abs(got - wanted) - floor, 0.0), initial=0.0))
     return bool(error > LINEARITY_TOLERANCE * scale + np.finfo(float).tiny)

@@ -7,7 +7,7 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.base import Check, Situation, differs
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -54,7 +54,8 @@ class SubsetsCheck(Check):
                 raised=error,
             )
         for position in kept:
-            if relative_gap(reference[position], gradients[position]) > _TOLERANCE:
+            place = subject.active.index(position)
+            if differs(situation, place, reference[position], gradients[position], _TOLERANCE):
                 name = situation.input_name(position)
                 return self.failed(
                     FindingKind.NEEDS_INPUT_GRAD,

@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.base import Check, Situation, differs
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -41,8 +41,8 @@ class UnusedOutputsCheck(Check):
                     raised=error,
                 )
                 return
-            for position, one, other in zip(subject.active, got, wanted, strict=True):
-                if relative_gap(one, other) > _TOLERANCE:
+            for place, position in enumerate(subject.active):
+                if differs(situation, place, got[place], wanted[place], _TOLERANCE):
                     name = situation.input_name(position)
                     yield self.failed(
                         FindingKind.UNDEFINED_GRAD,

@@ -255,3 +255,22 @@ def test_a_fault_of_the_checker_is_not_blamed_on_the_user(backend, ns, monkeypat
     monkeypatch.setattr(f"gradcli.checks.{module}.verify", broken)
     with pytest.raises(TypeError, match="a fault of the numerics"):
         examined(backend, scaled(ns), tensor("x", [1.0, 2.0]), constant("k", 3.0), only=(check,))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_saturated_softmax_is_all_cancellation_and_passes(backend, ns, seed):
+    class Softmax(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = ns.softmax(x, 1)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            return y * (g - (g * y).sum(1, keepdim=True))
+
+    x = tensor("x", 30 * np.random.default_rng(seed).normal(size=(3, 4)))
+    verdict, evidence, _ = examined(backend, Softmax, x)
+    assert verdict is not Verdict.FAILED, [e for e in evidence if e.verdict is Verdict.FAILED]
