@@ -1,7 +1,7 @@
 """Plain NumPy as a backend: a function, and the derivative that somebody wrote for it by hand."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, final
@@ -9,14 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_claims import (
-    Claim,
-    GradientPair,
-    is_value_and_gradient,
-    placed,
-    pulled_back,
-    takes_cotangent,
-)
+from gradcli.backends.array_claims import GradientPair, placed
+from gradcli.backends.array_pairs import PairCaller
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients, adopted
 from gradcli.backends.base import Backend, RawBackward, RawGradient, Subject
 from gradcli.backends.framework import Framework, same_values
@@ -24,11 +18,6 @@ from gradcli.backends.guard import users_code
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
-
-NO_GRADIENT = (
-    "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
-    "Python, grad: in a spec), or let it return (value, gradient), a number and an array, as SciPy's jac=True does"
-)
 
 
 @final
@@ -146,101 +135,6 @@ def pair_of(target: object) -> GradientPair:
     if not callable(target):
         raise TargetError(f"expected a function of NumPy arrays, got {type(target).__name__}: {target!r:.80}")
     return GradientPair(function=target, gradient=None)
-
-
-@final
-class PairCaller:
-    """Calls a function and its derivative on arrays, and reads what they return."""
-
-    def __init__(self, pair: GradientPair, name: str, arguments: Sequence[Argument]) -> None:
-        self._pair = pair
-        self._name = name
-        self._arguments = tuple(arguments)
-        passed = sum(not argument.keyword for argument in arguments)
-        self.is_vjp = pair.gradient is not None and takes_cotangent(pair.function, pair.gradient, passed)
-
-    def run(self, values: dict[int, NDArray[Any]]) -> object:
-        """Call the function on these arrays, and the arguments' own values elsewhere."""
-        return self._call(self._pair.function, values)
-
-    def outputs(self, returned: object) -> tuple[NDArray[Any], ...]:
-        """What the function returned as arrays; a tuple is several outputs."""
-        if self._pair.gradient is None:
-            returned = self._value_of(returned)
-        several = returned if isinstance(returned, tuple) else (returned,)
-        arrays = tuple(np.array(value) for value in several)
-        for value, array in zip(several, arrays, strict=True):
-            if array.dtype.kind not in "biufc":
-                raise TypeError(f"{self._name} returned {type(value).__name__}, expected numbers or arrays of numbers")
-        return arrays
-
-    def derivative(self, values: dict[int, NDArray[Any]], outputs: Sequence[Any], cotangents: Arrays) -> object:
-        """Call the derivative; as a vjp with the cotangent, a tuple of them for several outputs."""
-        gradient = self._pair.gradient
-        if gradient is None:
-            returned: Any = self.run(values)
-            self._value_of(returned)
-            return returned[1]
-        if not self.is_vjp:
-            if len(outputs) > 1:
-                raise TypeError(
-                    f"{self._name} returns {len(outputs)} outputs: its derivative must be a vjp, which takes a tuple "
-                    "of cotangents as its last argument"
-                )
-            return self._call(gradient, values)
-        floating = iter(cotangents)
-        given = tuple(next(floating) if o.dtype.kind in "fc" else np.zeros(o.shape) for o in outputs)
-        return self._call(gradient, values, given if len(given) > 1 else given[0])
-
-    def tried(self, outputs: Sequence[NDArray[Any]], values: dict[int, NDArray[Any]]) -> Gradients:
-        """The gradients for cotangents of ones. Raises ValueError where what is returned does not fit."""
-        floating = [output for output in outputs if output.dtype.kind in "fc"]
-        ones = [np.ones_like(output) for output in floating]
-        found = self.placed(self.derivative(values, outputs, ones))
-        tracked = [i for i, a in enumerate(self._arguments) if a.is_tensor and a.requires_grad]
-        return tuple(self.gradient(found, i, floating, ones) for i in tracked)
-
-    def placed(self, returned: object) -> dict[int, object]:
-        """What the derivative returned for each argument. Raises ValueError for another number of values."""
-        found = placed(returned, self._arguments)
-        if isinstance(found, int):
-            raise ValueError(f"the derivative returned {found} values for {len(self._arguments)} arguments")
-        return found
-
-    def gradient(
-        self, found: dict[int, object], position: int, outputs: Sequence[NDArray[Any]], cotangents: Arrays
-    ) -> NDArray[Any] | None:
-        """The gradient of one input. Raises ValueError where its shape is none that a derivative can have."""
-        returned = found.get(position)
-        if returned is None:
-            return None
-        claim = self.claim(returned, position, outputs, cotangents)
-        if not claim.fits:
-            argument = self._arguments[position]
-            raise ValueError(
-                f"the derivative by {argument.name} has shape {np.asarray(returned).shape}, expected {argument.value.shape}"
-                f" or a Jacobian of shape {outputs[0].shape + argument.value.shape}"
-            )
-        return claim.value.real if self._arguments[position].value.dtype.kind == "f" else claim.value
-
-    def claim(self, returned: object, position: int, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> Claim:
-        """What was returned for one input, pulled back along the cotangents."""
-        x = np.asarray(self._arguments[position].value)
-        return pulled_back(np.asarray(returned), x, outputs[0], cotangents[0], is_vjp=self.is_vjp)
-
-    def _value_of(self, returned: object) -> object:
-        if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
-            shape = np.shape(returned[0])
-            raise TypeError(f"expected {self._name} to return (value, gradient), got a value of shape {shape}")
-        if not isinstance(returned, tuple) or len(returned) != 2:
-            raise UsageError(NO_GRADIENT.format(name=self._name))
-        return returned[0]
-
-    def _call(self, function: Callable[..., Any], values: dict[int, NDArray[Any]], *last: object) -> object:
-        given = [values.get(i, a.value) for i, a in enumerate(self._arguments)]
-        positional = [v for v, a in zip(given, self._arguments, strict=True) if not a.keyword]
-        keywords = {a.name: v for v, a in zip(given, self._arguments, strict=True) if a.keyword}
-        return function(*positional, *last, **keywords)
 
 
 @final

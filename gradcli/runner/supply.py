@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 
+from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
 from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.errors import UsageError, UserCodeError
+from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
 from gradcli.inputs.builders import build
 from gradcli.inputs.domains import parse_domain
-from gradcli.inputs.inference import infer
+from gradcli.inputs.inference import Attempt, Inference, infer
 from gradcli.runner.plan import CheckCase
 from gradcli.targets import Parameter, TargetInfo, Trial
 
@@ -120,9 +121,33 @@ def _inferred(
     def attempt_backward(arguments: Sequence[Argument]) -> Trial:
         return backend.attempt(target, placed(arguments, info), gradients=True)
 
-    found = infer(info, attempt, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
+    def attempt_both(arguments: Sequence[Argument]) -> Trial:
+        trial = attempt_backward(arguments)
+        if any(gradient is None for gradient in trial.gradients or ()):
+            return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
+        return trial if trial.backward_error is None else Trial(error=trial.backward_error)
+
+    search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
+    found = _found_by_both(search, attempt_both, attempt) if isinstance(target, GradientPair) else search(attempt)
     supply = _drawn(found.specs, found.alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=tuple(found.notes))
+
+
+def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax: Attempt) -> Inference:
+    """What the search finds where the derivative fits as well; what it finds for the function alone if there is none.
+
+    NumPy broadcasts almost anything, so that the derivative's refusal says more than the function's consent. Inputs
+    that the function would have been given without it are named in a note.
+    """
+    try:
+        found = search(strict)
+    except InputsNotFoundError:
+        return search(lax)
+    plain = search(lax)
+    if plain.specs == found.specs:
+        return found
+    note = f"the function also accepts {plain.as_flags()}, but its derivative does not fit there"
+    return replace(found, notes=(*found.notes, note))
 
 
 def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]:
