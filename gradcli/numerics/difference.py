@@ -109,7 +109,8 @@ class _Search:
 
     def _relative(self, chosen: Choice) -> Vector:
         signal = np.maximum(np.abs(chosen.value), 1e-3 * np.maximum(np.abs(self.line.centre), 1e-12) + 1e-300)
-        return chosen.bound / signal
+        with np.errstate(all="ignore"):
+            return chosen.bound / signal
 
     def _bad(self, chosen: Choice) -> Mask:
         bad: Mask = (self._relative(chosen) > self.target) & np.isfinite(self.line.centre)

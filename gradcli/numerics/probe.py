@@ -21,10 +21,11 @@ def entry_scales(space: Space, x: Vector) -> Vector:
     scales = np.ones(x.size)
     for place in space.slices:
         magnitudes = np.abs(x[place])
-        nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
-        typical = float(np.median(nonzero)) if nonzero.size else 1.0
         usable = (magnitudes > 0) & np.isfinite(magnitudes)
-        scales[place] = power_of_two_above(np.where(usable, magnitudes, typical))
+        if not usable.all():
+            typical = float(np.median(magnitudes[usable])) if usable.any() else 1.0
+            magnitudes = np.where(usable, magnitudes, typical)
+        scales[place] = power_of_two_above(magnitudes)
     return np.clip(scales, 2.0**-970, 2.0**970)
 
 
@@ -93,7 +94,7 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
 
 def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector:
     """Draw `count` rows of sign × magnitude in [1/2, 1): never all of one sign, so that no shared term can hide."""
-    rows: Vector = rng.integers(128, 256, (count, size)) / 256.0 * rng.choice([-1.0, 1.0], (count, size))
+    rows: Vector = rng.uniform(0.5, 1.0, (count, size)) * rng.choice([-1.0, 1.0], (count, size))
     return rows
 
 

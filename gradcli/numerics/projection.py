@@ -21,6 +21,8 @@ Matrix = npt.NDArray[np.float64]
 FULL_ENTRIES = 10_000
 FULL_ROWS = 100
 PROJECTIONS = 3
+WITNESSED_PROJECTIONS = 2
+"""Enough beside a witness: errors cancel in one random cotangent almost never, in two never."""
 WATCHED_OUTPUTS = 20_000
 """Up to this many outputs are differentiated one by one beside the projections, to see their kinks."""
 

@@ -30,6 +30,7 @@ from gradcli.numerics.space import Vector
 from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import Pair, Seen, better_known, by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
+from gradcli.numerics.witness import same_values
 
 MOVES = 3
 CLOSE_BY = "decided at a point moved by 1e-3 of the scale"
@@ -43,6 +44,7 @@ class Protocol:
         self,
         map_: CountedMap,
         witness: VectorMap | None,
+        witness_values: bool,
         x: Vector,
         rng: np.random.Generator,
         significance: float,
@@ -50,7 +52,7 @@ class Protocol:
         inputs: tuple[int, ...],
         budget: int,
     ) -> None:
-        self.map, self.witness, self.x, self.rng = map_, witness, x, rng
+        self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
         self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, Seen] = {}
@@ -65,6 +67,8 @@ class Protocol:
         if self._pending():
             site = Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
             site.evaluate()
+            if self.witness_values and self.witness is not None and not same_values(self.witness, site):
+                site = site.alone()
             point = site.x
             try:
                 self._decide(site)

@@ -12,7 +12,7 @@ from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
-from gradcli.numerics.projection import PROJECTIONS, Claim, Matrix, make_claim
+from gradcli.numerics.projection import WITNESSED_PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 
@@ -95,13 +95,13 @@ class Site:
             rng: draws cotangents and directions.
             budget: evaluations allowed in the whole verification.
             witness: another claim on the same derivative.
-            projections: rows wanted for every output block; with a witness 3 by default, otherwise all where few.
+            projections: rows wanted for every output block; with a witness 2 by default, otherwise all where few.
 
         Raises:
             Exception: whatever value or vjp raise.
         """
         scales = entry_scales(map_.domain, x)
-        wanted = PROJECTIONS if projections is None and witness is not None else projections
+        wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
         with np.errstate(all="ignore"):
             x = snap(x, scales)
             claim = make_claim(map_, x, rng, wanted)

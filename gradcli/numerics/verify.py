@@ -26,6 +26,7 @@ def verify(
     inputs: Sequence[int] | None = None,
     budget: int = BUDGET,
     witness: VectorMap | None = None,
+    witness_values: bool = False,
 ) -> Verification:
     """Compare the claimed gradient of a map with its numerical derivative, block by block.
 
@@ -39,6 +40,7 @@ def verify(
         budget: forward evaluations allowed; blocks not reached by then are UNDECIDED with doubt BUDGET.
         witness: another derivative of the same map, exact to rounding, of which only `vjp` is used. Where it agrees
             with the claim, one direction of differences certifies both; where not, differences decide between them.
+        witness_values: use the witness only if its own `value` is the map's, to 1e-9 of every output block.
 
     Returns:
         A `Verification` with one `BlockOutcome` for every chosen input block and every output block.
@@ -53,4 +55,4 @@ def verify(
     chosen = range(len(map.domain.blocks)) if inputs is None else inputs
     rng = np.random.default_rng([0x6772, seed % 2**63])
     point = np.asarray(x, dtype=np.float64)
-    return Protocol(counted, witness, point, rng, significance, tables, tuple(chosen), budget).run()
+    return Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget).run()

@@ -17,7 +17,7 @@ from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
-from gradcli.numerics.vector_map import Matrix
+from gradcli.numerics.vector_map import Matrix, VectorMap
 
 Mask = npt.NDArray[np.bool_]
 
@@ -25,6 +25,7 @@ EQUAL = 1e-11
 """Claim and witness are equal if they differ by less than this part of the block."""
 FLOOR = 64 * EPS
 """Beyond that, the rounding of the outputs, seen as a gradient, is this times sum_j |u_j f_j| / s_i."""
+SAME = 1e-9
 FINEST = 1e-14
 """No resolution is finer."""
 DECISIVE = 0.05
@@ -98,6 +99,19 @@ def _rounding(site: Site, output: int) -> Vector:
     weighted = size[rows] if site.claim.cotangents is None else np.abs(site.claim.cotangents[rows]) @ size
     rounding: Vector = FLOOR * weighted
     return rounding
+
+
+def same_values(witness: VectorMap, site: Site) -> bool:
+    """Whether the witness evaluates to what the map does at a site, so that it speaks of the same map."""
+    try:
+        own = np.asarray(witness.value(site.x), dtype=np.float64)
+    except Exception:
+        return False
+    for place in site.map.codomain.slices:
+        size = float(np.abs(site.outputs[place]).max(initial=0.0))
+        if not (np.abs(own[place] - site.outputs[place]) <= SAME * size).all():
+            return False
+    return True
 
 
 class Ruling(Enum):
