@@ -272,5 +272,5 @@ def test_a_saturated_softmax_is_all_cancellation_and_passes(backend, ns, seed):
             return y * (g - (g * y).sum(1, keepdim=True))
 
     x = tensor("x", 30 * np.random.default_rng(seed).normal(size=(3, 4)))
-    verdict, evidence, _ = examined(backend, Softmax, x)
+    verdict, evidence, _ = examined(backend, Softmax, x, order=1)
     assert verdict is not Verdict.FAILED, [e for e in evidence if e.verdict is Verdict.FAILED]
