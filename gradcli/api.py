@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from time import perf_counter
-from types import FunctionType
 from typing import TYPE_CHECKING
 
 from gradcli.backends.registry import backend_for, with_gradient
@@ -126,8 +125,9 @@ def _check_given(target: object, inputs: Given | None, case: CheckCase) -> Check
 
 
 def _name_of(target: object) -> str:
-    """`module:Name` of a class or function, of the class for any other object; a text is a name already."""
+    """`module:Name` of a class or function, of the class of an object without a name; a text is a name already."""
     if isinstance(target, str):
         return target
-    named = target if isinstance(target, type | FunctionType) else type(target)
-    return f"{named.__module__}:{named.__qualname__}"
+    own = getattr(target, "__qualname__", None)
+    named = type(target) if own is None else target
+    return f"{named.__module__}:{own or type(target).__qualname__}"

@@ -100,7 +100,7 @@ class ArraySubject(Subject):
     def __init__(self, framework: Framework, info: TargetInfo, arguments: Sequence[Argument]) -> None:
         self.framework = framework
         self.info = info
-        self.arguments = tuple(raised(argument) for argument in arguments)
+        self.arguments = tuple(raised(argument) for argument in with_input(arguments))
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self.counters = Counters()
 
@@ -267,6 +267,20 @@ def raised(argument: Argument) -> Argument:
     return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
 
 
+def with_input(arguments: Sequence[Argument]) -> list[Argument]:
+    """The arguments; where none is a floating array, Python's own floats are the inputs rather than constants."""
+    if any(a.is_tensor and a.value.dtype.kind in "fc" for a in arguments):
+        return list(arguments)
+    return [a if a.is_tensor else replace(number(a.name, a.value), keyword=a.keyword) for a in arguments]
+
+
+def number(name: str, value: object) -> Argument:
+    """The argument that a number with a fraction is as an input; any other value is a constant."""
+    if isinstance(value, float | complex):
+        return Argument(name=name, value=np.array(value), is_tensor=True, requires_grad=True)
+    return Argument(name=name, value=value, is_tensor=False)
+
+
 def laid_out(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
     """A copy of an array that lies in memory as asked: in every other place of a buffer, or with its axes reversed."""
     if layout is Layout.STRIDED and array.ndim:
@@ -276,13 +290,9 @@ def laid_out(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
     return np.array(array)
 
 
-def adopted(name: str, value: object, *, floats_are_inputs: bool) -> Argument:
-    """The argument that a caller's own value is: arrays and NumPy numbers are tensors, floats where that is asked.
-
-    A Python float among arrays is a constant; where no array is given, it is the input.
-    """
-    number = isinstance(value, float | complex) and not isinstance(value, np.generic)
-    if isinstance(value, np.ndarray | np.generic) or (number and floats_are_inputs):
+def adopted(name: str, value: object) -> Argument:
+    """The argument that a caller's own value is: arrays and NumPy's numbers are tensors."""
+    if isinstance(value, np.ndarray | np.generic):
         array = np.array(value)
         if array.dtype.kind in "biufc":
             return Argument(name=name, value=array, is_tensor=True, requires_grad=array.dtype.kind in "fc")

@@ -10,12 +10,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_subject import adopted
+from gradcli.backends.array_subject import adopted, number
 from gradcli.backends.array_transforms import ArrayCaller, Pull, Rule, TransformedSubject, Transforms
 from gradcli.backends.array_trees import expanded
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.framework import Framework
-from gradcli.backends.guard import users_code
+from gradcli.backends.guard import users_code, users_frames
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
@@ -98,8 +98,9 @@ class JaxTransforms(Transforms):
 
     def adopted(self, name: str, leaf: object) -> Argument:
         """Arrays and numbers with a fraction are inputs."""
-        value = self.framework.to_array(leaf) if self.framework.is_tensor(leaf) else leaf
-        return adopted(name, value, floats_are_inputs=True)
+        array = self.framework.to_array(leaf) if self.framework.is_tensor(leaf) else leaf
+        argument = adopted(name, array)
+        return argument if argument.is_tensor else number(name, array)
 
     @contextlib.contextmanager
     def running(self, *, silent: bool) -> Iterator[None]:
@@ -206,6 +207,7 @@ class JaxBackend(Backend):
         try:
             with self.transforms.running(silent=True):
                 caller.rehearse(values)
+                self._require_indices_in_bounds(caller, values)
                 outputs = tuple(self.framework.to_array(o) for o in caller.run(values) if self.framework.is_tensor(o))
         except (Exception, SystemExit) as error:
             return Trial(error=error)
@@ -217,6 +219,8 @@ class JaxBackend(Backend):
             with self.transforms.running(silent=True):
                 found = caller.gradients_of_sum(values, tracked)
         except (Exception, SystemExit) as error:
+            if not users_frames(error.__traceback__):  # JAX refuses what the rule returned: for the checks to tell
+                return Trial(outputs=outputs, differentiable=differentiable)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
 
@@ -229,12 +233,21 @@ class JaxBackend(Backend):
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""
         arrays = [self.framework.to_array(v) if self.framework.is_tensor(v) else v for v in values]
-        alone = not any(isinstance(leaf, np.ndarray | np.generic) for leaf in self._all_leaves(values))
-        return tuple(adopted(f"arg{n}", value, floats_are_inputs=alone) for n, value in enumerate(arrays))
+        return tuple(adopted(f"arg{n}", value) for n, value in enumerate(arrays))
 
-    def _all_leaves(self, values: Sequence[object]) -> list[object]:
-        leaves = [leaf for value in values for _, leaf in self.transforms.leaves(value)]
-        return [np.zeros(0) if self.framework.is_tensor(leaf) else leaf for leaf in leaves]
+    def _require_indices_in_bounds(self, caller: ArrayCaller, values: dict[int, NDArray[Any]]) -> None:
+        """Refuse indices that JAX would clamp without a word, where the function can be traced. Raises IndexError."""
+        if not any(value.dtype.kind in "iu" for value in values.values()):
+            return
+        from jax.experimental import checkify
+
+        checked = checkify.checkify(caller.run, errors=checkify.index_checks)
+        try:
+            error, _ = checked({i: self.framework.from_array(v) for i, v in values.items()})
+        except (Exception, SystemExit):  # it cannot be traced; whether it runs is seen next
+            return
+        if (text := error.get()) is not None:
+            raise IndexError(text)
 
     def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         return expanded(arguments, self.transforms, fixed=_nondiff(rule_of(target)))

@@ -124,8 +124,7 @@ class NumpyBackend(Backend):
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from arrays and Python values."""
-        alone = not any(isinstance(value, np.ndarray | np.generic) for value in values)
-        return tuple(adopted(f"arg{n}", value, floats_are_inputs=alone) for n, value in enumerate(values))
+        return tuple(adopted(f"arg{n}", value) for n, value in enumerate(values))
 
 
 def pair_of(target: object) -> GradientPair:
