@@ -63,17 +63,24 @@ from gradcli.engine.ops.linalg import (
 from gradcli.engine.ops.masks import (
     masked_fill, tril, triu,
 )
+from gradcli.engine.ops.operands import promoted as promote_types, result_type
 from gradcli.engine.ops.parts import (
     diagonal, narrow, select,
 )
 from gradcli.engine.ops.reduction import (
     all, amax, amin, any, argmax, argmin, count_nonzero, max, mean, median, min, nansum, prod, sum,
 )
+from gradcli.engine.ops.searching import (
+    bincount, bucketize, searchsorted, unique,
+)
 from gradcli.engine.ops.shape import (
     broadcast_to, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze,
 )
 from gradcli.engine.ops.statistics import (
     cumprod, cumsum, logsumexp, norm, std, var,
+)
+from gradcli.engine.ops.strides import (
+    as_strided,
 )
 from gradcli.engine.writing import (
     is_floating_point, numel,
@@ -107,31 +114,30 @@ def is_tensor(obj: object) -> _Truth:
 
 __all__ = [  # noqa: RUF022  (sorted as one table)
     "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all",
-    "allclose", "amax", "amin", "angle", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax",
-    "argmin", "argsort", "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli",
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_to", "cat", "cdist", "cdouble",
-    "ceil", "celu", "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "complex",
-    "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero", "cuda", "cumprod",
-    "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed", "diagonal", "diff", "digamma",
-    "div", "divide", "dot", "double", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
-    "erf", "erfc", "exp", "exp2", "expm1", "eye", "flatten", "flip", "float", "float16", "float32", "float64",
-    "floor", "floor_divide", "fmod", "frac", "from_numpy", "full", "full_like", "gather", "ge", "ger",
-    "get_default_dtype", "get_rng_state", "greater", "gt", "half", "hstack", "hypot", "imag", "index_add",
-    "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "int", "int16", "int32",
-    "int64", "int8", "inv", "inverse", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference_mode_enabled", "isclose", "isfinite", "isinf", "isnan", "kron", "le", "lerp", "less",
-    "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logdet",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logspace", "logsumexp", "long", "lt",
-    "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul", "max", "maximum", "mean", "median",
-    "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multiply", "mv", "nan", "nansum", "narrow",
-    "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal", "numel", "ones", "ones_like", "optim", "outer",
-    "permute", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu", "prod", "qr", "rad2deg", "rand",
-    "rand_like", "randint", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu", "remainder",
-    "repeat_interleave", "reshape", "roll", "round", "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add",
-    "select", "selu", "set_default_dtype", "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short",
-    "sigmoid", "sign", "sin", "sinc", "sinh", "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze",
-    "stack", "std", "sub", "subtract", "sum", "svd", "swapaxes", "t", "take", "take_along_dim", "tan", "tanh", "tensor",
-    "tensordot", "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "unbind",
-    "unflatten", "unsqueeze", "utils", "var", "view_as_complex", "view_as_real", "vstack", "where", "xlogy",
-    "zeros", "zeros_like",
+    "allclose", "amax", "amin", "angle", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax", "argmin",
+    "argsort", "as_strided", "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli",
+    "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_to", "bucketize",
+    "cat", "cdist", "cdouble", "ceil", "celu", "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
+    "clone", "complex", "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero",
+    "cuda", "cumprod", "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed", "diagonal",
+    "diff", "digamma", "div", "divide", "dot", "double", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad",
+    "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "eye", "flatten", "flip", "float", "float16", "float32",
+    "float64", "floor", "floor_divide", "fmod", "frac", "from_numpy", "full", "full_like", "gather", "ge", "ger",
+    "get_default_dtype", "get_rng_state", "greater", "gt", "half", "hstack", "hypot", "imag", "index_add", "index_copy",
+    "index_fill", "index_put", "index_select", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8", "inv",
+    "inverse", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "isclose", "isfinite",
+    "isinf", "isnan", "kron", "le", "lerp", "less", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2",
+    "log_softmax", "logaddexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
+    "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multiply",
+    "mv", "nan", "nansum", "narrow", "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal", "numel", "ones",
+    "ones_like", "optim", "outer", "permute", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu",
+    "prod", "promote_types", "qr", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
+    "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type", "roll", "round",
+    "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add", "searchsorted", "select", "selu", "set_default_dtype",
+    "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "sin", "sinc", "sinh",
+    "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "svd",
+    "swapaxes", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensordot", "tile", "topk", "trace",
+    "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "utils",
+    "var", "view_as_complex", "view_as_real", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]

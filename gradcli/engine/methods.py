@@ -20,14 +20,17 @@ from gradcli.engine.ops import (
     contraction,
     copies,
     elementwise,
+    factorisation,
     indexing,
     joining,
     linalg,
     masks,
     parts,
     reduction,
+    searching,
     shape,
     statistics,
+    strides,
 )
 from gradcli.engine.tensor import Tensor
 
@@ -52,6 +55,9 @@ METHODS: dict[ModuleType, str] = {
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
     linalg: """mm bmm mv dot outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
     contraction: "tensordot",
+    factorisation: "qr svd",
+    searching: "unique bincount",
+    strides: "as_strided",
     complexes: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",
     writing: """zero_ fill_ copy_ uniform_ normal_ bernoulli_ item tolist numpy stride is_contiguous storage_offset

@@ -39,7 +39,11 @@ def _run(namespace: Any, row: Operation, arrays: list[Any], weights: np.random.G
     if not second:
         return record
     again = [namespace.tensor(weights.normal(size=tuple(entry.shape))) for entry in second]
-    found = namespace.autograd.grad(second, tensors + seeds, again, allow_unused=True)
+    try:
+        found = namespace.autograd.grad(second, tensors + seeds, again, allow_unused=True)
+    except NotImplementedError:
+        assert namespace is not engine  # PyTorch's cdist, for one, has no second derivative
+        return record | {"stops": True}
     record["second"] = [None if entry is None else entry.detach().numpy(force=True) for entry in found]
     return record
 
@@ -62,7 +66,7 @@ def test_row_agrees_with_torch(row: Operation) -> None:
             np.testing.assert_allclose(mine, reference, rtol=1e-9, atol=1e-11)
         shapes = arrays + [value for value, flag in zip(ours["values"], ours["tracked"], strict=True) if flag]
         for order in ("first", "second"):
-            if order not in ours and order not in theirs:
+            if (order not in ours and order not in theirs) or (order == "second" and "stops" in theirs):
                 continue
             like = shapes if order == "second" else arrays
             mine_all = _zeros_for_none(ours.get(order, [None] * len(like)), like)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.engine.autograd import GradcheckError, gradcheck, gradgradcheck
+    GradcheckError: type[RuntimeError]
+    gradcheck: Callable[..., bool]
+    gradgradcheck: Callable[..., bool]
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 

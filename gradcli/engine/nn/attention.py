@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gradcli.engine.creation import empty, ones
+from gradcli.engine.creation import empty
 from gradcli.engine.nn import functional, init
 from gradcli.engine.nn.layers import Linear
 from gradcli.engine.nn.module import Module
@@ -120,45 +120,9 @@ def _masked(
     scores: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, heads: int
 ) -> Tensor:
     if attn_mask is not None:
-        scores = scores + _addend(attn_mask, scores)
+        scores = scores + functional.additive_mask(attn_mask, scores)
     if key_padding_mask is not None:
-        addend = _addend(key_padding_mask, scores)
+        addend = functional.additive_mask(key_padding_mask, scores)
         addend = addend.reshape(batch, 1, 1, -1).expand(batch, heads, 1, addend._data.shape[-1])
         scores = scores + addend.reshape(batch * heads, 1, -1)
     return scores
-
-
-def _addend(mask: Tensor, like: Tensor) -> Tensor:
-    """Return a mask as numbers to add: minus infinity where a boolean mask holds."""
-    if mask._data.dtype.kind != "b":
-        return mask
-    return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
-
-
-def scaled_dot_product_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-) -> Tensor:
-    """Return softmax(Q K^T scale + mask) V; where a boolean mask holds, pairs are kept.
-
-    Args:
-        query: [..., L, E].
-        key: [..., S, E].
-        value: [..., S, F].
-        attn_mask: what is added, or which pairs are kept.
-        dropout_p: probability with which a weight is dropped.
-        is_causal: keep only keys that are not later than the query.
-        scale: 1 / sqrt(E) unless given.
-    """
-    scores = query.matmul(key.transpose(-2, -1)) * (1 / math.sqrt(query._data.shape[-1]) if scale is None else scale)
-    if is_causal:
-        kept = ones(scores._data.shape[-2:]).tril().bool()
-        scores = scores.masked_fill(~kept, -math.inf)
-    if attn_mask is not None:
-        scores = scores + _addend(~attn_mask if attn_mask._data.dtype.kind == "b" else attn_mask, scores)
-    return functional.dropout(scores.softmax(-1), dropout_p, dropout_p > 0).matmul(value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.creation import random_source
+from gradcli.engine.creation import ones, random_source
 from gradcli.engine.nn.loss_functions import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -60,8 +61,8 @@ __all__ = [
     "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu", "group_norm", "hardtanh",
     "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
     "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle", "pixel_unshuffle",
-    "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax", "softmin", "softplus", "softsign",
-    "tanh", "tanhshrink", "unfold",
+    "prelu", "relu", "relu6", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax",
+    "softmin", "softplus", "softsign", "tanh", "tanhshrink", "unfold",
 ]  # fmt: skip
 
 
@@ -133,6 +134,43 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     kept = random_source(None).random(input._data.shape) >= p
     mask = from_array((kept / (1 - p) if p < 1 else kept * 0.0).astype(input._data.dtype))
     return input.mul_(mask) if inplace else input * mask
+
+
+# --- attention
+def additive_mask(mask: Tensor, like: Tensor) -> Tensor:
+    """Return a mask as numbers to add: minus infinity where a boolean mask holds."""
+    if mask._data.dtype.kind != "b":
+        return mask
+    return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Return softmax(Q K^T scale + mask) V; where a boolean mask holds, pairs are kept.
+
+    Args:
+        query: [..., L, E].
+        key: [..., S, E].
+        value: [..., S, F].
+        attn_mask: what is added, or which pairs are kept.
+        dropout_p: probability with which a weight is dropped.
+        is_causal: keep only keys that are not later than the query.
+        scale: 1 / sqrt(E) unless given.
+    """
+    scores = query.matmul(key.transpose(-2, -1)) * (1 / math.sqrt(query._data.shape[-1]) if scale is None else scale)
+    if is_causal:
+        kept = ones(scores._data.shape[-2:]).tril().bool()
+        scores = scores.masked_fill(~kept, -math.inf)
+    if attn_mask is not None:
+        scores = scores + additive_mask(~attn_mask if attn_mask._data.dtype.kind == "b" else attn_mask, scores)
+    return dropout(scores.softmax(-1), dropout_p, dropout_p > 0).matmul(value)
 
 
 # --- normalisation

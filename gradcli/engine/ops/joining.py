@@ -57,15 +57,6 @@ class TopkBackward0(SortBackward0):
     """As SortBackward0, for the elements that were kept."""
 
 
-class DiagEmbedBackward0(Node):
-    """The diagonal of the cotangent."""
-
-    offset: int
-
-    def _vjp(self, g: Tensor) -> Any:
-        return diagonal(g, self.offset, -2, -1)
-
-
 @numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Return tensors joined along an axis that they have.

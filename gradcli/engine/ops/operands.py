@@ -8,7 +8,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from gradcli.engine.dtypes import Array, accepted, combine, get_default_dtype, number_dtype, promote_types
+from gradcli.engine.dtypes import (
+    BY_NUMPY,
+    Array,
+    accepted,
+    combine,
+    dtype,
+    get_default_dtype,
+    number_dtype,
+    promote_types,
+)
 from gradcli.engine.tensor import Tensor, from_array
 
 Operand = Any
@@ -145,3 +154,13 @@ def sizes(given: tuple[Any, ...]) -> tuple[int, ...]:
     if len(given) == 1 and not isinstance(given[0], (int, np.integer, Tensor)):
         given = tuple(given[0])
     return tuple(int(entry) for entry in given)
+
+
+def result_type(tensor1: Operand, tensor2: Operand) -> dtype:
+    """Return the element type of an operation on two tensors or numbers."""
+    return BY_NUMPY[result_dtype(tensor1, tensor2)]
+
+
+def promoted(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest element type that holds both."""
+    return BY_NUMPY[promote_types(type1.numpy, type2.numpy)]
