@@ -1,0 +1,200 @@
+"""`gradcli check` on JAX's functions, and that nothing imports JAX for targets that are not JAX's."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jax", reason="the jax backend needs JAX")
+
+MODULE = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def linear(x, w, b):
+    return x @ w.T + b
+
+
+def forward(x, w, b):
+    return linear(x, w, b), (x, w)
+
+
+def backward(residuals, g):
+    x, w = residuals
+    return g @ w, g.T @ x, g.sum(0)
+
+
+linear.defvjp(forward, backward)
+
+
+@jax.custom_vjp
+def halved(x):
+    return x**2
+
+
+def halved_backward(x, g):
+    slope = x
+    return (slope * g,)
+
+
+halved.defvjp(lambda x: (x**2, x), halved_backward)
+
+
+@jax.custom_jvp
+def softplus(x):
+    return jnp.log1p(jnp.exp(x))
+
+
+@softplus.defjvp
+def softplus_rule(primals, tangents):
+    (x,), (v,) = primals, tangents
+    return softplus(x), jax.nn.sigmoid(x) * v
+
+
+def loss(x):
+    return jnp.sum(halved(x))
+
+
+def energy(params, x):
+    return jnp.sum(jnp.tanh(x * params["w"][0] + params["b"]))
+"""
+PROBE = """\
+import atexit
+import sys
+
+import numpy as np
+
+atexit.register(lambda: print("JAX" if "jax" in sys.modules else "none", file=sys.stderr))
+
+
+def squares(x):
+    return np.sum(x * x)
+
+
+def slopes(x):
+    return 2 * x
+"""
+ENGINE = """\
+import atexit
+import sys
+
+from gradcli.engine.autograd import Function
+
+atexit.register(lambda: print("JAX" if "jax" in sys.modules else "none", file=sys.stderr))
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+"""
+
+
+@pytest.fixture
+def gradcli(tmp_path):
+    for name, text in (("mine", MODULE), ("arrays", PROBE), ("functions", ENGINE)):
+        (tmp_path / f"{name}.py").write_text(text)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        root = str(Path(__file__).parents[2])
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu", "PYTHONPATH": root}
+        return subprocess.run(
+            [sys.executable, "-m", "gradcli", *arguments],
+            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=120, capture_output=True, text=True,
+        )  # fmt: skip
+
+    return run
+
+
+def test_every_function_with_a_rule_in_a_module_is_checked(gradcli):
+    ended = gradcli("check", "mine", "--samples", "1", "--format", "json")
+    assert ended.returncode == 1, ended.stderr
+    document = json.loads(ended.stdout)
+    assert document["schema"] == "gradcli.report/1"
+    assert {case["id"]: case["verdict"] for case in document["cases"]} == {
+        "mine:linear": "passed",
+        "mine:halved": "failed",
+        "mine:softplus": "passed",
+    }
+    assert {case["backend"] for case in document["cases"]} == {"jax"}
+    halved = document["cases"][1]
+    (finding,) = halved["findings"]
+    assert (finding["name"], finding["input"], finding["factor"]) == ("wrong-factor", "x", "1/2")
+    lines = MODULE.splitlines()
+    assert finding["location"]["file"] == "mine.py"
+    assert lines[finding["location"]["line"] - 1] == "    return (slope * g,)"
+
+
+def test_a_failure_is_replayed(gradcli):
+    ended = gradcli("check", "mine:halved", "--samples", "1", "--format", "json")
+    (case,) = json.loads(ended.stdout)["cases"]
+    again = gradcli("replay", case["replay"])
+    assert again.returncode == 1
+    assert "wrong-factor" in again.stdout
+
+
+def test_a_plain_function_and_a_pytree_by_flags(gradcli):
+    ended = gradcli("check", "mine:loss", "--samples", "1", "--order", "1")
+    assert ended.returncode == 1
+    assert "wrong-factor" in ended.stdout
+    flags = ("-a", "params={'w': [0.5], 'b': 0.25}", "-i", "x=3")
+    ended = gradcli("check", "mine:energy", *flags, "--format", "json", "--order", "1")
+    assert ended.returncode == 0, ended.stderr
+    (case,) = json.loads(ended.stdout)["cases"]
+    names = {check["input"] for check in case["checks"] if check["check"] == "gradient"}
+    assert names == {"params['b']", "params['w'][0]", "x"}
+
+
+def test_list_and_init_know_the_functions(gradcli):
+    ended = gradcli("list", "mine:linear")
+    assert ended.stdout.split()[:2] == ["mine:linear", "jax"]
+    assert "-i x=3x4 -i w=5x4 -i b=5" in ended.stdout
+    assert gradcli("init", "mine:linear").returncode == 0
+    assert gradcli("check", "specs/linear.yaml", "--order", "1").returncode == 0
+
+
+def test_worker_processes_run_them_too(gradcli):
+    ended = gradcli("check", "mine:linear", "mine:softplus", "-j", "2", "--samples", "1", "--order", "1")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_hand_written_gradient_is_refused_beside_a_rule(gradcli):
+    ended = gradcli("check", "mine:linear", "--grad", "arrays:slopes")
+    assert ended.returncode == 2
+    assert "leave --grad out" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    ended = gradcli("check", "mine:loss", "--grad", "arrays:slopes")
+    assert ended.returncode == 2
+    assert "jax's own derivative" in ended.stderr
+
+
+def test_jax_is_imported_for_no_other_target(gradcli):
+    for arguments in (("arrays:squares", "--grad", "arrays:slopes"), ("functions:Square",)):
+        ended = gradcli("check", *arguments)
+        assert ended.returncode == 0, ended.stderr
+        assert "none" in ended.stderr.split()
+        assert "JAX" not in ended.stderr.split()
+
+
+def test_an_absent_extra_is_one_sentence_with_the_command(monkeypatch):
+    import importlib.util
+
+    from gradcli.backends.registry import backend_named
+    from gradcli.errors import MissingExtraError
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name in ("jax", "torch"):
+        with pytest.raises(MissingExtraError, match=rf"pip install 'gradcli\[{name}\]'"):
+            backend_named(name)
+    assert backend_named("numpy").name == "numpy"
