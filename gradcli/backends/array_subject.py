@@ -14,6 +14,7 @@ from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error
 from gradcli.backends.tensor_maps import space_of, spaces_of_order
 from gradcli.cases import Argument
+from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.targets import TargetInfo
@@ -229,6 +230,8 @@ class ArraySubject(Subject):
         try:
             with self.running(silent=silent):
                 return self.forward(self.values())
+        except UsageError:
+            raise
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward") from error
 

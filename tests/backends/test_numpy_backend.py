@@ -1,0 +1,304 @@
+"""What the NumPy backend promises beside verdicts: how a derivative is read, what is refused, the command line."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.array_claims import GradientPair, is_value_and_gradient, placed, pulled_back, takes_cotangent
+from gradcli.backends.registry import backend_for, backend_named, with_gradient
+from gradcli.cases import Argument
+from gradcli.engine.autograd import Function
+from gradcli.errors import TargetError, UsageError
+from gradcli.inputs.inference import infer
+from gradcli.verdict import Verdict
+
+BACKEND = backend_named("numpy")
+
+
+def squares(x):
+    return np.sum(x * x)
+
+
+def slopes(x):
+    return 2 * x
+
+
+def logistic(w, data, labels, strength=0.1):
+    return np.mean(np.log1p(np.exp(-labels * (data @ w)))) + 0.5 * strength * w @ w
+
+
+def logistic_slopes(w, data, labels, strength=0.1):
+    weights = labels / (1 + np.exp(labels * (data @ w)))
+    return strength * w - data.T @ weights / len(labels)
+
+
+def tensor(name, shape, seed=0):
+    value = np.asarray(np.random.default_rng(seed).normal(size=shape))
+    return Argument(name=name, value=value, is_tensor=True, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "derivative", "wanted"),
+    [
+        ((3,), (), (3,), "u * d"),
+        ((), (), (), "u * d"),
+        ((2, 3), (1,), (2, 3), "u[0] * d"),
+        ((3,), (2,), (2, 3), "u @ d"),
+        ((2, 3), (4,), (4, 2, 3), "np.tensordot(u, d, 1)"),
+        ((2, 3), (2, 2), (4, 6), "(u.ravel() @ d).reshape(2, 3)"),
+        ((2, 3), (2, 3), (2, 3), "u * d"),
+        ((3,), (3,), (3, 3), "u @ d"),
+        ((), (3,), (3,), "u @ d"),
+    ],
+)
+def test_a_derivative_is_read_by_its_shape(x, y, derivative, wanted):
+    generator = np.random.default_rng(0)
+    d, u = np.asarray(generator.normal(size=derivative)), np.asarray(generator.normal(size=y))
+    claim = pulled_back(d, np.zeros(x), np.zeros(y), u, is_vjp=False)
+    assert claim.fits
+    assert claim.value.shape == x
+    np.testing.assert_allclose(claim.value, eval(wanted), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("x", "y", "derivative"), [((3,), (2,), (3, 2)), ((4,), (), (3, 4)), ((2, 3), (), (3, 2))])
+def test_a_derivative_of_another_shape_is_kept_as_it_is(x, y, derivative):
+    claim = pulled_back(np.ones(derivative), np.zeros(x), np.zeros(y), np.ones(y), is_vjp=False)
+    assert not claim.fits
+    assert claim.value.shape == derivative
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient", "passed", "is_vjp"),
+    [
+        (lambda x: x, lambda x: x, 1, False),
+        (lambda x: x, lambda a: a, 1, False),
+        (lambda x: x, lambda x, u: u, 1, True),
+        (lambda x, c=2.0: x, lambda x, c=2.0: x, 1, False),
+        (lambda x, c: x, lambda x, c: x, 1, False),
+        (lambda x, y: x, lambda a, b, g: a, 2, True),
+        (lambda x, y: x, lambda a, b: a, 2, False),
+        (lambda x: x, lambda x, eps=1e-3: x, 1, False),
+        (lambda x: x, np.cos, 1, False),
+    ],
+)
+def test_a_vjp_is_told_by_a_last_argument_more(function, gradient, passed, is_vjp):
+    assert takes_cotangent(function, gradient, passed) is is_vjp
+
+
+def test_what_is_returned_is_placed_by_its_number():
+    x, w, c = tensor("x", (3,)), tensor("w", (3,)), Argument(name="c", value=2.0, is_tensor=False)
+    g = np.ones(3)
+    assert set(placed(g, [x, w, c])) == {0}
+    assert set(placed((g, g), [x, w, c])) == {0, 1}
+    assert set(placed((g, g, None), [x, w, c])) == {0, 1, 2}
+    assert placed((g,), [x, w, c]) == 1
+    assert set(placed([1.0, 2.0, 3.0], [x])) == {0}
+    assert set(placed((g,), [c, x])) == {1}
+
+
+def test_the_convention_of_scipy_is_told_from_several_outputs():
+    assert is_value_and_gradient((1.0, np.ones(3)))
+    assert is_value_and_gradient((np.float64(1.0), [1.0, 2.0]))
+    assert not is_value_and_gradient((np.ones(3), np.ones(3)))
+    assert not is_value_and_gradient(np.ones(2))
+    assert not is_value_and_gradient((1.0, np.ones(3), None))
+
+
+def test_targets_are_told_by_what_they_use():
+    assert backend_for(squares) is BACKEND
+    assert backend_for(GradientPair(function=squares, gradient=slopes)) is BACKEND
+    assert backend_for(functools.partial(logistic, strength=0.5)) is BACKEND
+    assert backend_for(np.sin) is not None
+    with pytest.raises(UsageError, match="has a backward of its own"):
+        with_gradient(Function, slopes)
+    with pytest.raises(UsageError, match="to be callable"):
+        with_gradient(squares, 3)
+    with pytest.raises(TargetError, match="expected a Function class or a callable"):
+        backend_for(3)
+
+
+def test_a_function_without_a_derivative_is_told_to_give_one():
+    for inputs in (None, (np.ones(3),)):
+        with pytest.raises(UsageError, match="--grad module:attr"):
+            gradcli.check(squares, inputs)
+
+
+def test_inputs_are_those_at_which_the_derivative_fits():
+    (case,) = gradcli.check(logistic, grad=logistic_slopes).cases
+    assert case.verdict is Verdict.PASSED
+    assert [spec.shape for spec in case.inputs] == [(3,), (4, 3), (4,)]
+    assert any("the function also accepts" in note for note in case.notes)
+    assert any("gradient was not checked" in note for note in case.notes)
+
+
+def test_inference_works_on_attempts_alone():
+    pair = GradientPair(function=squares, gradient=slopes)
+    found = infer(
+        BACKEND.describe(pair),
+        lambda given: BACKEND.attempt(pair, given),
+        attempt_backward=lambda given: BACKEND.attempt(pair, given, gradients=True),
+    )
+    assert found.as_flags() == "-i x=3x4"
+
+
+def test_a_derivative_that_fits_nowhere_is_a_finding_and_no_search_without_end():
+    (case,) = gradcli.check(squares, grad=lambda x: np.ones((7, 7, 7))).cases
+    assert [f.kind.value for f in case.findings] == ["wrong-shape"]
+    (case,) = gradcli.check(squares, grad=lambda x: (x, x)).cases
+    assert [f.kind.value for f in case.findings] == ["wrong-arity"]
+
+
+def test_errors_of_the_derivative_are_the_users():
+    def failing(x):
+        raise ZeroDivisionError("in the derivative")
+
+    (case,) = gradcli.check(squares, (np.ones(3),), grad=failing).cases
+    assert case.verdict is Verdict.ERROR
+    assert "backward raised ZeroDivisionError: in the derivative" in case.error
+    (case,) = gradcli.check(lambda x: None, (np.ones(3),), grad=slopes).cases
+    assert "returned NoneType, expected numbers" in case.error
+
+
+def test_methods_partials_and_callable_objects_can_be_pairs():
+    class Model:
+        def __init__(self):
+            self.matrix = np.arange(12.0).reshape(3, 4)
+
+        def __call__(self, x):
+            return self.matrix @ np.tanh(x)
+
+        def jacobian(self, x):
+            return self.matrix * (1 - np.tanh(x) ** 2)
+
+    model = Model()
+    assert gradcli.check(model, (np.linspace(-1, 1, 4),), grad=model.jacobian).ok
+    inputs = (np.ones(3), np.random.default_rng(0).normal(size=(5, 3)), np.array([1.0, -1, 1, 1, -1]))
+    pair = (functools.partial(logistic, strength=0.5), functools.partial(logistic_slopes, strength=0.5))
+    assert gradcli.check(pair[0], inputs, grad=pair[1]).ok
+    assert not gradcli.check(pair[0], inputs, grad=logistic_slopes).ok
+
+
+def test_the_callers_arrays_and_the_generators_are_untouched():
+    x = np.ones(3)
+    state = np.random.get_state()[1].copy()
+
+    def writing(x):
+        np.random.random()
+        x *= 2
+        return x
+
+    (case,) = gradcli.check(squares, (x,), grad=writing).cases
+    assert [f.kind.value for f in case.findings] == ["mutates-input"]
+    np.testing.assert_array_equal(x, np.ones(3))
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_single_precision_is_judged_in_double():
+    (case,) = gradcli.check(squares, (np.ones(3, np.float32),), grad=lambda x: (2 + 1e-5) * x).cases
+    assert [f.kind.value for f in case.findings] == ["wrong-factor"]
+
+
+MODULE = """\
+import numpy as np
+
+
+def squares(x):
+    return np.sum(x * x)
+
+
+def slopes(x):
+    return 2 * x
+
+
+def thirds(x):
+    return 3 * x
+
+
+def both(x):
+    return np.sum(np.exp(x)), np.exp(x)
+
+
+def sine(x):
+    return np.sin(x)
+"""
+SPEC = """\
+target: arrays:squares
+grad: arrays:slopes
+cases:
+  - name: right
+    inputs: {x: {shape: [3]}}
+  - name: wrong
+    grad: arrays:thirds
+    inputs: {x: {shape: [3]}}
+    expect: failed
+    findings: [wrong-factor]
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "arrays.py").write_text(MODULE)
+    (tmp_path / "arrays.yaml").write_text(SPEC)
+
+    def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+        return subprocess.run(
+            [sys.executable, "-m", "gradcli", *arguments],
+            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=120, capture_output=True, text=True,
+        )  # fmt: skip
+
+    return ended
+
+
+def test_the_gradient_is_named_on_the_command_line(run):
+    assert run("check", "arrays:squares", "--grad", "arrays:slopes").returncode == 0
+    ended = run("check", "arrays:squares", "--grad", "arrays:thirds", "--format", "json")
+    assert ended.returncode == 1
+    document = json.loads(ended.stdout)
+    (case,) = document["cases"]
+    assert case["backend"] == "numpy"
+    assert {"id", "verdict", "inputs", "checks", "findings", "evaluations", "replay"} <= set(case)
+    (finding,) = case["findings"]
+    assert (finding["name"], finding["input"], finding["factor"]) == ("wrong-factor", "x", "3/2")
+    assert MODULE.splitlines()[finding["location"]["line"] - 1] == "    return 3 * x"
+    assert [check["verdict"] for check in case["checks"] if check["check"] == "higher-order"] == []
+    again = run("replay", case["replay"])
+    assert again.returncode == 1
+    assert "wrong-factor" in again.stdout
+
+
+def test_higher_orders_are_shown_as_not_offered(run):
+    ended = run("check", "arrays:squares", "--grad", "arrays:slopes", "--format", "json", "--order", "3")
+    (case,) = json.loads(ended.stdout)["cases"]
+    higher = [check for check in case["checks"] if check["check"] == "higher-order"]
+    assert {check["verdict"] for check in higher} == {"skipped"}
+    assert all("once-differentiable" in check["note"] for check in higher)
+
+
+def test_a_function_that_returns_its_gradient_needs_no_other(run):
+    assert run("check", "arrays:both").returncode == 0
+    assert run("check", "arrays:both", "-i", "x=3").returncode == 0
+
+
+def test_a_spec_names_the_gradient(run):
+    ended = run("check", "arrays.yaml", "-j", "2")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_slips_are_told_in_a_sentence(run):
+    for arguments, told in (
+        (("arrays:sine",), "--grad module:attr"),
+        (("arrays:squares", "--grad", "arrays:slops"), "did you mean 'slopes'"),
+        (("arrays:squares", "--grad", "slopes"), "expected a name after a colon"),
+    ):
+        ended = run("check", *arguments)
+        assert ended.returncode == 2
+        assert told in ended.stderr
+        assert "Traceback" not in ended.stderr
