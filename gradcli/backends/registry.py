@@ -94,16 +94,19 @@ def _framework_of(target: Callable[..., Any]) -> str:
     function = inspect.unwrap(target)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
+    inherited: list[object] = []
     if not inspect.isfunction(function):
-        function = getattr(function, "__func__", None) or vars(type(function)).get("__call__")
-    if not inspect.isfunction(function):
-        return "engine"
-    nonlocals = dict(inspect.getclosurevars(function).nonlocals)
-    used = [function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__]
-    for values in ([*nonlocals.values(), *used], list(function.__globals__.values())):
-        owners = {owner for value in values for owner in _owners(value)}
+        inherited = list(type(function).__mro__)
+        function = getattr(function, "__func__", inspect.getattr_static(type(function), "__call__", None))
+    values: list[object] = []
+    if inspect.isfunction(function):
+        used = [function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__]
+        inherited += [*inspect.getclosurevars(function).nonlocals.values(), *used]
+        values = list(function.__globals__.values())
+    for known in (inherited, values):
+        owners = {owner for value in known for owner in _owners(value)}
         for place, name in _OWNERS.items():
-            if place in owners and (place in sys.modules):
+            if place in owners and place in sys.modules:
                 return name
     return "engine"
 

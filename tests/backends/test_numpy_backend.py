@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import engine
 from gradcli.backends.array_claims import GradientPair, is_value_and_gradient, placed, pulled_back, takes_cotangent
 from gradcli.backends.registry import backend_for, backend_named, with_gradient
 from gradcli.cases import Argument
@@ -122,6 +123,32 @@ def test_targets_are_told_by_what_they_use():
         with_gradient(squares, 3)
     with pytest.raises(TargetError, match="expected a Function class or a callable"):
         backend_for(3)
+
+
+class Summing:
+    def __call__(self, x):
+        return np.sum(x)
+
+    def method(self, x):
+        return np.sum(x)
+
+
+def test_objects_methods_and_partials_belong_where_their_code_does():
+    for target in (Summing(), Summing().method, functools.partial(squares), np.sin, lambda x: np.sum(x)):
+        assert backend_for(target) is BACKEND
+    assert backend_for(engine.nn.Linear(2, 3)).name == "engine"
+    assert backend_for(lambda x: engine.sin(x) * np.pi).name == "engine"
+
+
+def test_a_module_of_pytorch_belongs_to_pytorch():
+    torch = pytest.importorskip("torch", reason="asks for the backend of a PyTorch module")
+    assert backend_for(torch.nn.Linear(2, 3)).name == "torch"
+    assert backend_for(lambda x: torch.sin(x) * np.pi).name == "torch"
+
+
+def test_a_backward_pass_of_nodes_is_not_there_to_trace():
+    with pytest.raises(TargetError, match="which numpy does not have"):
+        gradcli.trace(squares, (np.ones(3),))
 
 
 def test_a_function_without_a_derivative_is_told_to_give_one():
