@@ -95,8 +95,9 @@ class BoundFunction(Subject):
         """The map whose derivative is checked at `order`."""
         if order not in self._maps:
             domain, codomain = spaces_of_order(order, self._domain, self._codomain)
+            lower = self.derivative_map(order - 1) if order > 1 else None
             self._maps[order] = TensorMap(
-                self._caller, self.active, self._numbers, order, domain, codomain, self.counters
+                self._caller, self.active, self._numbers, order, domain, codomain, self.counters, lower
             )
         return self._maps[order]
 

@@ -11,10 +11,12 @@ from gradcli.backends.call import Caller
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.errors import UserCodeError
+from gradcli.numerics.probe import entry_scales
 from gradcli.numerics.space import Block, Space
 from gradcli.numerics.vector_map import VectorMap
 
 FloatArray = NDArray[np.float64]
+_ROUNDING = 2.0**-53
 
 
 @final
@@ -34,6 +36,7 @@ class TensorMap(VectorMap):
         domain: Space,
         codomain: Space,
         counters: Counters,
+        lower: "TensorMap | None" = None,
     ) -> None:
         self.domain = domain
         self.codomain = codomain
@@ -43,6 +46,7 @@ class TensorMap(VectorMap):
         self._outputs = tuple(outputs)
         self._order = order
         self._counters = counters
+        self._lower = lower
         self._retainable = True
 
     @property
@@ -63,6 +67,22 @@ class TensorMap(VectorMap):
             return self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
         with self.framework.namespace.no_grad():
             return self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
+
+    def value_noise(self, x: FloatArray) -> FloatArray:
+        """What rounding of the lower order's values leaves in a gradient, zero at order 1.
+
+        The gradient of <u, f> cannot be more precise than <u, f> itself seen over the scale s of x: about
+        16 eps |u f| / s, which matters where a gradient is all cancellation, as a saturated softmax's is.
+        """
+        if self._lower is None:
+            return np.zeros(self.codomain.size)
+        base, cotangent = x[: self._lower.domain.size], x[self._lower.domain.size :]
+        with np.errstate(all="ignore"):
+            level = 16 * _ROUNDING * np.abs(self._lower.value(base)) + self._lower.value_noise(base)
+            size = np.abs(cotangent) * level
+            total = float(np.linalg.norm(np.where(np.isfinite(size), size, 0.0)))
+        noise: FloatArray = total / entry_scales(self._lower.domain, base)
+        return noise
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""

@@ -60,6 +60,13 @@ class Claim:
                 rows[(np.abs(self.cotangents) @ (~finite).astype(float)) > 0] = np.nan
         return np.concatenate([outputs, rows]) if self.watch else rows
 
+    def read_noise(self, noise: Vector) -> Vector:
+        """The standard deviation of every row that `read` gives, the outputs' being independent of each other."""
+        if self.cotangents is None:
+            return noise
+        rows = np.sqrt(self.cotangents**2 @ noise**2)
+        return np.concatenate([noise, rows]) if self.watch else rows
+
     def row_blocks(self) -> npt.NDArray[np.intp]:
         """The output block of every row that `read` gives."""
         if self.cotangents is None or not self.watch:

@@ -20,6 +20,8 @@ CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
 SHIFT_FACTOR = 4.0
 """How many times the shift of the last extrapolation three pairs may be off."""
+NOISE_MARGIN = 8.0
+"""Standard deviations of a map's own noise that a bound allows for, as for measured noise."""
 ZERO_FLOOR = 1e-14
 """Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
 
@@ -74,6 +76,7 @@ class Site:
     witness: VectorMap | None = None
     testimony: Matrix | None = None
     known_outputs: Vector | None = None
+    known_noise: Vector | None = None
     without_witness: Site | None = None
 
     @classmethod
@@ -121,6 +124,13 @@ class Site:
     def outputs(self) -> Vector:
         """f(x)."""
         return self.evaluate()
+
+    def row_noise(self) -> Vector:
+        """How noisy the rows' values are beyond their own rounding, as the map says."""
+        if self.known_noise is None:
+            with np.errstate(all="ignore"):
+                self.known_noise = self.claim.read_noise(np.asarray(self.map.value_noise(self.x), dtype=np.float64))
+        return self.known_noise
 
     def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
         """The site at another point; None where the map cannot be evaluated (if that is asked) or differentiated there.
@@ -190,7 +200,7 @@ class Site:
             direction=v,
             focus=focus,
             numeric=estimate.value,
-            bound=estimate.bound,
+            bound=estimate.bound + self._noise_seen(estimate.value, claimed, np.maximum(estimate.step, 2.0**-44)),
             claimed=claimed,
             rounding=rounding,
             left=estimate.left,
@@ -210,13 +220,14 @@ class Site:
         claimed, rounding = self.claim.along(v)
         f0 = self.claim.read(self.outputs)
         short = predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start)
+        noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
         with np.errstate(all="ignore"):
             error = np.abs(short.value - claimed)
         reading = Reading(
             direction=v,
             focus=focus,
             numeric=short.value,
-            bound=np.where(np.isnan(error), short.shift, 4 * error) + short.rounding,
+            bound=np.where(np.isnan(error), short.shift, 4 * error) + short.rounding + noise,
             claimed=claimed,
             rounding=rounding,
             left=short.value,
@@ -224,11 +235,16 @@ class Site:
             kink_bound=np.zeros_like(f0),
             status=np.zeros(f0.size, np.int8),
             size=np.abs(f0),
-            noise=short.rounding,
+            noise=short.rounding + noise,
             claimless=np.isnan(claimed) & self._unclaimed(claimed.size),
             certified=True,
         )
         return Glance(short=short, reading=reading)
+
+    def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
+        """What the map's own noise does to slopes over these steps; nothing where neither side moves at all."""
+        still = (numeric == 0) & (claimed == 0)
+        return np.where(still, 0.0, NOISE_MARGIN * self.row_noise() / steps)
 
     def _unclaimed(self, rows: int) -> Mask:
         """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""

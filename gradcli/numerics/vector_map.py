@@ -23,6 +23,14 @@ class VectorMap(ABC):
     def value(self, x: Vector) -> Vector:
         """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
 
+    def value_noise(self, x: Vector) -> Vector:  # noqa: ARG002 - for those that override it
+        """Return how noisy each value at x may be beyond its own rounding: standard deviations, length m.
+
+        Zero for a function whose values are as precise as they are large. A map that returns small differences of large
+        numbers, such as a gradient, knows better and overrides this.
+        """
+        return np.zeros(self.codomain.size)
+
     @abstractmethod
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
         """Return the claimed J(x)^T cotangent, a vector of length n."""
@@ -58,6 +66,10 @@ class CountedMap(VectorMap):
         """Evaluate the wrapped map and count it."""
         self.values += 1
         return self.inner.value(x)
+
+    def value_noise(self, x: Vector) -> Vector:
+        """Ask the wrapped map; not counted."""
+        return self.inner.value_noise(x)
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
         """Run the wrapped vjp and count it."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR, Reading
 from gradcli.numerics.probe import Focus, moved
-from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.site import NOISE_MARGIN, Glance, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.vector_map import Matrix, VectorMap
@@ -97,7 +97,8 @@ def _rounding(site: Site, output: int) -> Vector:
     rows = site.claim.block == output
     size: Vector = np.where(np.isfinite(site.outputs), np.abs(site.outputs), 0.0)
     weighted = size[rows] if site.claim.cotangents is None else np.abs(site.claim.cotangents[rows]) @ size
-    rounding: Vector = FLOOR * weighted
+    own = site.row_noise()[-rows.size :][rows]
+    rounding: Vector = FLOOR * weighted + NOISE_MARGIN * own
     return rounding
 
 
