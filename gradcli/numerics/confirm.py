@@ -20,6 +20,8 @@ from gradcli.numerics.symmetric import holds_on_symmetric_matrices
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
+EXPLAINS = 0.1
+"""What does not add up explains a difference only if it is at least this part of it."""
 SECOND_START = 0.006
 EXCUSABLE_NOISE = 1e5 * EPS
 """Noise relative to the value beyond which the values look iterated or rounded."""
@@ -132,7 +134,7 @@ def _better_explanation(
             f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
             "at that level: a loosely converged iteration, or rounding?"
         )
-    if not additive(site, places, left, first.focus):
+    if not additive(site, places, left, first.focus, EXPLAINS * first.error):
         return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
     return None, None
 
@@ -158,7 +160,8 @@ def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Ma
     for factor in FINER:
         fine = site.measure(first.direction, places, first.focus, cheap=False, start=0.05 * factor)
         with np.errstate(all="ignore"):
-            agrees = (fine.error <= FAIL_FACTOR * fine.tolerance) & (fine.tolerance < first.error / FAIL_FACTOR)
+            near = (fine.error <= FAIL_FACTOR * fine.tolerance) & (fine.error < 0.5 * first.error)
+            agrees = near & (fine.tolerance < first.error / FAIL_FACTOR)
             shift = np.abs(fine.numeric - first.numeric)
             apart = fine.smooth & first.smooth & (shift > FAIL_FACTOR * (fine.bound + first.bound))
         spread = np.where(apart, np.maximum(spread, shift), spread)

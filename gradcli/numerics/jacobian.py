@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.certify import predict
+from gradcli.numerics.certify import Prediction, predict
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import StatusArray
+from gradcli.numerics.line import Function
 from gradcli.numerics.probe import entry_scales, snap
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import VectorMap
@@ -67,10 +68,7 @@ def jacobian_table(
     scales = entry_scales(map_.domain, x)
     x = snap(x, scales)
 
-    def chosen(point: Vector) -> Vector:
-        picked: Vector = np.asarray(map_.value(point), dtype=np.float64)[rows_]
-        return picked
-
+    chosen = _rows_of(map_, rows_)
     with np.errstate(all="ignore"):
         f0 = chosen(x)
     numeric, bound = np.zeros((rows_.size, columns_.size)), np.full((rows_.size, columns_.size), np.inf)
@@ -84,14 +82,9 @@ def jacobian_table(
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
             short = predict(chosen, x, v, f0=f0, rng=rng, start=QUICK_START if quick else 0.02)
             evaluations += short.evaluations
-            along = claimed[:, k] * size
-            if short.certifies(along, np.full(rows_.size, 1e-9 * largest)).all():
-                numeric[:, k] = short.value / size
-                bound[:, k] = (4 * np.abs(short.value - along) + short.rounding) / size
-                continue
-            settled = 4 * short.shift + short.rounding + np.abs(short.kink)
-            if quick and (settled <= 1e-7 * np.abs(short.value).max(initial=0.0)).all():
-                numeric[:, k], bound[:, k] = short.value / size, settled / size
+            limit = _limit(short, claimed[:, k] * size, largest, quick)
+            if limit is not None:
+                numeric[:, k], bound[:, k] = short.value / size, limit / size
                 continue
         estimate = directional_derivative(chosen, x, v, rng=rng, f0=f0, noise=noise)
         noise = estimate.noise
@@ -100,6 +93,27 @@ def jacobian_table(
     return NumericTable(
         numeric=numeric, bound=bound, status=status, rows=rows_, columns=columns_, evaluations=evaluations
     )
+
+
+def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
+    """The map, cut down to some outputs."""
+
+    def chosen(point: Vector) -> Vector:
+        picked: Vector = np.asarray(map_.value(point), dtype=np.float64)[rows]
+        return picked
+
+    return chosen
+
+
+def _limit(short: Prediction, along: Vector, largest: float, quick: bool) -> Vector | None:
+    """The bound of three pairs where they suffice: the claim is met, or (`quick`) they settle to 7 digits."""
+    if short.certifies(along, np.full(along.size, 1e-9 * largest)).all():
+        met: Vector = 4 * np.abs(short.value - along) + short.rounding
+        return met
+    with np.errstate(all="ignore"):
+        settled: Vector = 4 * short.shift + short.rounding + np.abs(short.kink)
+        enough = bool((settled <= 1e-7 * np.abs(short.value).max(initial=0.0)).all())
+    return settled if quick and enough else None
 
 
 def _chosen(indices: Sequence[int] | npt.NDArray[np.intp] | None, size: int) -> npt.NDArray[np.intp]:

@@ -8,10 +8,11 @@ from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
 
 
-def additive(site: Site, places: slice, rows: Mask, focus: Focus) -> bool:
-    """Whether D(v) + D(w) = D(v + w) within the bounds for all the given rows.
+def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector | float = 0.0) -> bool:
+    """Whether D(v) + D(w) = D(v + w) within the bounds, or within `slack`, for all the given rows.
 
     At a tie a sorting function is smooth along every line through the point, yet has no derivative there: its slopes do
     not add up. Any claim is then as good as another.
@@ -22,5 +23,5 @@ def additive(site: Site, places: slice, rows: Mask, focus: Focus) -> bool:
     with np.errstate(all="ignore"):
         gap = np.abs(first.numeric + second.numeric - both.numeric)
         allowed = FAIL_FACTOR * (first.bound + second.bound + both.bound)
-        sound = first.smooth & second.smooth & both.smooth & (gap <= allowed)
+        sound = first.smooth & second.smooth & both.smooth & (gap <= np.maximum(allowed, slack))
     return bool(sound[rows].all())

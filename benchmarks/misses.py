@@ -1,0 +1,140 @@
+"""How often a planted error is missed: smooth maps of 1 to 10,000 entries, errors of 1e-2 to 1e-6, with and without A.
+
+Run: python benchmarks/misses.py [SEEDS]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from gradcli.numerics.verify import BlockOutcome, Outcome, verify
+from tests.numerics.cases import FormulaMap, space
+
+Array = npt.NDArray[np.float64]
+Function = Callable[[Array], Array]
+ERRORS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+SIZES = (1, 3, 30, 300, 10_000)
+
+SLOPES: dict[str, tuple[Function, Function]] = {
+    "sin": (np.sin, np.cos),
+    "cos": (np.cos, lambda x: -np.sin(x)),
+    "exp": (np.exp, np.exp),
+    "tanh": (np.tanh, lambda x: 1 / np.cosh(x) ** 2),
+    "arctan": (np.arctan, lambda x: 1 / (1 + x * x)),
+    "sinh": (np.sinh, np.cosh),
+    "arcsinh": (np.arcsinh, lambda x: 1 / np.sqrt(1 + x * x)),
+    "log1p square": (lambda x: np.log1p(x * x), lambda x: 2 * x / (1 + x * x)),
+    "square": (lambda x: x * x, lambda x: 2 * x),
+    "cube": (lambda x: x**3, lambda x: 3 * x * x),
+    "fifth power": (lambda x: x**5, lambda x: 5 * x**4),
+    "gauss": (lambda x: np.exp(-x * x), lambda x: -2 * x * np.exp(-x * x)),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), lambda x: np.exp(-x) / (1 + np.exp(-x)) ** 2),
+    "softplus": (lambda x: np.logaddexp(0, x), lambda x: 1 / (1 + np.exp(-x))),
+    "rational": (lambda x: x / (1 + x * x), lambda x: (1 - x * x) / (1 + x * x) ** 2),
+    "hypotenuse": (lambda x: np.sqrt(1 + x * x), lambda x: x / np.sqrt(1 + x * x)),
+    "sin of exp": (lambda x: np.sin(np.exp(x)), lambda x: np.cos(np.exp(x)) * np.exp(x)),
+    "ripple": (lambda x: np.sin(50 * x) / 50 + x, lambda x: np.cos(50 * x) + 1),
+    "offset": (lambda x: 1e6 + np.sin(x), np.cos),
+    "tiny": (lambda x: 1e-9 * np.sin(x), lambda x: 1e-9 * np.cos(x)),
+    "huge": (lambda x: 1e9 * np.sin(x), lambda x: 1e9 * np.cos(x)),
+    "linear": (lambda x: 3 * x, lambda x: 3 + 0 * x),
+    "affine": (lambda x: 3 * x - 7, lambda x: 3 + 0 * x),
+    "steep": (lambda x: np.tanh(20 * (x - 0.3)), lambda x: 20 / np.cosh(20 * (x - 0.3)) ** 2),
+    "swish": (
+        lambda x: x / (1 + np.exp(-x)),
+        lambda x: (1 + np.exp(-x) * (1 + x)) / (1 + np.exp(-x)) ** 2,
+    ),
+    "reciprocal": (lambda x: 1 / (x * x + 0.1), lambda x: -2 * x / (x * x + 0.1) ** 2),
+    "log of cosh": (lambda x: np.log(np.cosh(x)), np.tanh),
+    "cubic root": (lambda x: np.cbrt(x * x + 1), lambda x: 2 * x / (3 * np.cbrt(x * x + 1) ** 2)),
+    "power": (lambda x: (x * x + 1) ** 1.7, lambda x: 3.4 * x * (x * x + 1) ** 0.7),
+    "bend": (lambda x: np.where(x > 0, 2 * x, 3 * x), lambda x: np.where(x > 0, 2.0, 3.0)),
+    "rectifier": (lambda x: np.maximum(x, 0), lambda x: (x > 0) * 1.0),
+    "sine times x": (lambda x: x * np.sin(x), lambda x: np.sin(x) + x * np.cos(x)),
+}
+
+
+def maps(name: str, n: int, weights: Array, spoil: Callable[[Array], Array]) -> tuple[FormulaMap, FormulaMap]:
+    """The map with a wrong claim, and with the right one: entry by entry for small n, else their weighted sum."""
+    function, slope = SLOPES[name]
+    if n <= 30:
+        given: tuple[Function, Function] = (lambda x: weights * function(x), lambda x: np.diag(weights * slope(x)))
+        codomain = space((n,))
+    else:
+        given = (lambda x: np.array([weights @ function(x)]), lambda x: (weights * slope(x))[None])
+        codomain = space(())
+    return FormulaMap(*given, space((n,)), codomain, spoil), FormulaMap(*given, space((n,)), codomain)
+
+
+def spoiling(kind: str, right: Array, error: float) -> Callable[[Array], Array]:
+    """A whole gradient, a row, or the largest entry made wrong by a relative error."""
+    row, column = np.unravel_index(int(np.abs(right).argmax()), right.shape)
+
+    def spoil(j: Array) -> Array:
+        j = j.copy()
+        if kind == "whole":
+            return j * (1 + error)
+        place = row if kind == "row" else (row, column)
+        j[place] *= 1 + error
+        return j
+
+    return spoil
+
+
+def main() -> None:
+    """Print the counts by kind of error, its size, and whether there was a witness."""
+    warnings.simplefilter("ignore")
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    started = time.perf_counter()
+    counts: dict[tuple[bool, str, float], Counter[str]] = {}
+    for seed in range(seeds):
+        for name in SLOPES:
+            for n in SIZES:
+                one_map(name, n, seed, counts)
+    print(f"{len(SLOPES)} maps, sizes {SIZES}, {seeds} seed(s), {time.perf_counter() - started:.0f} s")
+    for witnessed, kind, error in sorted(counts):
+        tally = counts[witnessed, kind, error]
+        told = ", ".join(f"{k} {v}" for k, v in sorted(tally.items()))
+        print(f"{'with' if witnessed else 'without'} witness  {kind:6s} {error:7.0e}  {told}")
+
+
+def _named(block: BlockOutcome, error: float) -> str:
+    """What became of an error that was not reported; a PASS says itself how fine it is."""
+    if block.outcome is not Outcome.AGREES:
+        return "undecided"
+    if block.resolution is not None and block.resolution > error / 100:
+        return "agrees, resolution coarser"
+    return "noted" if block.note and "significance" in block.note else "MISSED"
+
+
+def one_map(name: str, n: int, seed: int, counts: dict[tuple[bool, str, float], Counter[str]]) -> None:
+    """Every error in one map at one size."""
+    rng = np.random.default_rng([seed, n, len(name), *name.encode()])
+    x, weights = rng.standard_normal(n), rng.standard_normal(n) + 3
+    right = maps(name, n, weights, lambda j: j)[0].claimed(x)
+    for kind in ("whole", "row", "entry"):
+        for error in ERRORS:
+            claim, witness = maps(name, n, weights, spoiling(kind, right, error))
+            for witnessed in (False, True):
+                with np.errstate(all="ignore"):
+                    found = verify(claim, x, seed=seed, witness=witness if witnessed else None).blocks
+                caught = any(block.outcome is Outcome.DIFFERS for block in found)
+                word = "caught" if caught else _named(found[0], error)
+                counts.setdefault((witnessed, kind, error), Counter())[word] += 1
+                if word == "MISSED" and np.abs(right).max() > 0:
+                    noted = f" ({found[0].note})" if found[0].note else ""
+                    print(f"  missed: {name}, n = {n}, {kind} {error:.0e}, witness {witnessed}: {word}{noted}")
+
+
+if __name__ == "__main__":
+    main()
