@@ -120,15 +120,15 @@ def _swapped(suspect: Suspect) -> Named | None:
         name, owner = suspect.name, _name(suspect.facts, other)
         shape = list(suspect.facts.subject.domain.blocks[suspect.place].shape)
         got = list(np.shape(next(g for g in suspect.gradients if g is not None)))
-        tail = f", and {owner} gets None" if all(g is None for g in lost) else ""
-        how = "the gradient returned for it"
+        lacks = f", and {owner} gets None" if all(g is None for g in lost) else ""
+        form = ""
         if got != shape:
-            summed = _sums_down(tuple(shape), tuple(got))
-            how = f"the gradient returned for it has shape {got}, which is {owner}'s, and"
-            tail += f"; the framework silently sums it to {shape}" if summed else ""
+            form = f" (shape {got}, where {name} has {shape})"
+            if _sums_down(tuple(shape), tuple(got)):
+                lacks += f"; the framework silently sums {got} to {shape}"
         return (
             FindingKind.SWAPPED_GRADIENTS,
-            f"{name}: {how} is the gradient of {owner}{tail}: the gradient of {owner} was returned in {name}'s place",
+            f"{name}: the gradient of {owner}{form} was returned in {name}'s place{lacks}",
             {"stray": name},
         )
     return None

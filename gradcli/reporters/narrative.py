@@ -10,6 +10,7 @@ from gradcli.verdict import Verdict
 
 _ENTRIES = 5
 _FINDINGS = 5
+_LONGEST = 4000
 _MARGIN = "  "
 
 
@@ -180,6 +181,10 @@ def _excerpt(excerpt: SourceExcerpt) -> Iterator[Line]:
 
 def _smallest(lines: tuple[str, ...]) -> Iterator[Line]:
     joined = ", ".join(lines)
+    if len(joined) > _LONGEST:
+        text = f"{len(joined):,} characters long: the replay file holds it"
+        yield Line(f"{_MARGIN}smallest failing input   {text}", Role.ADVICE)
+        return
     if len(joined) <= 70 and not any("\n" in line for line in lines):
         yield Line(f"{_MARGIN}smallest failing input   {joined}", Role.ADVICE)
         return
