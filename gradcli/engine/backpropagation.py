@@ -189,7 +189,7 @@ class Walk:
                 _accumulate(node.variable, cotangents[0])
                 return
             _wrap(cotangents)
-            if node.variable._backward_hooks:
+            if node.variable._backward_hooks and self._wanted(node):
                 cotangents[0] = through_hooks(node.variable._backward_hooks, cotangents[0])
         else:
             _wrap(cotangents)
@@ -199,7 +199,7 @@ class Walk:
                     node._release()
                 self._hand_on(node, results, cotangents, not self.create_graph and node._gives_fresh_results)
                 return
-            if node._tensor_hooks or node._retained:
+            if (node._tensor_hooks or node._retained) and self._wanted(node):
                 self._output_hooks(node, cotangents)
         if self.inputs is not None:
             for number, position in self.targets.get(node, ()):
@@ -208,6 +208,10 @@ class Walk:
         if self.inputs is None or node in self.useful:
             results = self._execute(node, cotangents)
         self._hand_on(node, results, cotangents, False)
+
+    def _wanted(self, node: Node) -> bool:
+        """Tell whether a node lies on the way to what was asked for."""
+        return self.inputs is None or node in self.useful or node in self.targets
 
     def _hand_on(self, node: Node, results: Sequence[Any], cotangents: list[Any], fresh: bool) -> None:
         """Give each result, in the shape and type of what it belongs to, to the node that comes next."""

@@ -28,6 +28,7 @@ def _variants() -> list[Operation]:
         row("pixel_unshuffle", lambda t, x: t.nn.functional.pixel_unshuffle(x, 2), [(1, 1, 4, 2)]),
         row("atan2_number", lambda t, x: t.atan2(x, t.ones_like(x)), [(3,)]),
         row("as_strided", lambda t, x: t.as_strided(x, (2, 2), (1, 2), 1), [(2, 3)]),
+        row("reshape_columns", lambda _, x: x[:, :2].reshape(2, 1, 2), [(2, 3)]),
         row("cdist", lambda t, x, y: t.cdist(x, y), [(2, 3), (3, 3)], kinks="where equal"),
         row("logsumexp_dims", lambda _, x: x.logsumexp((0, 1)), [(2, 3)]),
         row("attention", lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),

@@ -77,6 +77,8 @@ class Node:
     _pre_hooks: Hooks | None = None
     _tensor_hooks: dict[int, Hooks] | None = None
     _retained: dict[int, weakref.ref[Tensor]] | None = None
+    _outer: weakref.ref[Node] | None = None
+    _outer_view: Callable[[Tensor], Tensor] | None = None
 
     requires_grad = True
 

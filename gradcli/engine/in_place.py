@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node, OutputMeta, number_node
-from gradcli.engine.recording import record, tracked
+from gradcli.engine.recording import SavedOutput, record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 LEAF_WRITTEN = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -38,8 +38,17 @@ def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwa
     result = operation(_before(target), *args, **kwargs)
     write(target, result._data)
     if result._grad_fn is not None:
+        _save_in_place(result._grad_fn, result._data, target)
         rebase(target, result._grad_fn, result._output_nr)
     return target
+
+
+def _save_in_place(node: Node, values: Array, target: Tensor) -> None:
+    """Let a rule that needs the result look at the target's memory, and so notice when that changes again."""
+    for entry in node._entries or ():
+        if isinstance(entry, SavedOutput) and entry.array is values and values.dtype == target._data.dtype:
+            entry.array, entry.counter = target._data, target._shared_counter()
+            entry.version = entry.counter.value
 
 
 def overwritten(target: Tensor, other: Any, ufunc: np.ufunc) -> bool:
@@ -91,13 +100,37 @@ def write(target: Tensor, values: Array) -> None:
             f"result type {BY_NUMPY[values.dtype].letter} can't be cast to the desired output type "
             f"{BY_NUMPY[memory.dtype].letter}"
         )
-    if not memory.flags.writeable:
+    memory = writeable(target)
+    memory[...] = values
+    bump(target)
+
+
+def writeable(target: Tensor) -> Array:
+    """Return the target's memory for writing.
+
+    A part of an expanded tensor that shows every element once can be written to, although NumPy keeps all parts of a
+    broadcast array read-only: it is then laid over its owner's memory anew.
+
+    Raises:
+        RuntimeError: the tensor shows an element more than once, or its memory is read-only.
+    """
+    memory = target._data
+    if memory.flags.writeable:
+        return memory
+    if any(step == 0 and size > 1 for step, size in zip(memory.strides, memory.shape, strict=True)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
-    memory[...] = values
-    bump(target)
+    owner = memory
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not owner.flags.writeable or not owner.flags.c_contiguous:
+        raise RuntimeError("the memory of this tensor is read-only. Please clone() the tensor before writing to it.")
+    here, start = (int(array.__array_interface__["data"][0]) for array in (memory, owner))
+    flat = owner.reshape(-1)
+    target._data = np.ndarray(memory.shape, memory.dtype, flat, here - start, memory.strides)
+    return target._data
 
 
 def bump(target: Tensor) -> None:
@@ -149,7 +182,7 @@ def slice_scatter(whole: Tensor, replay: Callable[[Tensor], Tensor], part: Tenso
     values = np.array(whole._data, order="C")
     enabled, STATE.enabled = STATE.enabled, False
     try:
-        replay(from_array(values))._data[...] = 0 if part is None else part._data
+        writeable(replay(from_array(values)))[...] = 0 if part is None else part._data
     finally:
         STATE.enabled = enabled
     return record(SliceScatterBackward0, values, (whole, part), replay=replay)
@@ -163,6 +196,7 @@ def _copy_slices(view: Tensor, inner: Node) -> None:
     node._edges = (base._edge(), *inner._edges[1:])
     node._outputs = (OutputMeta(base._data.shape, base._data.dtype),)
     node.inner, node.replay = inner, replay
+    inner._outer, inner._outer_view = weakref.ref(node), replay
     number_node(node)
     view._backward_hooks = None
     rebase(base, node, 0)

@@ -77,7 +77,20 @@ class SavedOutput(Saved):
         result = from_array(self.array)
         result._counter = self.counter
         result._grad_fn, result._output_nr = node, self.number
+        if node._outer is not None and STATE.enabled:
+            _hang_on_outer(result, node)
         return result
+
+
+def _hang_on_outer(result: Tensor, node: Node) -> None:
+    """Hang the saved result of a write to a view where it is in the graph: the view of what the whole has become."""
+    outer = None if node._outer is None else node._outer()
+    if outer is None or node._outer_view is None:
+        return
+    whole = from_array(np.empty(*outer._outputs[0]))
+    whole._grad_fn = outer
+    part = node._outer_view(whole)
+    result._grad_fn, result._output_nr = part._grad_fn, part._output_nr
 
 
 class SavedPacked(Saved):

@@ -9,25 +9,25 @@ import numpy as np
 from gradcli.engine import creation
 from gradcli.engine.dtypes import BY_NUMPY, Array, accepted
 from gradcli.engine.graph import Node
-from gradcli.engine.in_place import bump, check_may_change, in_place
+from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.ops.operands import operand
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record, tracked
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import Tensor, from_array
 
 
 class ZeroBackward0(Node):
     """Nothing depends on the old values."""
 
     def _vjp(self, g: Tensor) -> Any:
-        return g * 0
+        return _nothing(g)
 
 
 class FillBackward(Node):
     """Nothing depends on the old values; a tensor that was filled in gets the sum."""
 
     def _vjp(self, g: Tensor) -> Any:
-        return g * 0, g.sum() if self._needs(1) else None
+        return _nothing(g), g.sum() if self._needs(1) else None
 
 
 class FillBackward2(FillBackward):
@@ -38,7 +38,11 @@ class CopyBackwards(Node):
     """The source gets the cotangent, the old values nothing."""
 
     def _vjp(self, g: Tensor) -> Any:
-        return g * 0 if self._needs(0) else None, g
+        return _nothing(g) if self._needs(0) else None, g
+
+
+def _nothing(g: Tensor) -> Tensor:
+    return from_array(np.zeros_like(g._data))
 
 
 def zero_(input: Tensor) -> Tensor:
@@ -51,7 +55,7 @@ def _zeroed(input: Tensor) -> Tensor:
 
 
 def _overwrite(input: Tensor, value: Any) -> Tensor:
-    input._data[...] = value
+    writeable(input)[...] = value
     bump(input)
     return input
 

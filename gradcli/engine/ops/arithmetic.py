@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
-from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import Operand, conj, operand, pair, result_dtype
+from gradcli.engine.ops.operands import Operand, conj, kept, operand, pair, result_dtype
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor
 
@@ -198,13 +197,7 @@ def mul(input: Operand, other: Operand) -> Tensor:
     if not isinstance(first, Tensor):
         first, second = second, first
     x, y = pair(first, second)
-    return record(MulBackward0, x * y, (first, second), _kept(first, second) if STATE.enabled else ())
-
-
-def _kept(first: Tensor, second: Any) -> tuple[Any, Any]:
-    """Return the operands that the rule of a product needs: each for the gradient of the other."""
-    by_second = isinstance(second, Tensor) and second.requires_grad
-    return first if by_second else None, second if first.requires_grad else None
+    return record(MulBackward0, x * y, (first, second), kept(first, second))
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:

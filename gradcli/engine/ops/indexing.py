@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
-from gradcli.engine.in_place import in_place
+from gradcli.engine.in_place import in_place, writeable
 from gradcli.engine.ops.operands import axis, operand
 from gradcli.engine.ops.parts import select, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
@@ -214,7 +214,7 @@ def _sliced(input: Tensor, place: int, entry: slice) -> Tensor:
     if entry.step is not None and entry.step <= 0:
         raise ValueError("step must be greater than zero")
     start, stop, step = entry.indices(input._data.shape[place])
-    if (start, stop, step) == (0, input._data.shape[place], 1):
+    if not entry.start and (start, stop, step) == (0, input._data.shape[place], 1):
         return input
     return slice_axis(input, place, slice(start, max(stop, start), step))
 
@@ -255,8 +255,13 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
     value = given._data if isinstance(given, Tensor) else given
     if isinstance(value, np.ndarray) and value.dtype.kind == "c" and input._data.dtype.kind != "c":
         value = value.real
+    place: Any = _array_key(entries)
+    memory = input._data
     try:
-        input._data[_array_key(entries)] = value
+        if not memory.flags.writeable:
+            part = from_array(memory[place])
+            place, memory = ..., writeable(part if part._data.base is not None else input)
+        memory[place] = value
     except ValueError as error:
         raise RuntimeError(
             f"cannot write a value of shape {list(np.shape(value))} to subscript of a tensor of shape "

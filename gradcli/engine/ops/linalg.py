@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import arrays, conj
+from gradcli.engine.ops.operands import arrays, conj, kept
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
@@ -215,7 +215,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     _shapes("m1 and m2", input, mat2, (2, 2))
-    return record(MmBackward0, a @ b, (input, mat2), (input, mat2))
+    return record(MmBackward0, a @ b, (input, mat2), kept(input, mat2))
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
-    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), (input, mat2))
+    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), kept(input, mat2))
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -236,7 +236,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input._data.shape[1] != vec._data.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
                            f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
-    return record(MvBackward0, input._data @ vec._data, (input, vec), (input, vec))
+    return record(MvBackward0, input._data @ vec._data, (input, vec), kept(input, vec))
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
             f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
             f"same number of elements, but got {input._data.size} and {tensor._data.size} elements respectively"
         )
-    return record(DotBackward0, input._data @ tensor._data, (input, tensor), (input, tensor))
+    return record(DotBackward0, input._data @ tensor._data, (input, tensor), kept(input, tensor))
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -273,7 +273,7 @@ def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, a
     _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
     product = a._data @ b._data
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
-    return record(kind, array, (input, a, b), (a, b), beta=beta, alpha=alpha)
+    return record(kind, array, (input, a, b), kept(a, b), beta=beta, alpha=alpha)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one return for each pair of ranks)
@@ -293,7 +293,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one retur
     if left == 1:
         return matmul(input.unsqueeze(0), other).squeeze(-2)
     if right == 1:
-        return matmul(input, other.unsqueeze(-1)).squeeze(-1)
+        flat = mv(input.reshape(-1, input._data.shape[-1]), other)
+        return _unsafe_view(flat, input._data.shape[:-1])
     if right == 2:
         product = mm(input.reshape(-1, input._data.shape[-1]), other)
         return _unsafe_view(product, (*input._data.shape[:-1], other._data.shape[-1]))

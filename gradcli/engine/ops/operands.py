@@ -18,6 +18,7 @@ from gradcli.engine.dtypes import (
     number_dtype,
     promote_types,
 )
+from gradcli.engine.grad_mode import STATE
 from gradcli.engine.tensor import Tensor, from_array
 
 Operand = Any
@@ -164,3 +165,11 @@ def result_type(tensor1: Operand, tensor2: Operand) -> dtype:
 def promoted(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest element type that holds both."""
     return BY_NUMPY[promote_types(type1.numpy, type2.numpy)]
+
+
+def kept(first: Tensor, second: Any) -> tuple[Any, ...]:
+    """Return the factors that the rule of a product needs: each for the gradient of the other."""
+    if not STATE.enabled:
+        return ()
+    by_second = isinstance(second, Tensor) and second.requires_grad
+    return first if by_second else None, second if first.requires_grad else None

@@ -287,10 +287,17 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return _pick(MedianBackward0, MEDIAN, _median_position, input, dim, keepdim)
 
 
+def _require_elements(name: str, x: Array, dims: Sequence[int]) -> None:
+    for place in dims:
+        if x.shape[place] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {place} to have non-zero size.")
+
+
 @numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the largest element over some axes; equal ones share the gradient."""
     dims = axes(dim, input._data.ndim)
+    _require_elements("amax", input._data, dims)
     array = input._data.max(axis=dims, keepdims=keepdim)
     return record(AmaxBackward0, array, (input,), (input,), keep=True, dims=dims)
 
@@ -299,6 +306,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the smallest element over some axes; equal ones share the gradient."""
     dims = axes(dim, input._data.ndim)
+    _require_elements("amin", input._data, dims)
     array = input._data.min(axis=dims, keepdims=keepdim)
     return record(AminBackward0, array, (input,), (input,), keep=True, dims=dims)
 

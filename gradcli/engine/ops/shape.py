@@ -36,6 +36,10 @@ class ViewBackward0(_Reshaped):
     """The adjoint of a view is the view back."""
 
 
+class ReshapeAliasBackward0(_Reshaped):
+    """As ViewBackward0, of memory that is not in order."""
+
+
 class UnsafeViewBackward0(_Reshaped):
     """As ViewBackward0, of a fresh copy."""
 
@@ -158,7 +162,8 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     wanted = resolved(sizes(shape), input._data.size)
     array = _viewed(input._data, wanted)
     if array is not None:
-        return _as_shape(ViewBackward0, input, wanted, array)
+        kind = ViewBackward0 if input._data.flags.c_contiguous else ReshapeAliasBackward0
+        return _as_shape(kind, input, wanted, array)
     copied = clone(input)
     return record(UnsafeViewBackward0, copied._data.reshape(wanted), (copied,), shape=input._data.shape)
 

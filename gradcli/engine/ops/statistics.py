@@ -168,7 +168,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """Return log(sum(exp(x))) over some axes, without overflow."""
     x = floating(input._data)
     dims = axes(dim, x.ndim)
-    peak = x.max(axis=dims, keepdims=True)
+    peak = x.max(axis=dims, keepdims=True, initial=-np.inf)
     peak = np.where(np.isfinite(peak), peak, 0)
     with np.errstate(all="ignore"):
         array = np.log(np.exp(x - peak).sum(axis=dims, keepdims=True)) + peak
