@@ -1,7 +1,9 @@
 """Plain text: one line a case that can be searched for, never cut off, with failures expanded below it."""
 
+import shlex
+
 from gradcli.reporters.narrative import story
-from gradcli.reporters.wording import magnitude, summary
+from gradcli.reporters.wording import flags, magnitude, summary
 from gradcli.results import CheckResult, Report
 from gradcli.verdict import Verdict
 
@@ -67,4 +69,5 @@ def _counts(result: CheckResult) -> dict[str, str | None]:
         "forwards": str(result.forwards),
         "backwards": str(result.backwards),
         "seconds": f"{result.seconds:.3f}",
+        "inferred": shlex.quote(flags(result.inputs)) if result.inputs_from == "inferred" and result.inputs else None,
     }

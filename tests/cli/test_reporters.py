@@ -21,7 +21,8 @@ from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED,
 
 def test_a_pass_is_one_line_that_can_be_searched_for() -> None:
     assert plain_case(PASSED) == (
-        "PASS mymodule:LinearFunction orders=1,2 resolution=2e-11 forwards=14 backwards=9 seconds=0.031"
+        "PASS mymodule:LinearFunction orders=1,2 resolution=2e-11 forwards=14 backwards=9 seconds=0.031 "
+        "inferred='-i input=3x4 -i weight=5x4 -a dim=-1'"
     )
 
 
