@@ -194,7 +194,10 @@ def _attach(
         setattr(node, name, constant)
     number_node(node)
     if saved or keep:
-        entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
+        if STATE.saved_hooks:
+            entries = [save(value) for value in saved]
+        else:
+            entries = [SavedInput(value) if isinstance(value, Tensor) else value for value in saved]
         if keep:
             entries.append(save(result, 0))
         node._entries = tuple(entries)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axis, floating, numpy_names
+from gradcli.engine.ops.operands import axis, floating, numpy_names, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -145,6 +145,9 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the positive part; its gradient at 0 is 0."""
     if inplace:
         return input.relu_()
+    refuse_kinds("relu", input._data, "c")
+    if input._data.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
     return record(ReluBackward0, np.maximum(input._data, 0), (input,), keep=True)
 
 

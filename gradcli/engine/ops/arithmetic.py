@@ -158,7 +158,8 @@ class FmodBackward1(Node):
 
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """Return input + alpha * other."""
-    first, second = operand(input, "input"), operand(other)
+    first = input if isinstance(input, Tensor) else operand(input, "input")
+    second = other if isinstance(other, Tensor) else operand(other)
     x, y = pair(first, second)
     if alpha == 1:
         return record(AddBackward0, np.logical_or(x, y) if x.dtype.kind == "b" else x + y, (first, second))
@@ -171,7 +172,8 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     Raises:
         RuntimeError: both are booleans.
     """
-    first, second = operand(input, "input"), operand(other)
+    first = input if isinstance(input, Tensor) else operand(input, "input")
+    second = other if isinstance(other, Tensor) else operand(other)
     x, y = pair(first, second)
     if x.dtype.kind == "b":
         raise RuntimeError(

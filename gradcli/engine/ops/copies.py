@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, numpy_dtype, require_cpu
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axes, sizes
+from gradcli.engine.ops.operands import axes, axis, sizes
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor
 
@@ -107,7 +107,11 @@ def flip(input: Tensor, *dims: Any) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Return a copy with the elements moved along some axes, those that fall off coming back in front."""
     by = sizes((shifts,))
-    along = None if dims is None else sizes((dims,))
+    along = None if dims is None else tuple(axis(dim, input._data.ndim) for dim in sizes((dims,)))
+    if not input._data.ndim:
+        if along:
+            raise IndexError(f"Dimension specified as {along[0]} but tensor has no dimensions")
+        return clone(input)
     return record(
         RollBackward0, np.roll(input._data, by if along is not None else by[0], along), (input,), shifts=by, dims=along
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import Operand, conj, floating, operand, pair
+from gradcli.engine.ops.operands import Operand, conj, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -185,7 +185,12 @@ def _through_math(function: Callable[[float], float], poles: float = math.nan) -
             return poles
 
     table = np.frompyfunc(one, 1, 1)
-    return lambda array: np.asarray(table(array), dtype=array.dtype)
+
+    def whole(array: Array) -> Array:
+        refuse_kinds(function.__name__, array, "c")
+        return np.asarray(table(array), dtype=array.dtype)
+
+    return whole
 
 
 def _sigmoid(x: Array) -> Array:
@@ -193,6 +198,11 @@ def _sigmoid(x: Array) -> Array:
         return np.asarray(1 / (1 + np.exp(-x)))
     small = np.exp(-np.abs(x))
     return np.asarray(np.where(x >= 0, 1, small) / (1 + small), dtype=x.dtype)
+
+
+def _frac(x: Array) -> Array:
+    refuse_kinds("frac", x, "cb")
+    return np.asarray(x - np.trunc(x))
 
 
 exp = _elementwise("exp", ExpBackward0, np.exp, "Return e to the power of every element.")
@@ -221,11 +231,12 @@ erf = _elementwise("erf", ErfBackward0, _through_math(math.erf), "Return the err
 erfc = _elementwise("erfc", ErfcBackward0, _through_math(math.erfc), "Return 1 - erf(x), exact for large x.")
 lgamma = _elementwise("lgamma", LgammaBackward0, _through_math(math.lgamma, math.inf), "Return the log of |Gamma(x)|.")
 sinc = _elementwise("sinc", SincBackward0, np.sinc, "Return sin(pi x) / (pi x), 1 at 0.")
-frac = _elementwise("frac", FracBackward0, lambda x: x - np.trunc(x), "Return the fractional part.")
+frac = _elementwise("frac", FracBackward0, _frac, "Return the fractional part.")
 
 
 def digamma(input: Tensor) -> Tensor:
     """Return the derivative of lgamma."""
+    refuse_kinds("digamma", input._data, "c")
     return _unary(DigammaBackward0, lambda x: _polygamma_array(0, x), input)
 
 
@@ -257,17 +268,23 @@ def _polygamma_array(n: int, x: Array) -> Array:
             for k, b in enumerate(_BERNOULLI, start=1):
                 tail += b * math.factorial(2 * k + n - 1) / (math.factorial(2 * k) * work ** (2 * k + n))
             tail *= sign
-    return np.asarray(np.where(negative_poles, np.nan, total + tail), dtype=x.dtype)
+    result = np.where(negative_poles, np.nan, total + tail)
+    if n == 0:
+        result = np.where(x == 0, np.copysign(np.inf, -x), result)
+    return np.asarray(result, dtype=x.dtype)
 
 
 def abs(input: Tensor) -> Tensor:
     """Return the absolute value."""
+    refuse_kinds("abs", input._data, "b")
     return record(AbsBackward0, np.abs(input._data), (input,), (input,))
 
 
 def sign(input: Tensor) -> Tensor:
     """Return -1, 0 or 1."""
-    return record(SignBackward0, np.sign(input._data), (input,))
+    x = input._data
+    refuse_kinds("sign", x, "c")
+    return record(SignBackward0, x.copy() if x.dtype.kind == "b" else np.sign(x), (input,))
 
 
 def sgn(input: Tensor) -> Tensor:
@@ -277,27 +294,31 @@ def sgn(input: Tensor) -> Tensor:
         size = np.abs(x)
         direction = np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
     else:
-        direction = np.sign(x)
+        direction = x.copy() if x.dtype.kind == "b" else np.sign(x)
     return record(SgnBackward0, direction, (input,), (input,))
 
 
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Return the nearest whole number, ties to even."""
+    refuse_kinds("round", input._data, "cb")
     return record(RoundBackward0, np.round(input._data, decimals), (input,))
 
 
 def floor(input: Tensor) -> Tensor:
     """Return the next whole number below."""
+    refuse_kinds("floor", input._data, "cb")
     return record(FloorBackward0, np.floor(input._data).astype(input._data.dtype, copy=False), (input,))
 
 
 def ceil(input: Tensor) -> Tensor:
     """Return the next whole number above."""
+    refuse_kinds("ceil", input._data, "cb")
     return record(CeilBackward0, np.ceil(input._data).astype(input._data.dtype, copy=False), (input,))
 
 
 def trunc(input: Tensor) -> Tensor:
     """Return the whole part."""
+    refuse_kinds("trunc", input._data, "cb")
     return record(TruncBackward0, np.trunc(input._data).astype(input._data.dtype, copy=False), (input,))
 
 

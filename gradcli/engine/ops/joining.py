@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import arrays, axis, numpy_names
+from gradcli.engine.ops.operands import arrays, axis, numpy_names, require_axes
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.ops.shape import expand, reshape, unsqueeze
@@ -113,6 +113,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of consecutive parts of an axis, of one size (the last may be shorter) or of given sizes."""
+    require_axes("split", input)
     spot = axis(dim, input._data.ndim)
     total = input._data.shape[spot]
     if isinstance(split_size_or_sections, int):
@@ -131,6 +132,7 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return an axis in at most so many parts of equal size (the last may be shorter)."""
+    require_axes("chunk", input)
     total = input._data.shape[axis(dim, input._data.ndim)]
     return split(input, max(-(-total // chunks), 1), dim)
 
@@ -184,6 +186,7 @@ def diag_embed(input: Tensor, offset: int = 0) -> Tensor:
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector."""
+    require_axes("diag", input)
     if input._data.ndim == 1:
         return diag_embed(input, diagonal)
     return _diagonal_copy(input, diagonal)
@@ -227,6 +230,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
     """Return the differences of neighbours along an axis, n times."""
+    require_axes("diff", input)
     spot = axis(dim, input._data.ndim)
     for _ in range(n):
         size = input._data.shape[spot]

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.operands import require_axes
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -79,6 +80,7 @@ def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:
 
 
 def _below(input: Tensor, offset: int) -> Array:
+    require_axes("tril and triu", input, 2)
     rows, columns = input._data.shape[-2:]
     return np.tri(rows, columns, offset, dtype=np.bool_)
 

@@ -173,3 +173,15 @@ def kept(first: Tensor, second: Any) -> tuple[Any, ...]:
         return ()
     by_second = isinstance(second, Tensor) and second.requires_grad
     return first if by_second else None, second if first.requires_grad else None
+
+
+def require_axes(name: str, input: Tensor, least: int = 1) -> None:
+    """Raise RuntimeError when a tensor has too few axes for an operation."""
+    if input._data.ndim < least:
+        raise RuntimeError(f"{name}(): input tensor must have at least {least} dimensions, got {input._data.ndim}")
+
+
+def refuse_kinds(name: str, array: Array, kinds: str) -> None:
+    """Raise NotImplementedError when an operation is not defined for a kind of numbers."""
+    if array.dtype.kind in kinds:
+        raise NotImplementedError(f"{name} is not implemented for '{BY_NUMPY[array.dtype].letter}'")

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import axis
+from gradcli.engine.ops.operands import axis, require_axes
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.recording import record, record_view
 from gradcli.engine.tensor import Tensor
@@ -82,6 +82,7 @@ def part_view(
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return a view of a range of an axis."""
+    require_axes("narrow", input)
     return slice_axis(input, axis(dim, input._data.ndim), slice(int(start), int(start) + int(length), 1))
 
 
@@ -115,6 +116,7 @@ def slice_axis(input: Tensor, dim: int, part: slice) -> Tensor:
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a view of a diagonal of two axes, as the last axis."""
+    dim1, dim2 = axis(dim1, input._data.ndim), axis(dim2, input._data.ndim)
 
     def region(array: Array) -> Array:
         lines = np.diagonal(array, offset, dim1, dim2)
@@ -128,6 +130,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Return windows of `size` along an axis, `step` apart, as a last axis."""
     spot = axis(dimension, input._data.ndim)
+    if not input._data.ndim:
+        return unfold(input.reshape(1), 0, size, step).reshape(size)
     windows = np.lib.stride_tricks.sliding_window_view(input._data, size, axis=spot)
     array = windows[(slice(None),) * spot + (slice(None, None, step),)]
     return record(UnfoldBackward0, array, (input,), shape=input._data.shape, dim=spot, size=size, step=step)

@@ -245,6 +245,7 @@ def _pick(
     if not x.ndim:
         indices = np.zeros((), dtype=np.int64)
         return result(record(kind, x.copy(), (input,), (None,), shape=(), dim=0, keepdim=True), from_array(indices))
+    _require_elements(result.__name__, x, (place,))
     where = np.expand_dims(np.asarray(position(x, axis=place)), place)
     values = np.take_along_axis(x, where, place)
     if not keepdim:
@@ -311,16 +312,25 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     return record(AminBackward0, array, (input,), (input,), keep=True, dims=dims)
 
 
+def _position(name: str, function: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    place = None if dim is None else axis(dim, input._data.ndim)
+    if place is not None and input._data.ndim:
+        _require_elements(name, input._data, (place,))
+    array = input._data if input._data.ndim else input._data.reshape(1)
+    found = function(array, axis=place, keepdims=keepdim)
+    return from_array(found if input._data.ndim else np.asarray(found).reshape(()))
+
+
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the (first) largest element."""
-    return from_array(np.argmax(input._data, axis=dim, keepdims=keepdim))
+    return _position("argmax", np.argmax, input, dim, keepdim)
 
 
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the position of the (first) smallest element."""
-    return from_array(np.argmin(input._data, axis=dim, keepdims=keepdim))
+    return _position("argmin", np.argmin, input, dim, keepdim)
 
 
 @numpy_names

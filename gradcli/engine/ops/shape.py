@@ -233,6 +233,8 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
             f"in the tensor ({len(have)})"
         )
     full = tuple(have[i - lead] if size == -1 and i >= lead else size for i, size in enumerate(wanted))
+    if min(full[:lead], default=0) < 0:
+        raise RuntimeError(f"expand: -1 is not allowed in a new, leading dimension: sizes={list(wanted)}")
     for place, (size, old) in enumerate(zip(full[lead:], have, strict=True)):
         if old not in (1, size):
             raise RuntimeError(
@@ -299,7 +301,9 @@ def reverse_axes(input: Tensor) -> Tensor:
 
 def matrix_transpose(input: Tensor) -> Tensor:
     """Return a view with the last two axes exchanged (the attribute `mT`)."""
-    return transpose(input, -2, -1)
+    if input._data.ndim == 1:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return transpose(input, -2, -1) if input._data.ndim else input
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
