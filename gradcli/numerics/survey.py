@@ -320,7 +320,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
     places = site.map.domain.slices[input_]
     best: dict[Pair, Seen] = {}
     chosen = focuses(site.scales, places)
-    for number, focus in enumerate(chosen if len(chosen) > 1 else chosen * 2):
+    for focus in chosen if len(chosen) > 1 else chosen * 2:
         if _is_long(site, (input_, outputs[0])):
             glance = site.glance(random_direction(site.rng, focus.drawn), focus)
             clear = {(input_, o): _clear(site, (input_, o), glance, significance) for o in outputs}
@@ -337,8 +337,17 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
                 resolution=judgement.resolution,
                 quiet=judgement.impression is Impression.SILENT and vanishing(reading, site.rows(output)),
             )
-            best[input_, output] = seen if number == 0 else stronger(best[input_, output], seen)
+            before = best.get((input_, output))
+            combine = stronger if len(chosen) == 1 else _beside
+            best[input_, output] = seen if before is None else combine(before, seen)
     return best
+
+
+def _beside(whole: Seen, group: Seen) -> Seen:
+    """What a direction through some small entries adds to one through all: an objection, or the only signal."""
+    if whole.impression is Impression.SILENT or group.impression in (Impression.KINKED, Impression.DIFFERS):
+        return stronger(whole, group)
+    return whole
 
 
 def stronger(one: Seen, two: Seen) -> Seen:
