@@ -94,7 +94,7 @@ def test_a_terminal_gets_the_table_in_colour_unless_it_is_not_wanted(
 ) -> None:
     text = _on_a_terminal(folder, ["check", "functions:Square"], {"TERM": "xterm", "COLUMNS": "100", **environment})
     assert "✓ " in text
-    assert "within" in text
+    assert "second order" in text
     assert ("\x1b[" in text) is coloured
 
 
