@@ -76,7 +76,8 @@ class Claim:
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
         claimed = _products(self.forms, v)
-        rounding = 16 * EPS * (np.abs(self.forms) @ np.abs(v))
+        with np.errstate(all="ignore"):
+            rounding = 16 * EPS * (np.abs(self.forms) @ np.abs(v))
         if self.cotangents is None or not self.watch:
             return claimed, rounding
         outputs = self.map.codomain.size

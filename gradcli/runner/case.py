@@ -164,8 +164,13 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
 
 def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised."""
-    notes = [e.note for e in evidence if e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
-    return tuple(dict.fromkeys(note for note in notes if note))
+    telling = [e for e in evidence if e.note and e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
+    return tuple(dict.fromkeys(f"{e.input}: {e.note}" if _needs_name(e) else str(e.note) for e in telling))
+
+
+def _needs_name(evidence: Evidence) -> bool:
+    """Whether a note is about an input that it does not name itself."""
+    return evidence.input is not None and not str(evidence.note).startswith(evidence.input)
 
 
 def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
