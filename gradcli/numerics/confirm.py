@@ -200,6 +200,12 @@ def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vect
         return not (open_ & ~(first.error <= EXCUSED * np.sqrt(jumps * first.size))).any()
 
 
+def _lasting(there: Judgement, here: Judgement) -> bool:
+    """Whether a difference is still there at a moved point: in size, or beside a block whose scales are others now."""
+    relative = there.impression is Impression.DIFFERS and there.error * here.scale > 0.01 * here.error * there.scale
+    return relative or there.error > 0.01 * here.error
+
+
 def _at_moved_points(
     site: Site, input_: int, output: int, significance: float, latest: Judgement, first: Reading
 ) -> Decision:
@@ -211,7 +217,7 @@ def _at_moved_points(
             continue
         reading = there.probe(places, first.focus.at(there.scales))
         judgement = there.judge(reading, input_, output, significance)
-        if judgement.off and judgement.error > 0.01 * latest.error:
+        if judgement.off and _lasting(judgement, latest):
             return Decision(outcome=Outcome.DIFFERS, judgement=latest)
         impressions.append(judgement.impression)
     if not impressions:

@@ -12,6 +12,8 @@ from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS, Pair, Windows, derivative_windows, kink_windows, pair
 
 JITTER = 0.12
+GROWN = 8.0
+"""How much worse than rounding values may be that are far larger than the one at the centre."""
 CLUSTER = 10
 """Levels below the start at which the first cluster lies."""
 
@@ -89,7 +91,7 @@ class Ladder:
     def _node_noise(self, p: Pair) -> Vector:
         at_centre = np.maximum(np.abs(self.line.centre), 1e-3)
         growth = np.where(p.size > at_centre, np.minimum(p.size / at_centre, 1e12), 1.0)
-        noise: Vector = np.maximum(self.sigma(p.step), 0.7 * EPS * p.size) * growth
+        noise: Vector = np.maximum(self.sigma(p.step) * growth, 0.7 * EPS * p.size * np.minimum(growth, GROWN))
         return noise
 
     def _families(self) -> list[list[Pair]]:

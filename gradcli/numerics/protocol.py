@@ -24,11 +24,12 @@ from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
 from gradcli.numerics.probe import moved
+from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
 from gradcli.numerics.site import BudgetExceededError, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.special import certain, wrong_at_this_point
-from gradcli.numerics.survey import Pair, Seen, better_known, by_differences, survey
+from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.witness import same_values
 
@@ -282,7 +283,7 @@ class Protocol:
             if pair in singular:
                 self.outcomes[pair] = singular[pair]
             else:
-                self._doubt(pair, last[pair], None)
+                self._doubt(pair, last[pair], last[pair].note)
         self._name_special_points(site, singular)
 
     def _name_kinks(self, site: Site, pending: dict[Pair, Seen]) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from gradcli.numerics.compare import Impression
 from gradcli.numerics.probe import random_direction
 from gradcli.numerics.projection import PROJECTIONS
+from gradcli.numerics.seen import Pair, Seen, certified, glance_through
 from gradcli.numerics.site import CERTIFIED, Site
 from gradcli.numerics.space import Vector
-from gradcli.numerics.survey import Pair, Seen, by_differences, certified, glance_through, is_quiet, survey
+from gradcli.numerics.survey import by_differences, is_quiet, survey
 
 CONFIRMING = 4
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""

@@ -48,12 +48,16 @@ class Glance:
         return replace(self.reading, bound=bound)
 
 
-def _testimony(witness: VectorMap, claim: Claim) -> Matrix | None:
-    """The witness on the claim's rows; None where it raises or is not finite."""
+def testimony_at(site: Site, x: Vector) -> Matrix | None:
+    """What the site's witness says of the claim's rows at x; None without one, where it raises or is not finite."""
+    return None if site.witness is None else _testimony(site.witness, site.claim, x)
+
+
+def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
     rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
     try:
         with np.errstate(all="ignore"):
-            forms = np.asarray(witness.vjp_many(claim.x, rows), dtype=np.float64)
+            forms = np.asarray(witness.vjp_many(x, rows), dtype=np.float64)
     except Exception:
         return None
     return forms if forms.shape == claim.forms.shape and np.isfinite(forms).all() else None
@@ -110,7 +114,7 @@ class Site:
             claim = make_claim(map_, x, rng, wanted)
         site = cls(map_, x, scales, claim, rng, budget)
         if witness is not None:
-            site.witness, site.testimony = witness, _testimony(witness, claim)
+            site.witness, site.testimony = witness, _testimony(witness, claim, x)
         return site
 
     def evaluate(self) -> Vector:

@@ -58,12 +58,17 @@ class Gap:
         return not self.wrong.any()
 
 
-def compare(site: Site, input_: int, output: int) -> Gap:
-    """Compare claim and witness in one block. The site must have a testimony."""
+def compare(site: Site, input_: int, output: int, noise: Matrix | None = None) -> Gap:
+    """Compare claim and witness in one block. The site must have a testimony.
+
+    `noise` gives standard deviations of the entries of both together, like the claim's forms, where it is known.
+    """
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
     claimed, told = _block(site, input_, output)
     rounding = _rounding(site, output)[:, None] / scales
+    if noise is not None:
+        rounding = rounding + NOISE_MARGIN * noise[site.claim.block == output][:, places]
     difference = np.abs(claimed - told)
     largest = np.maximum(np.abs(claimed), np.abs(told))
     wrong = difference > EQUAL * largest.max(axis=1, keepdims=True, initial=0.0) + rounding
@@ -71,7 +76,7 @@ def compare(site: Site, input_: int, output: int) -> Gap:
     gap = 0.0
     if whole > 0:
         gap = max(float(difference.max()) / whole, float((difference * scales).max()) / scaled)
-    floor = float(_rounding(site, output).max(initial=0.0)) / scaled if scaled > 0 else 0.0
+    floor = float((rounding * scales).max(initial=0.0)) / scaled if scaled > 0 else 0.0
     return Gap(
         error=gap,
         resolution=max(FINEST, 4 * gap + floor),
@@ -178,9 +183,9 @@ def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Re
     if short.rounding[row] + kink <= apart and short.shift[row] <= 10 * apart:
         return _side(float(short.value[row]), claimed, told, apart), glance.reading
     reading = site.measure(v, slice(0, v.size), focus, cheap=False)
-    if not reading.smooth[row] or not reading.tolerance[row] <= apart:
+    if not reading.smooth[row]:
         return Ruling.NEITHER, reading
-    return _side(float(reading.numeric[row]), claimed, told, apart), reading
+    return _side(float(reading.numeric[row]), claimed, told, float(reading.tolerance[row])), reading
 
 
 def _kink(site: Site, glance: Glance, number: int) -> float:
@@ -192,10 +197,13 @@ def _kink(site: Site, glance: Glance, number: int) -> float:
     return float(np.abs(site.claim.cotangents[number]) @ kinks[: site.map.codomain.size])
 
 
-def _side(value: float, claimed: float, told: float, apart: float) -> Ruling:
-    if abs(value - told) <= apart:
+def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
+    """Which of the two the value meets within what is allowed, the other being three times as far away."""
+    near = (abs(value - told) <= allowed, abs(value - claimed) <= allowed)
+    far = (abs(value - told) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
+    if near[0] and far[1]:
         return Ruling.CLAIM_WRONG
-    return Ruling.WITNESS_WRONG if abs(value - claimed) <= apart else Ruling.NEITHER
+    return Ruling.WITNESS_WRONG if near[1] and far[0] else Ruling.NEITHER
 
 
 def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:

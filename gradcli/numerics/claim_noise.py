@@ -1,0 +1,95 @@
+"""Gradients have noise too: how much claim and witness jitter when the point moves by next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from gradcli.numerics.noise import residual_noise, single_precision
+from gradcli.numerics.probe import random_direction
+from gradcli.numerics.site import Site, testimony_at
+from gradcli.numerics.space import Vector
+from gradcli.numerics.vector_map import Matrix
+
+UNITS = 2.0**-51
+NUDGES = 3
+CURVE = 2.0**-22
+NODES = 9
+DEGREE = 4
+DISCONTINUOUS = 1e-3
+"""Jitter beyond this part of the largest entry is a jump of the gradient, which excuses nothing."""
+LOW_PRECISION = 64 * 2.0**-24
+"""What a gradient that went through float32 is not held to."""
+
+Gradient = Callable[[Vector], Matrix | None]
+
+
+def jitter(site: Site) -> Matrix:
+    """The standard deviations of claim and witness together, entry by entry; zero where they jump.
+
+    Each is asked at three points that differ from x by a few units of rounding, relative to every entry so that zeros
+    stay, and along a line of nine points 2^-22 apart, of which a polynomial of degree 4 is taken away. A source of
+    noise that acts on neighbouring points alike shows on the line only; one that a longer line smears, in the nudges.
+
+    Args:
+        site: the point, with its witness.
+
+    Returns:
+        An array like the claim's forms.
+    """
+    claim = site.claim
+    total = np.zeros_like(claim.forms)
+    for gradient, here in ((_claimed(site), claim.forms), (_told(site), site.testimony)):
+        if here is not None:
+            total += _jitter_of(site, gradient, here)
+    return total
+
+
+def _claimed(site: Site) -> Gradient:
+    def at(x: Vector) -> Matrix | None:
+        claim = site.claim_at(x)
+        return None if claim is None else claim.forms
+
+    return at
+
+
+def _told(site: Site) -> Gradient:
+    return lambda x: testimony_at(site, x)
+
+
+def _jitter_of(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
+    spread = np.zeros_like(here)
+    for _ in range(NUDGES):
+        there = gradient(site.x * (1 + UNITS * site.rng.integers(-4, 5, site.x.size)))
+        if there is not None:
+            spread = np.fmax(spread, np.abs(there - here))
+    spread = np.fmax(spread, _curve_noise(site, gradient, here))
+    largest = np.abs(here).max(axis=1, keepdims=True, initial=0.0)
+    return np.where(spread <= DISCONTINUOUS * largest, spread, 0.0)
+
+
+def _curve_noise(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
+    nodes = np.arange(NODES) - NODES // 2 + 0.3 * site.rng.uniform(-1, 1, NODES)
+    direction = site.x * random_direction(site.rng, np.ones(site.x.size))
+    values = [gradient(site.x + CURVE * t * direction) for t in nodes.tolist()]
+    known = [value for value in values if value is not None]
+    if len(known) < NODES:
+        return np.zeros_like(here)
+    noise = residual_noise(nodes, np.array(known).reshape(NODES, -1), (DEGREE,))
+    return np.where(np.isfinite(noise), noise, 0.0).reshape(here.shape)
+
+
+def in_single_precision(site: Site) -> bool:
+    """Whether the map's values are float32 numbers at the point and at others close by."""
+    values = [site.outputs]
+    for _ in range(NUDGES):
+        with suppress(Exception):  # outside the domain nothing is known
+            there = np.asarray(site.map.value(site.x + CURVE * random_direction(site.rng, site.scales)))
+            values.append(there.astype(np.float64))
+    if len(values) < NUDGES or not site.outputs.size:
+        return False
+    low = single_precision(np.array(values))
+    whole = (np.array(values) == np.round(np.array(values))).all(axis=0)
+    return bool(low.any() and (low | whole).all())

@@ -1,0 +1,179 @@
+"""The second witness is heard: where it agrees with the claim, where not, and what differences say to that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jitter
+from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.confirm import Decision, confirm
+from gradcli.numerics.estimate import Status
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Outcome
+from gradcli.numerics.seen import Pair, Seen, certified, glance_through, vanishing
+from gradcli.numerics.site import Site
+from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, settle, supports, wrong_focus
+
+WITNESSED = 1e-8
+"""Differences that meet claim and witness to this part of a block certify both."""
+ROUGHLY = 1e-2
+"""Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
+DETACHED = (
+    "forward's body is not what it computes: its own derivative differs from the differences of forward (it detaches, "
+    "rounds or leaves the framework)"
+)
+
+
+@dataclass(slots=True)
+class Hearing:
+    """What the witness settles, and what it leaves to differences alone.
+
+    `detached` are the pairs of which differences say that the witness is wrong, `contested` those with a gap that they
+    could not lay at either's door. `significance` is given where it is not the caller's.
+    """
+
+    found: dict[Pair, Seen] = field(default_factory=dict)
+    detached: set[Pair] = field(default_factory=set)
+    contested: dict[Pair, Gap] = field(default_factory=dict)
+    significance: float | None = None
+
+    def temper(self, pair: Pair, seen: Seen) -> Seen:
+        """Say beside a verdict from differences what the witness said, and withhold one too coarse to overrule it."""
+        if pair in self.detached:
+            return replace(seen, note=DETACHED)
+        gap = self.contested.get(pair)
+        if gap is None or seen.impression is not Impression.AGREES:
+            return seen
+        if seen.resolution is not None and seen.resolution < gap.error:
+            return replace(seen, note=DETACHED)
+        note = (
+            f"the claim differs by {gap.error:.1e} from the derivative of forward's own body, "
+            "and differences of forward are too coarse to tell which of the two is right"
+        )
+        return replace(seen, judgement=replace(seen.judgement, impression=Impression.WEAK), note=note)
+
+
+def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
+    """Compare the claim with the witness of a site that has one, and let differences certify or arbitrate."""
+    heard = Hearing()
+    agreed: dict[Pair, Gap] = {}
+    parted: dict[Pair, Gap] = {}
+    for pair in pairs:
+        gap = compare(site, *pair)
+        (agreed if gap.equal or gap.error <= significance else parted)[pair] = gap
+    if any(gap.error < CLEAR for gap in parted.values()):
+        significance = _forgive(site, agreed, parted, significance)
+        heard.significance = significance
+    for pair, gap in parted.items():
+        dispute = settle(site, *pair, gap)
+        if dispute.ruling is Ruling.WITNESS_WRONG:
+            heard.detached.add(pair)
+        elif dispute.ruling is Ruling.NEITHER:
+            heard.contested[pair] = gap
+        elif dispute.reading is not None:
+            seen = _claim_wrong(site, pair, gap, dispute.reading, significance)
+            if seen is not None:
+                heard.found[pair] = seen
+    if agreed:
+        heard.found |= _certify(site, agreed, significance)
+    return heard
+
+
+def _forgive(site: Site, agreed: dict[Pair, Gap], parted: dict[Pair, Gap], significance: float) -> float:
+    """Count small gaps as agreement where the gradients' own noise, or a low precision, explains them.
+
+    Returns:
+        The significance that the values' precision leaves.
+    """
+    noise = jitter(site)
+    low = in_single_precision(site)
+    significance = max(significance, LOW_PRECISION) if low else significance
+    for pair, gap in list(parted.items()):
+        if gap.error >= CLEAR:
+            continue
+        noisy = compare(site, *pair, noise)
+        if noisy.equal or noisy.error <= significance:
+            agreed[pair] = noisy
+            del parted[pair]
+    return significance
+
+
+def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen | None:
+    """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
+    judgement = Judgement(
+        impression=Impression.DIFFERS,
+        scale=gap.scale,
+        error=gap.error * gap.scale,
+        tolerance=gap.resolution * gap.scale if gap.error < FAIL_FACTOR * gap.resolution else 0.0,
+        resolution=None,
+        statuses=(Status.OK,),
+    )
+    if gap.error >= CLEAR:
+        decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
+    else:
+        places = site.map.domain.slices[pair[0]]
+        focus = wrong_focus(site, *pair, gap)
+        first = site.probe(places, focus, cheap=False)
+        if site.judge(first, *pair, significance).impression is not Impression.DIFFERS:
+            return None
+        decision = replace(confirm(site, *pair, first, significance), judgement=judgement)
+        if decision.outcome is Outcome.AGREES:
+            return None
+    return Seen(
+        site=site,
+        judgement=judgement,
+        reading=reading,
+        resolution=None,
+        reference=AUTODIFF if decision.outcome is Outcome.DIFFERS else DIFFERENCES,
+        decision=decision,
+        gap=gap,
+    )
+
+
+def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, Seen]:
+    """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
+    inputs = sorted({input_ for input_, _ in agreed})
+    glance = glance_through(site, inputs)
+    found = {}
+    for pair, gap in agreed.items():
+        if glance is not None and certified(site, glance, pair, WITNESSED, quiet=gap.still):
+            found[pair] = _agreed(site, gap, glance.reading)
+    for input_ in inputs:
+        open_ = [pair for pair in agreed if pair[0] == input_ and pair not in found]
+        if not open_:
+            continue
+        reading = site.probe(site.map.domain.slices[input_], cheap=len(inputs) > 1)
+        for pair in open_:
+            found[pair] = _weigh(site, pair, agreed[pair], reading, significance)
+    return found
+
+
+def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
+    judgement = Judgement(
+        impression=Impression.SILENT if gap.still else Impression.AGREES,
+        scale=gap.scale,
+        error=gap.error * gap.scale,
+        tolerance=gap.resolution * gap.scale,
+        resolution=gap.resolution,
+        statuses=(Status.OK,),
+    )
+    return Seen(
+        site=site,
+        judgement=judgement,
+        reading=reading,
+        resolution=gap.resolution,
+        reference=AUTODIFF,
+        gap=gap,
+        quiet=gap.still,
+    )
+
+
+def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen:
+    """Claim and witness agree; what does a direction through this input alone say?"""
+    judgement = site.judge(reading, *pair, significance)
+    seen = Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap)
+    confirmed = judgement.impression is Impression.AGREES
+    if judgement.impression is Impression.WEAK:
+        confirmed = supports(reading, site.rows(pair[1]), gap.scale, ROUGHLY)
+    silent = judgement.impression is Impression.SILENT and gap.still and vanishing(reading, site.rows(pair[1]))
+    return _agreed(site, gap, reading) if confirmed or silent else seen

@@ -1,0 +1,102 @@
+"""What one measurement says of one pair of input and output block, and how measurements are weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.confirm import Decision
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.outcome import DIFFERENCES
+from gradcli.numerics.probe import Focus, random_direction
+from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.witness import Gap
+
+Pair = tuple[int, int]
+
+SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
+VANISHING = 1e-12
+KINK_FACTOR = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The most telling measurement of one pair at one point.
+
+    `decision` is given where a difference is confirmed already; `gap` where a witness agrees with the claim; `quiet`
+    says that claim and derivative are both seen to be zero.
+    """
+
+    site: Site
+    judgement: Judgement
+    reading: Reading
+    resolution: float | None
+    reference: str = DIFFERENCES
+    decision: Decision | None = None
+    gap: Gap | None = None
+    note: str | None = None
+    quiet: bool = False
+
+    @property
+    def impression(self) -> Impression:
+        """What the measurement says."""
+        return self.judgement.impression
+
+
+def glance_through(site: Site, inputs: Sequence[int]) -> Glance | None:
+    """Three pairs along a random direction through some inputs at once; None where an output is not finite."""
+    if not np.isfinite(site.claim.read(site.outputs)).all():
+        return None
+    drawn = np.zeros(site.x.size)
+    for input_ in inputs:
+        places = site.map.domain.slices[input_]
+        drawn[places] = site.scales[places]
+    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales))
+
+
+def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: bool) -> bool:
+    """Whether the rows of an output meet the claim to `part` of the block, and no output shows a kink.
+
+    A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size.
+    """
+    input_, output = pair
+    slices = site.map.domain.slices
+    rows, reading = site.rows(output), glance.reading
+    if quiet:
+        scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
+        allowed = np.full(rows.size, part * scale) if scale > 0 else 1e-11 * reading.size
+    else:
+        allowed = np.full(rows.size, part * site.claim.entry_scale(slices[input_], output, site.scales))
+    with np.errstate(all="ignore"):
+        met = reading.claimless | (np.abs(glance.short.value - reading.claimed) + glance.short.rounding <= allowed)
+        straight = np.abs(glance.short.kink) <= KINK_FACTOR * allowed
+    return bool(rows.any() and (met & straight)[rows].all() and not reading.claimless[rows].all())
+
+
+def vanishing(reading: Reading, rows: Mask) -> bool:
+    """Whether derivative and claim are zero, or within 1e-12 of the outputs, in all the rows that have a claim."""
+    ours = rows & ~reading.claimless
+    with np.errstate(all="ignore"):
+        still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
+        none = np.abs(reading.claimed) <= VANISHING * reading.size
+    return bool((still & none)[ours].all())
+
+
+def stronger(one: Seen, two: Seen) -> Seen:
+    """The more severe of two, with the finer resolution of both."""
+    ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
+    known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
+    return replace(ranked, resolution=min(known) if known else None)
+
+
+def better_known(one: Seen, two: Seen) -> Seen:
+    """The one with the finer resolution; kinks give way to points without them."""
+
+    def key(seen: Seen) -> tuple[bool, float]:
+        resolution = seen.judgement.resolution
+        return seen.impression is Impression.KINKED, np.inf if resolution is None else resolution
+
+    return min((one, two), key=key)
