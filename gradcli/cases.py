@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+HELD = "parameter"
+"""The domain of what a module itself holds: it cannot be asked for, and is not shown as a flag."""
+
 
 class InputsFrom(Enum):
     """Where the inputs of a case came from; the value is what the report shows."""
@@ -63,6 +66,7 @@ class CheckSpec:
     """One target with one set of inputs, as a spec or the command line gives it.
 
     `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a NumPy callable.
+    `construct` are keywords for a target that is a class of modules.
     `order`, `seed` and `samples` override the run's settings. `origin` is `file:line` of a spec, or None.
     """
 
@@ -71,6 +75,7 @@ class CheckSpec:
     inputs: tuple[InputSpec, ...] | None = None
     inputs_from: InputsFrom = InputsFrom.INFERRED
     grad: str | None = None
+    construct: tuple[tuple[str, Any], ...] = ()
     order: int | None = None
     seed: int | None = None
     samples: int | None = None

@@ -24,7 +24,9 @@ class Parameter:
 class TargetInfo:
     """What can be known of a target without running it.
 
-    `forward` and `backward` are the Python functions behind it where they exist, for their source.
+    `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
+    `backward` is that of a Function which the target calls, not of the target itself. `held` are the parameters that a
+    module brings along, inputs beside forward's own, with their values.
     """
 
     name: str
@@ -36,6 +38,8 @@ class TargetInfo:
     setup_context: Callable[..., Any] | None = None
     once_differentiable: bool = False
     has_jvp: bool = False
+    inner: bool = False
+    held: tuple[tuple[str, NDArray[Any]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument
+from gradcli.errors import TargetError
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.results import Stage
@@ -115,6 +116,14 @@ class Backend(ABC):
     def bind(self, target: object, arguments: Sequence[Argument]) -> "Subject":
         """`target` at these arguments. Raises UserCodeError where forward raises."""
 
+    def constructor(self, target: object) -> TargetInfo | None:  # noqa: ARG002 - for those that override it
+        """What the constructor takes of a class that has to be made an instance of before it can be run; else None."""
+        return None
+
+    def construct(self, target: object, keywords: Mapping[str, Any]) -> object:  # noqa: ARG002 - as above
+        """An instance of such a class. Raises UserCodeError where the constructor raises."""
+        raise TargetError(f"{self.name} has no classes to make an instance of; got {type(target).__name__}")
+
     @abstractmethod
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from a caller's own positional values: this framework's tensors, arrays, Python objects."""
@@ -152,6 +161,11 @@ class Subject(ABC):
     @abstractmethod
     def point(self) -> FloatArray:
         """The active inputs, flat, shape (domain.size,)."""
+
+    @property
+    def is_random(self) -> bool:
+        """Whether forward draws random numbers: which ones it gets may depend on how its inputs lie in memory."""
+        return False
 
     @abstractmethod
     def session(self) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from gradcli.backends.body import body_of
 from gradcli.backends.call import Call, Caller, laid_out
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
-from gradcli.backends.inspection import Inspector
+from gradcli.backends.inspection import Inspector, with_inner
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
@@ -51,6 +51,7 @@ class BoundFunction(Subject):
         self._inspector = Inspector(framework, function_class)
         self._maps: dict[int, TensorMap] = {}
         self._call = self._first_call()
+        self.info = with_inner(info, self._inspector.inner(self._call))
         self._numbers = tuple(
             number for number, output in enumerate(self._call.outputs) if self._carries_gradient(output)
         )
@@ -86,6 +87,19 @@ class BoundFunction(Subject):
     def point(self) -> FloatArray:
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether another seed gives other outputs."""
+        try:
+            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.no_grad():
+                self.counters.forward += 1
+                other = self._caller.run({}).outputs
+        except (Exception, SystemExit):
+            return False
+        to_array, is_tensor = self.framework.to_array, self.framework.is_tensor
+        pairs = [(a, b) for a, b in zip(other, self._call.outputs, strict=False) if is_tensor(a) and is_tensor(b)]
+        return any(not same_values(to_array(a), to_array(b)) for a, b in pairs)
 
     def session(self) -> AbstractContextManager[None]:
         """Keep the random generators over many calls."""

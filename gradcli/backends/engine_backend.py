@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.modules import is_module
 
 
 @final
@@ -16,6 +17,7 @@ class EngineFramework(Framework):
     """gradcli.engine's conversions."""
 
     name = "engine"
+    module_home = "gradcli.engine.nn"
 
     @property
     def namespace(self) -> ModuleType:
@@ -55,6 +57,24 @@ class EngineFramework(Framework):
         """Put the engine's generator back."""
         self.namespace.set_rng_state(states)
 
+    def call_module(
+        self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """Exchange the entries of the modules that own them, tied ones together, and put them back."""
+        kept: list[tuple[dict[str, Any], str, Any]] = []
+        try:
+            for owner in module.modules():
+                for held in (owner._parameters, owner._buffers):
+                    kept += [(held, name, own) for name, own in held.items() if own is not None]
+            named = [*module.named_parameters(), *module.named_buffers()]
+            by_identity = {id(own): tensors[name] for name, own in named if name in tensors}
+            for held, name, own in kept:
+                held[name] = by_identity.get(id(own), own)
+            return module(*arguments, **keywords)
+        finally:
+            for held, name, own in kept:
+                held[name] = own
+
 
 @final
 class EngineBackend(FunctionBackend):
@@ -77,7 +97,7 @@ class EngineBackend(FunctionBackend):
         return Function
 
     def claims(self, target: object) -> bool:
-        """Whether the target is a Function of the engine, or is written in a module that uses the engine."""
+        """Whether the target is a Function or module of the engine."""
         if "gradcli.engine" not in sys.modules:
             return False
-        return self.function_class(target) is not None
+        return self.function_class(target) is not None or is_module(self._framework, target)

@@ -16,6 +16,8 @@ class Framework(ABC):
     """
 
     name: str
+    module_home: str | None = None
+    """The Python module in which the framework's own Module class is found, None where it has none."""
 
     @property
     @abstractmethod
@@ -49,6 +51,12 @@ class Framework(ABC):
     @abstractmethod
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
+
+    def call_module(
+        self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """Run a module with these tensors in place of the parameters and buffers of those names, for this call only."""
+        raise NotImplementedError(f"{self.name} has no modules; got {type(module).__name__}")
 
     def seed(self, seed: int) -> None:
         """Reset every generator that forward may use: Python's, NumPy's legacy one and the framework's."""

@@ -3,7 +3,7 @@
 import difflib
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from gradcli.backends.base import Backend, Subject
 from gradcli.backends.bound import BoundFunction
 from gradcli.backends.call import Call, Caller
 from gradcli.backends.framework import Framework
-from gradcli.backends.guard import users_code
+from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
@@ -41,6 +42,8 @@ class FunctionBackend(Backend):
     def describe(self, target: object) -> TargetInfo:
         """Parameters of forward (without ctx) and the functions behind the target."""
         function_class = self.function_class(target)
+        if function_class is None and is_module(self.framework, target):
+            return self._describe_module(target)
         if function_class is None:
             return self._describe_callable(target)
         forward = _static(function_class, "forward")
@@ -137,9 +140,51 @@ class FunctionBackend(Backend):
         if function_class is not None:
             apply: Callable[..., Any] = function_class.apply  # type: ignore[attr-defined]
             return apply
+        if is_module(self.framework, target) and not inspect.isclass(target):
+            return ModuleCall(self.framework, target)
         if not callable(target):
             raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}")
         return target
+
+    def constructor(self, target: object) -> TargetInfo | None:
+        """For a class of modules what has to be given to make one; None for anything else."""
+        if not inspect.isclass(target) or not is_module(self.framework, target):
+            return None
+        parameters = parameters_of(target.__init__, skip=1)
+        return TargetInfo(name=target.__name__, backend=self.name, parameters=parameters, forward=None, backward=None)
+
+    def construct(self, target: object, keywords: Mapping[str, Any]) -> object:
+        """An instance of a class, initialised from seed 0."""
+        kind: Any = target
+        try:
+            with users_code(self.framework, silent=True):
+                made: object = kind(**keywords)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(
+                error, f"making {kind.__name__}({', '.join(f'{k}={v!r}' for k, v in keywords.items())})"
+            ) from error
+        return made
+
+    def _describe_module(self, target: object) -> TargetInfo:
+        module: Any = target
+        kind: Any = module if inspect.isclass(module) else type(module)
+        lazy = [] if inspect.isclass(module) else [name for name, p in module.named_parameters() if is_lazy(p)]
+        if lazy:
+            raise TargetError(
+                f"{kind.__name__}: {lazy[0]} has no size yet: expected a module whose parameters are there; call the "
+                "lazy module once where it is made"
+            )
+        forward = inspect.unwrap(kind.forward)
+        sample_inputs = getattr(kind, "sample_inputs", None)
+        return TargetInfo(
+            name=kind.__name__,
+            backend=self.name,
+            parameters=parameters_of(forward, skip=1),
+            forward=forward,
+            backward=None,
+            sample_inputs=sample_inputs if callable(sample_inputs) else None,
+            held=() if inspect.isclass(module) else tuple(held_arrays(self.framework, module).items()),
+        )
 
     def _describe_callable(self, target: object) -> TargetInfo:
         function = self._callable(target)

@@ -1,10 +1,16 @@
 """Looking at the node of a Function's call: what it saved, what it keeps on ctx, what its backward returned."""
 
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, final
 
 from gradcli.backends.base import RawGradient
 from gradcli.backends.call import Call
 from gradcli.backends.framework import Framework
+from gradcli.targets import TargetInfo
+
+_MOST_NODES = 20_000
 
 
 @final
@@ -25,6 +31,24 @@ class Inspector:
                 if node is not None and getattr(type(node), "_forward_cls", None) is self._class:
                     return node
         return None
+
+    def inner(self, call: Call) -> tuple[type, ...]:
+        """The Functions that a plain callable went through on its way to the outputs, each once."""
+        if self._class is not None:
+            return ()
+        waiting = [o.grad_fn for o in call.outputs if self._framework.is_tensor(o)]
+        seen: set[Any] = set()
+        found: dict[type, None] = {}
+        while waiting and len(seen) < _MOST_NODES:
+            node = waiting.pop()
+            if node is None or node in seen:
+                continue
+            seen.add(node)
+            owner = getattr(type(node), "_forward_cls", None)
+            if owner is not None:
+                found[owner] = None
+            waiting += [following for following, _ in node.next_functions]
+        return tuple(found)
 
     def saved(self, node: Any) -> tuple[Any, ...]:
         """The saved tensors. Raises RuntimeError where one of them was changed in place since."""
@@ -73,3 +97,23 @@ class Inspector:
         if not self._framework.is_tensor(tensor) or not self._framework.is_differentiable(tensor):
             return False
         return not tensor.requires_grad and not any(tensor is passed for passed in call.passed)
+
+
+def with_inner(info: TargetInfo, functions: Sequence[type]) -> TargetInfo:
+    """What is known of a callable that went through these Functions: a single one's backward is the place to look at.
+
+    Where one of them is marked once_differentiable, so is the whole.
+    """
+    rules = [rule for each in functions if (rule := _rule_of(each)) is not None]
+    if info.backward is not None or not rules:
+        return info
+    once = any("once_differentiable" in rule.__code__.co_qualname for rule in rules)
+    info = replace(info, once_differentiable=info.once_differentiable or once)
+    return replace(info, backward=inspect.unwrap(rules[0]), inner=True) if len(functions) == 1 else info
+
+
+def _rule_of(owner: type) -> Any | None:
+    """The Python function that is a Function's backward."""
+    found = inspect.getattr_static(owner, "backward", None)
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    return function if inspect.isfunction(function) else None

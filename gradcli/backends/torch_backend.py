@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.modules import is_module
 
 
 @final
@@ -16,6 +17,7 @@ class TorchFramework(Framework):
     """PyTorch's conversions."""
 
     name = "torch"
+    module_home = "torch.nn"
 
     @property
     def namespace(self) -> ModuleType:
@@ -65,6 +67,12 @@ class TorchFramework(Framework):
         """Put torch's CPU generator back."""
         self.namespace.set_rng_state(states)
 
+    def call_module(
+        self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """torch.func.functional_call, tied weights together."""
+        return self.namespace.func.functional_call(module, tensors, arguments, keywords)
+
 
 @final
 class TorchBackend(FunctionBackend):
@@ -87,5 +95,7 @@ class TorchBackend(FunctionBackend):
         return torch.autograd.Function  # type: ignore[no-any-return]
 
     def claims(self, target: object) -> bool:
-        """Whether the target is a torch Function; false without importing torch where nothing has imported it."""
-        return "torch" in sys.modules and self.function_class(target) is not None
+        """Whether the target is a torch Function or module; false without importing torch where nothing has."""
+        if "torch" not in sys.modules:
+            return False
+        return self.function_class(target) is not None or is_module(self._framework, target)

@@ -24,7 +24,10 @@ class LayoutCheck(Check):
     sentence = "the gradients are the same for inputs and grad_output that are not contiguous in memory"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare the layouts, grad_output first; an input layout that forward refuses is a note."""
+        """Compare the layouts, grad_output first; an input layout that forward refuses is a note.
+
+        A forward that draws random numbers may draw them in the order of memory: its inputs are left as they lie.
+        """
         subject = situation.subject
         cotangents = situation.cotangents()
         reference = subject.backward(cotangents)
@@ -47,6 +50,9 @@ class LayoutCheck(Check):
     def _inputs(
         self, situation: Situation, cotangents: list[NDArray[Any]], reference: tuple[NDArray[Any] | None, ...]
     ) -> Iterator[Evidence]:
+        if situation.subject.is_random:
+            yield self.passed()
+            return
         for layout in _LAYOUTS:
             try:
                 got = situation.subject.backward_laid_out(cotangents, inputs=layout, outputs=Layout.CONTIGUOUS)

@@ -43,7 +43,7 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
         line = _first_write(source) if seen is None else seen - source.first_line + 1
         return None if line is None else _place(source, line, "writes in place")
     executed = _executed_lines(subject, source)
-    slot = _slot(finding, subject)
+    slot = None if subject.info.inner else _slot(finding, subject)
     line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
 
@@ -80,7 +80,7 @@ def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
         return _all_lines(source)
     sys.settrace(follow)
     try:
-        subject.raw_backward(cotangents)
+        (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
     finally:
         sys.settrace(previous)
     return lines or _all_lines(source)

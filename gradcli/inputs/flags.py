@@ -11,7 +11,7 @@ from gradcli.errors import UsageError
 from gradcli.inputs.builders import DTYPES
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
-_NAME = re.compile(r"^[^\W\d]\w*(\[\d+\])?$")
+_NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
 _PARAMETERS = ("lo", "hi", "low", "high", "value", "path", "key")
 KEYS = ("dtype", "domain", "grad", *_PARAMETERS)
 _OPENING, _CLOSING = "([{", ")]}"

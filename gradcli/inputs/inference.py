@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -196,7 +197,10 @@ class _Search:
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
-        if not any(choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton):
+        differentiable = self._trials.holds_tensors or any(
+            choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton
+        )
+        if not differentiable:
             return Failure(progress=0.0)
         axes = unifier.axis_count
         outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
@@ -273,9 +277,9 @@ class _Search:
 
 
 def _square_domain(forward: str) -> DomainChoice | None:
-    if any(word in forward for word in ("cholesky", "eigh", "eigvalsh", "logdet")):
+    if re.search(r"(?<![a-z])(cholesky|eigh|eigvalsh|logdet)", forward):
         return SPD
-    if any(word in forward for word in ("solve_triangular", "triangular_solve", "cholesky_solve")):
+    if re.search(r"(?<![a-z])(solve_triangular|triangular_solve|cholesky_solve)", forward):
         return TRIANGULAR
     return None
 

@@ -19,6 +19,8 @@ DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
 NORMAL: DomainChoice = ("normal", ())
 MAX_ELEMENTS = 20_000
 MORE_SAMPLES = (1, 2, 3)
+LARGEST_HELD = 8
+"""Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
 SLIPS = 60
 """A misspelt name raises the same for all inputs: after so many in a row the search ends."""
 
@@ -60,6 +62,8 @@ class Trials:
         self.best: Failure | None = None
         self._attempt = attempt
         self._code: CodeType | None = getattr(info.forward, "__code__", None)
+        self.holds_tensors = bool(info.held)
+        self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
         self._seed = seed
         self._deadline = deadline
         self._budget_tries = budget_tries

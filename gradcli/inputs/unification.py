@@ -121,7 +121,8 @@ class Unifier:
     def _sizes(self, state: State) -> dict[int, int]:
         pinned = dict(state.pinned)
         free = [each for each in dict.fromkeys(state.partition) if each not in pinned]
-        pool = [size for size in SIZES if size not in pinned.values()][: len(free)]
+        taken = self._trials.held_sizes | set(pinned.values())
+        pool = [size for size in SIZES if size not in taken][: len(free)]
         if state.descending:
             pool.sort(reverse=True)
         return {**pinned, **dict(zip(free, pool, strict=False))}

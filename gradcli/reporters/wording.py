@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from gradcli.cases import InputSpec
+from gradcli.cases import HELD, InputSpec
 from gradcli.results import CheckResult, Entry, Report
 from gradcli.verdict import Verdict
 
@@ -71,7 +71,7 @@ def orders(result: CheckResult) -> str:
 
 def flags(specs: Iterable[InputSpec]) -> str:
     """The inputs as command-line flags that can be pasted."""
-    return " ".join(spec.as_flag() for spec in specs)
+    return " ".join(spec.as_flag() for spec in specs if spec.domain != HELD)
 
 
 def seconds(value: float) -> str:

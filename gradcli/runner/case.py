@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
-from gradcli.backends.base import Backend, Subject
+from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputSpec
@@ -21,8 +21,9 @@ from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.merge import merge
 from gradcli.runner.plan import CheckCase, claimed
+from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
-from gradcli.runner.supply import Supply, supply_inputs
+from gradcli.runner.supply import Supply
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
@@ -70,28 +71,26 @@ def check_object(
 def _checked(
     target: object, case: CheckCase, supply: Supply | None, trail: _Trail, failures: Path | None
 ) -> CheckResult:
-    target = claimed(target, case.spec)
-    backend = backend_for(target)
-    trail.backend = backend.name
-    info = backend.describe(target)
-    trail.lints = source_lints(info)
-    trail.supply = supply = supply or supply_inputs(backend, target, info, case)
-    for number in range(len(supply.samples)):
-        subject = _examined(backend, target, case, supply, number, trail)
+    trail.backend = backend_for(claimed(target, case.spec)).name
+    ready = prepared(target, case, supply)
+    case, trail.supply = ready.case, ready.supply
+    trail.lints = source_lints(ready.info)
+    for number in range(len(ready.supply.samples)):
+        subject = _examined(ready, number, trail)
         if judge(trail.evidence[-1]) is Verdict.FAILED:
             return _failed(case, subject, trail, failures)
     return _with_resolution(_result(case, trail), case)
 
 
-def _examined(backend: Backend, target: object, case: CheckCase, supply: Supply, number: int, trail: _Trail) -> Subject:
+def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
     """Sample `number` put through the battery; its evidence goes into the trail."""
     trail.samples = number + 1
-    arguments = supply.samples[number]()
+    arguments = ready.supply.samples[number]()
     if number == 0:
-        trail.supply = supply.with_shapes_of(arguments)
-    subject = backend.bind(target, arguments)
+        trail.supply = ready.supply.with_shapes_of(arguments)
+    subject = ready.backend.bind(ready.target, arguments)
     try:
-        evidence = run_battery(subject, case.settings, seed=case.seed + number)
+        evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number)
     finally:
         trail.forwards += subject.counters.forward
         trail.backwards += subject.counters.backward
@@ -136,6 +135,7 @@ def _saved(
         arguments,
         finding,
         grad=case.spec.grad,
+        construct=case.spec.construct,
     )
     try:
         return result.with_replay(str(save(failure, folder)))
@@ -178,7 +178,8 @@ def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
         return case.spec.inputs or ()
     floating = case.settings.dtype
     return tuple(
-        replace(spec, dtype=floating) if _takes_dtype(spec) and floating != "float64" else spec for spec in supply.specs
+        replace(spec, dtype=floating) if _takes_dtype(spec) and floating != "float64" else spec
+        for spec in (*supply.specs, *supply.held)
     )
 
 

@@ -36,6 +36,7 @@ class Failure:
     finding: str | None = None
     input: str | None = None
     grad: str | None = None
+    construct: tuple[tuple[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The document of a failure file, schema gradcli.failure/1."""
@@ -45,6 +46,7 @@ class Failure:
             "target": self.target,
             "name": self.name,
             "grad": self.grad,
+            "construct": {name: _text(name, value) for name, value in self.construct},
             "seed": self.seed,
             "order": self.order,
             "dtype": self.dtype,
@@ -64,6 +66,7 @@ def failure_of(
     finding: Finding,
     *,
     grad: str | None = None,
+    construct: Sequence[tuple[str, Any]] = (),
 ) -> Failure:
     """The failure that `finding` is, at these arguments."""
     return Failure(
@@ -76,6 +79,7 @@ def failure_of(
         finding=finding.kind.value,
         input=finding.input,
         grad=grad,
+        construct=tuple(construct),
     )
 
 
@@ -124,6 +128,7 @@ def load(path: Path) -> Failure:
             finding=document["finding"],
             input=document["input"],
             grad=document.get("grad"),
+            construct=tuple((name, ast.literal_eval(text)) for name, text in document.get("construct", {}).items()),
         )
     except (KeyError, TypeError, ValueError, SyntaxError) as error:
         raise UsageError(f"{path}: is damaged: {type(error).__name__}: {error}") from error
@@ -132,7 +137,7 @@ def load(path: Path) -> Failure:
 def _encoded(argument: Argument) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": argument.name, "keyword": argument.keyword}
     if not argument.is_tensor:
-        return {**entry, "literal": _literal(argument)}
+        return {**entry, "literal": _text(f"input {argument.name!r}", argument.value)}
     array = np.asarray(argument.value)
     entry |= {"dtype": str(array.dtype), "shape": list(array.shape), "requires_grad": argument.requires_grad}
     entry["domain"] = argument.domain
@@ -175,10 +180,11 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def _literal(argument: Argument) -> str:
-    text = repr(argument.value)
+def _text(what: str, value: object) -> str:
+    """The Python literal that reads back as `value`. Raises ValueError where there is none."""
+    text = repr(value)
     try:
         ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:
-        raise ValueError(f"input {argument.name!r} has no exact text: {text:.60}") from error
+        raise ValueError(f"{what} has no exact text: {text:.60}") from error
     return text

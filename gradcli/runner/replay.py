@@ -20,7 +20,7 @@ def replay(failure: Failure) -> CheckResult:
         TargetError: the target is no longer there.
     """
     case = CheckCase(
-        spec=CheckSpec(target=failure.target, name=failure.name, grad=failure.grad),
+        spec=CheckSpec(target=failure.target, name=failure.name, grad=failure.grad, construct=failure.construct),
         settings=Settings(order=failure.order, dtype=failure.dtype, samples=1, shrink=False),
         seed=failure.seed,
     )

@@ -20,13 +20,17 @@ from gradcli.targets import Parameter, TargetInfo, Trial
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """The inputs of a case: what they are, and how to make each sample of them."""
+    """The inputs of a case: what they are, and how to make each sample of them.
+
+    `held` are those that a module brings along itself.
+    """
 
     specs: tuple[InputSpec, ...]
     source: InputsFrom
     samples: tuple[Callable[[], tuple[Argument, ...]], ...]
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    held: tuple[InputSpec, ...] = ()
 
     def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
         """The same supply, shapes that the specs leave to a value or file taken from the arguments made of them."""
@@ -92,7 +96,7 @@ def described(argument: Argument) -> InputSpec:
 
 def placed(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, ...]:
     """The arguments, those of keyword-only parameters marked as such."""
-    by_keyword = {p.name for p in info.parameters if p.keyword_only}
+    by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
     return tuple(replace(a, keyword=True) if a.name in by_keyword else a for a in arguments)
 
 
@@ -127,9 +131,12 @@ def _inferred(
             return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
         return trial if trial.backward_error is None else Trial(error=trial.backward_error)
 
+    held = {name for name, _ in info.held}
+    own = tuple(spec for spec in fixed if spec.name in held)
+    fixed = tuple(spec for spec in fixed if spec.name not in held)
     search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
     found = _found_by_both(search, attempt_both, attempt) if isinstance(target, GradientPair) else search(attempt)
-    supply = _drawn(found.specs, found.alternatives, info, case, InputsFrom.INFERRED)
+    supply = _drawn((*found.specs, *own), found.alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=tuple(found.notes))
 
 
@@ -182,7 +189,7 @@ def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str
     """Refuse an input that forward has no parameter for; `origin` says where it was given."""
     if any(p.variadic for p in info.parameters):
         return
-    known = [p.name for p in info.parameters]
+    known = [*(p.name for p in info.parameters), *(name for name, _ in info.held)]
     for spec in specs:
         if spec.name not in known:
             close = get_close_matches(spec.name, known, 1)

@@ -6,7 +6,7 @@ from gradcli.backends.registry import backend_for
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.errors import InputsNotFoundError, UserCodeError
 from gradcli.runner.plan import CheckCase, claimed
-from gradcli.runner.supply import supply_inputs
+from gradcli.runner.prepare import prepared
 from gradcli.spec.resolve import resolve
 from gradcli.targets import Parameter
 
@@ -35,12 +35,13 @@ def survey(case: CheckCase) -> Survey:
     Raises:
         UsageError: the target or an input of it is not as the case says.
     """
-    target = claimed(resolve(case.spec.target).object, case.spec)
+    found = resolve(case.spec.target).object
+    target = claimed(found, case.spec)
     backend = backend_for(target)
-    info = backend.describe(target)
-    seen = Survey(case_id=case.spec.case_id, backend=backend.name, parameters=info.parameters)
+    parameters = backend.describe(target).parameters
+    seen = Survey(case_id=case.spec.case_id, backend=backend.name, parameters=parameters)
     try:
-        supply = supply_inputs(backend, target, info, case)
+        supply = prepared(found, case).supply
     except (InputsNotFoundError, UserCodeError) as error:
         return replace(seen, problem=str(error).splitlines()[0])
     return replace(seen, inputs=supply.specs, inputs_from=supply.source, alternatives=supply.alternatives)

@@ -107,6 +107,7 @@ class _Document:
         base = CheckSpec(
             target=_target(document.text("target"), self.folder),
             grad=document.get("grad"),
+            construct=self._construct(document, ()),
             expect=self._expectation(document, Expectation()),
             origin=self._origin(self.node),
         )
@@ -127,6 +128,7 @@ class _Document:
             spec,
             name=fields.get("name"),
             grad=fields.get("grad", base.grad),
+            construct=self._construct(fields, base.construct),
             expect=self._expectation(fields, base.expect),
             origin=self._origin(node),
         )
@@ -147,6 +149,13 @@ class _Document:
             replace(spec.with_inputs(reader.bound(read, chosen), InputsFrom.SPEC), name=_joined(spec.name, label))
             for label, chosen in size_combinations(used)
         ]
+
+    def _construct(self, fields: Fields, inherited: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+        """The constructor's arguments by name."""
+        if "construct" not in fields:
+            return inherited
+        reader = InputsReader(problems=self.problems, sizes={}, dtype=None, folder=self.folder)
+        return reader.values(fields.nodes["construct"])
 
     def _overridden(self, spec: CheckSpec, fields: Fields) -> CheckSpec:
         return replace(

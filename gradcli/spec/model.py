@@ -45,6 +45,7 @@ VERDICT_KEYS: Mapping[str, Key] = {
 DOCUMENT_KEYS: Mapping[str, Key] = {
     "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),
     "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a NumPy callable, as module:attr."),
+    "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
     "defaults": Key(kind=Kind.MAPPING, sentence="What holds for every case that does not say otherwise."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
     "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; without any, one case with inferred inputs."),
@@ -59,6 +60,7 @@ CASE_KEYS: Mapping[str, Key] = {
     "inputs": Key(kind=Kind.MAPPING, sentence="One entry for each argument of forward; without any, inferred."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions; every combination becomes a case."),
     "grad": DOCUMENT_KEYS["grad"],
+    "construct": DOCUMENT_KEYS["construct"],
     "dtype": DEFAULTS_KEYS["dtype"],
     **RUN_KEYS,
     **VERDICT_KEYS,

@@ -16,7 +16,7 @@ from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS
 from gradcli.spec.sizes import is_size
 
-_NAME = re.compile(r"^[^\W\d]\w*(\[\d+\])?$")
+_NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
 _DOMAIN_KEYS = ("lo", "hi", "low", "high", "value", "path", "key")
 
 
@@ -46,6 +46,16 @@ class InputsReader:
             if not _NAME.match(name):
                 self.problems.add(key_node, f"an input must be called as forward's parameter, got {name!r}")
             found.append(self._input(name, value_node))
+        return tuple(found)
+
+    def values(self, node: yaml.Node) -> tuple[tuple[str, Any], ...]:
+        """The entries of the mapping `node` as values; `{python: text}` is a literal that YAML cannot write."""
+        found = []
+        for name, (_, value_node) in entries(node, self.problems).items():
+            value = plain(value_node, self.problems)
+            if isinstance(value_node, yaml.MappingNode) and list(value) == ["python"]:
+                value = self._python(name, value_node, read_fields(value_node, INPUT_KEYS, self.problems)).spec.value
+            found.append((name, value))
         return tuple(found)
 
     def bound(self, inputs: tuple[ReadInput, ...], chosen: Mapping[str, int]) -> tuple[InputSpec, ...]:

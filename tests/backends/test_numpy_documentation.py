@@ -46,8 +46,10 @@ def targets():
     with_jvp.defjvps(lambda v, _, x: 2 * x * v)
     yield "engine Function", function_of(engine)
     yield "callable on the engine", lambda x: engine.sin(x)
+    yield "engine module", engine.nn.Tanh()
     yield "torch Function", function_of(torch)
     yield "callable on PyTorch", lambda x: torch.sin(x)
+    yield "torch module", torch.nn.Tanh()
     yield "JAX custom_vjp", with_vjp
     yield "JAX custom_jvp", with_jvp
     yield "callable on JAX", lambda x: jax.numpy.sin(x)

@@ -1,0 +1,118 @@
+"""A target made ready: recognised, made an instance of where it is a class of modules, and supplied with inputs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gradcli.backends.base import Backend
+from gradcli.backends.registry import backend_for
+from gradcli.cases import CheckSpec
+from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
+from gradcli.inputs.construction import constructions
+from gradcli.runner.held import with_held
+from gradcli.runner.plan import CheckCase, claimed
+from gradcli.runner.supply import Supply, supply_inputs
+from gradcli.targets import Parameter, TargetInfo
+
+_INSTANCES = 4
+"""How many instances are tried where the inputs of the first cannot be found: each search may take seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A target that can be bound: the backend, what it runs, what is known of it, its inputs and its case."""
+
+    backend: Backend
+    target: object
+    info: TargetInfo
+    supply: Supply
+    case: CheckCase
+
+
+def prepared(target: object, case: CheckCase, supply: Supply | None = None) -> Prepared:
+    """The target of `case` with `supply`, or with the inputs that the case gives or inference finds.
+
+    Raises:
+        UsageError: an input or a constructor's argument is named that the target does not have.
+        UserCodeError: the constructor or sample_inputs raised.
+        InputsNotFoundError: no inputs, or nothing to make an instance with, could be found.
+    """
+    target = claimed(target, case.spec)
+    backend = backend_for(target)
+    takes = backend.constructor(target)
+    if takes is None:
+        if case.spec.construct:
+            raise UsageError(f"{case.spec.target} is no class of modules: there is nothing to construct")
+        return _supplied(backend, target, case, supply)
+    spec, given = _routed(case.spec, takes, backend.describe(target))
+    return _instance(backend, target, takes, given, replace(case, spec=spec), supply)
+
+
+def _instance(
+    backend: Backend,
+    target: object,
+    takes: TargetInfo,
+    given: Mapping[str, Any],
+    case: CheckCase,
+    supply: Supply | None,
+) -> Prepared:
+    """The first instance that can be made and supplied with inputs."""
+    refusals: list[UserCodeError] = []
+    without: list[InputsNotFoundError] = []
+    for keywords in constructions(takes.parameters, given):
+        try:
+            made = backend.construct(target, keywords)
+        except UserCodeError as error:
+            refusals.append(error)
+            continue
+        chosen = replace(case, spec=replace(case.spec, construct=tuple(keywords.items())))
+        try:
+            return _noted(_supplied(backend, made, chosen, supply), takes, keywords, given)
+        except InputsNotFoundError as error:
+            without.append(error)
+        if len(without) >= _INSTANCES:
+            break
+    if without:
+        raise without[0]
+    names = [p.name for p in _inferred(takes.parameters, given)]
+    if not names:
+        raise refusals[0]
+    raise InputsNotFoundError(
+        f"no values found for {', '.join(names)}, with which {takes.name} can be made; give them, as in "
+        f"-a {names[0]}=4 ({refusals[0]})"
+    ) from refusals[0]
+
+
+def _noted(ready: Prepared, takes: TargetInfo, keywords: Mapping[str, Any], given: Mapping[str, Any]) -> Prepared:
+    inferred = [p.name for p in _inferred(takes.parameters, given)]
+    if not inferred:
+        return ready
+    made = ", ".join(f"{name}={keywords[name]!r}" for name in inferred)
+    note = f"made as {takes.name}({made}): give other values with -a, or under construct in a spec"
+    return replace(ready, supply=replace(ready.supply, notes=(note, *ready.supply.notes)))
+
+
+def _inferred(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> list[Parameter]:
+    return [p for p in parameters if not (p.has_default or p.variadic or p.name in given)]
+
+
+def _routed(spec: CheckSpec, takes: TargetInfo, info: TargetInfo) -> tuple[CheckSpec, dict[str, Any]]:
+    """Values given for the constructor, those named like its parameters and not like forward's among the inputs too."""
+    known = {p.name for p in takes.parameters}
+    given = dict(spec.construct)
+    for name in given:
+        if name not in known and not any(p.variadic for p in takes.parameters):
+            raise UsageError(f"{takes.name}: __init__ has no argument {name!r}; it has {', '.join(known) or 'none'}")
+    forward = {p.name for p in info.parameters}
+    mine = [i for i in spec.inputs or () if i.kind == "value" and i.name in known - forward]
+    given |= {each.name: each.value for each in mine}
+    rest = tuple(i for i in spec.inputs or () if i not in mine)
+    return replace(spec, inputs=rest or (None if mine else spec.inputs)), given
+
+
+def _supplied(backend: Backend, target: object, case: CheckCase, supply: Supply | None) -> Prepared:
+    info = backend.describe(target)
+    found = supply or supply_inputs(backend, target, info, case)
+    return Prepared(
+        backend=backend, target=target, info=info, supply=with_held(found, backend, target, info, case.seed), case=case
+    )

@@ -1,0 +1,127 @@
+"""Modules as targets: parameters are inputs, what a module holds stays as it was, and a mistake inside is placed."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.null_backend import NullBackend
+from gradcli.backends.registry import backend_for
+from gradcli.checks.battery import run_battery
+from gradcli.errors import UsageError
+from gradcli.results import judge
+from gradcli.runner.failures import load
+from gradcli.runner.held import complete
+from gradcli.runner.replay import replay
+from gradcli.settings import Settings
+from gradcli.spec.load import load_specs
+from gradcli.spec.resolve import resolve
+from gradcli.verdict import Verdict
+from tests.backends.module_programs import HEADS, PROGRAM
+
+
+@pytest.fixture(params=["engine", "torch"])
+def file(request, tmp_path, monkeypatch):
+    """The program on disk, under a name of its own for each framework."""
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="one of the two frameworks is PyTorch")
+    path = tmp_path / f"modules_{request.param}.py"
+    path.write_text(HEADS[request.param] + PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def line_of(file, text):
+    return next(n for n, line in enumerate(file.read_text().splitlines(), 1) if text in line)
+
+
+def held(case):
+    return [spec.name for spec in case.inputs if spec.domain == "parameter"]
+
+
+@pytest.mark.parametrize("name", ["Layer", "Stack", "stack", "counting"])
+def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
+    report = gradcli.check(f"{file}:{name}", order=2)
+    assert report.ok, str(report)
+    expected = {
+        "Layer": ["weight", "norm.weight", "norm.bias"],
+        "counting": ["w"],
+    }.get(name, ["fc.weight", "fc.bias", "out.weight", "out.bias"])
+    assert held(report.cases[0]) == expected
+    assert {e.input for e in report.cases[0].evidence if e.check == "gradient"} >= set(expected)
+
+
+def test_a_planted_mistake_is_named_and_placed_in_the_function_inside(file):
+    case = gradcli.check(f"{file}:MeanLayer").cases[0]
+    assert case.verdict is Verdict.FAILED
+    (finding,) = case.findings
+    assert (finding.kind.value, finding.input) == ("wrong-factor", "weight")
+    assert finding.location.line == line_of(file, "the planted mistake")
+
+
+def test_parameters_move_off_their_initial_values(file):
+    case = gradcli.check(f"{file}:Gate").cases[0]
+    assert case.verdict is Verdict.FAILED
+    assert [f.input for f in case.findings] == ["x"]
+
+
+def test_the_null_backend_fails(file):
+    target = resolve(f"{file}:stack").object
+    backend = backend_for(target)
+    x = backend.adopt([np.random.default_rng(0).normal(size=(5, 4))])
+    subject = NullBackend(backend).bind(target, complete(x, backend.describe(target), 0, None))
+    assert judge(run_battery(subject, Settings(order=1), seed=0)) is Verdict.FAILED
+
+
+def test_what_the_module_holds_is_as_before(file):
+    module = resolve(f"{file}:counting").object
+    before = [(name, np.array(t.detach().numpy())) for name, t in (*module.named_parameters(), *module.named_buffers())]
+    assert gradcli.check(module, samples=2).ok
+    for (name, value), (_, tensor) in zip(before, (*module.named_parameters(), *module.named_buffers()), strict=True):
+        assert np.array_equal(value, tensor.detach().numpy()), name
+        assert tensor.grad is None
+
+
+def test_values_for_the_constructor_come_from_flags_and_specs(file):
+    (case,) = gradcli.check(f"{file}:MeanLayer").cases
+    assert any("made as MeanLayer(features=" in note for note in case.notes)
+    spec = file.with_suffix(".yaml")
+    spec.write_text(
+        f"target: {file.name}:MeanLayer\nconstruct: {{features: 3, gain: 5.0}}\nexpect: failed\n"
+        "findings: wrong-factor\ncases:\n  - inputs: {x: {shape: [7, 3]}, weight: {shape: [3], domain: positive}}\n"
+    )
+    (read,) = load_specs(spec)
+    assert read.construct == (("features", 3), ("gain", 5.0))
+    assert gradcli.check(str(spec)).ok
+
+
+def test_a_constructor_is_told_what_it_does_not_take(file):
+    spec = file.with_suffix(".yaml")
+    spec.write_text(f"target: {file.name}:MeanLayer\nconstruct: {{sizes: 3}}\n")
+    with pytest.raises(UsageError, match="no argument 'sizes'; it has features, gain"):
+        gradcli.check(str(spec))
+
+
+def test_a_class_that_cannot_be_made_says_what_to_give(file):
+    case = gradcli.check(f"{file}:Demanding").cases[0]
+    assert case.verdict is Verdict.ERROR
+    assert "no values found for table" in case.error
+
+
+def test_a_saved_failure_is_replayed_with_the_same_instance(file):
+    from gradcli.runner.case import run_case
+    from gradcli.runner.gather import gather
+    from gradcli.runner.plan import plan
+
+    (case,) = plan(gather([f"{file}:MeanLayer"]), Settings(order=1))
+    run_case(case, failures=file.parent)
+    failure = load(next(file.parent.glob("MeanLayer-*.json")))
+    assert dict(failure.construct)["features"] > 0
+    again = replay(failure)
+    assert again.verdict is Verdict.FAILED
+    assert again.findings[0].kind.value == "wrong-factor"
+
+
+def test_a_module_without_sizes_is_refused():
+    nn = pytest.importorskip("torch", reason="lazy modules are PyTorch's").nn
+    with pytest.raises(UsageError, match="has no size yet"):
+        gradcli.check(nn.LazyLinear(3))
