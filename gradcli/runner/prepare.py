@@ -98,13 +98,13 @@ def _inferred(parameters: Sequence[Parameter], given: Mapping[str, Any]) -> list
 
 def _routed(spec: CheckSpec, takes: TargetInfo, info: TargetInfo) -> tuple[CheckSpec, dict[str, Any]]:
     """Values given for the constructor, those named like its parameters and not like forward's among the inputs too."""
-    known = {p.name for p in takes.parameters}
+    known = [p.name for p in takes.parameters]
     given = dict(spec.construct)
     for name in given:
         if name not in known and not any(p.variadic for p in takes.parameters):
             raise UsageError(f"{takes.name}: __init__ has no argument {name!r}; it has {', '.join(known) or 'none'}")
     forward = {p.name for p in info.parameters}
-    mine = [i for i in spec.inputs or () if i.kind == "value" and i.name in known - forward]
+    mine = [i for i in spec.inputs or () if i.kind == "value" and i.name in set(known) - forward]
     given |= {each.name: each.value for each in mine}
     rest = tuple(i for i in spec.inputs or () if i not in mine)
     return replace(spec, inputs=rest or (None if mine else spec.inputs)), given
