@@ -23,7 +23,7 @@ RECORDS = frozenset({"results", "traces", "cases", "targets"})
 """The frozen values of row 2, one room in four files: they may import each other."""
 FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "tolerance")}
 """What the front doors may share among themselves."""
-DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.tolerance")}
+DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.tolerance.as_torch")}
 """The two documented doors that lead up: `str(report)`, and gradcheck where the tutorials call it."""
 HOMES = {
     "torch": {"backends/torch_backend.py"},

@@ -1,38 +1,19 @@
-"""`gradcheck` and `gradgradcheck` under PyTorch's signatures, for engine tensors and torch tensors alike.
+"""`gradcheck` and `gradgradcheck`: PyTorch's signatures and return values, with a verdict from an error bound.
 
-Derivatives are central differences with one fixed step, compared by tolerances, since whoever passes `eps` and `atol`
-means them (parameters and defaults: PyTorch 2.13, `torch.autograd.gradcheck`). `gradcli check` does better: its steps
-adapt and its tolerance is an error bound.
+Parameters and defaults are those of PyTorch 2.13, `torch.autograd.gradcheck`; docs/gradcheck.md says what each one
+means here. What PyTorch itself would answer, by fixed step and tolerance, is in `as_torch`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from gradcli.tolerance.answer import answer
+from gradcli.tolerance.bounded import GradcheckWarning
+from gradcli.tolerance.options import Options
+from gradcli.tolerance.problem import Function, GradcheckError, as_tuple
 
-from gradcli.tolerance.jacobians import check_independence, compare_entries, compare_projections
-from gradcli.tolerance.manners import check_gradients_fit, check_inputs, check_undefined_gradients
-from gradcli.tolerance.problem import (
-    Function,
-    GradcheckError,
-    Problem,
-    array_of,
-    as_tuple,
-    differentiable,
-    is_tensor,
-    wrap,
-)
-
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-def _unsupported(named: dict[str, bool]) -> None:
-    for name, asked in named.items():
-        if asked:
-            raise ValueError(
-                f"{name}=True is not available: gradcli.gradcheck checks reverse mode, one gradient at a time"
-            )
+__all__ = ["GradcheckError", "GradcheckWarning", "gradcheck", "gradgradcheck"]
 
 
 def gradcheck(
@@ -53,72 +34,48 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Compare the gradients that backward gives with central differences.
+    """Hold the gradients that backward gives against differences of forward, by an error bound.
 
     Args:
         func: takes the inputs, and returns a tensor or a tuple of them.
         inputs: a tensor or a tuple; those with requires_grad are differentiated by, others are constants.
-        eps: the step of the differences.
-        atol: absolute tolerance.
-        rtol: relative tolerance.
+        eps: the step of the comparison by tolerance, which decides only where no error bound could be had.
+        atol: absolute tolerance of that comparison; where it is looser than the default, also an error that is allowed.
+        rtol: relative tolerance, likewise.
         raise_exception: raise instead of returning False.
-        nondet_tol: how much two runs of the same backward may differ.
+        nondet_tol: how much two runs of the same backward may differ, absolute.
         check_undefined_grad: see that backward takes None for gradients of outputs.
         check_grad_dtypes: see that gradients have the element type of their inputs.
-        check_batched_grad: not available, like the next two.
-        check_backward_ad: False leaves everything unchecked.
-        fast_mode: compare one random projection of each Jacobian instead of all its entries.
-        masked: has no effect; there are no sparse tensors.
+        check_batched_grad: see that backward over a batch of cotangents agrees with backward for each.
+        check_batched_forward_grad: the same for forward mode.
+        check_forward_ad: hold forward mode against differences too.
+        check_backward_ad: False leaves backward unchecked.
+        fast_mode: has no effect: the verdict takes few evaluations anyway.
+        masked: of sparse inputs, differentiate by the stored entries alone.
 
     Returns:
-        True when all agree; False when they do not and `raise_exception` is off.
+        True when all is right; False when it is not and `raise_exception` is off.
 
     Raises:
-        GradcheckError: a gradient is wrong.
-        ValueError: no input requires a gradient, or an option is not available.
+        GradcheckError: a gradient is wrong; also an instance of PyTorch's error where PyTorch is loaded.
+        ValueError: no input requires a gradient.
+        AssertionError: options that exclude each other, as in PyTorch.
     """
-    del masked
-    _unsupported(
-        {
-            "check_batched_grad": check_batched_grad,
-            "check_batched_forward_grad": check_batched_forward_grad,
-            "check_forward_ad": check_forward_ad,
-        }
+    del fast_mode
+    options = Options(
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_batched_forward_grad=check_batched_forward_grad,
+        check_forward_ad=check_forward_ad,
+        check_backward_ad=check_backward_ad,
+        masked=bool(masked),
     )
-    if not check_backward_ad:
-        return True
-    problem = Problem(func, as_tuple(inputs))
-    try:
-        _check(problem, eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
-    except RuntimeError:
-        if raise_exception:
-            raise
-        return False
-    return True
-
-
-def _check(
-    problem: Problem,
-    eps: float,
-    atol: float,
-    rtol: float,
-    nondet_tol: float,
-    check_undefined_grad: bool,
-    check_grad_dtypes: bool,
-    fast_mode: bool,
-) -> None:
-    check_inputs(problem)
-    outputs = problem.outputs()
-    if not any(output.requires_grad for output in outputs):
-        check_independence(problem, eps)
-        return
-    if fast_mode:
-        compare_projections(problem, outputs, eps, atol, rtol)
-    else:
-        compare_entries(problem, outputs, eps, atol, rtol, nondet_tol)
-    check_gradients_fit(problem, outputs, check_grad_dtypes)
-    if check_undefined_grad:
-        check_undefined_gradients(problem)
+    return answer(func, as_tuple(inputs), options, raise_exception)
 
 
 def gradgradcheck(
@@ -140,75 +97,37 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Compare second derivatives, by both inputs and cotangents, with central differences of the first.
+    """Hold the derivatives of backward, by inputs and cotangents, against differences of backward, by an error bound.
 
     Args not named here are those of `gradcheck`.
 
     Args:
         grad_outputs: the cotangents to differentiate at; random ones unless given.
-        gen_non_contig_grad_outputs: make the random cotangents non-contiguous.
-        check_fwd_over_rev: not available.
-        check_rev_over_rev: False leaves everything unchecked.
+        gen_non_contig_grad_outputs: see that cotangents may lie non-contiguously in memory.
+        check_fwd_over_rev: hold forward mode through backward against differences too.
+        check_rev_over_rev: False leaves backward through backward unchecked.
 
     Returns:
-        True when all agree; False when they do not and `raise_exception` is off.
+        True when all is right; False when it is not and `raise_exception` is off.
 
     Raises:
         GradcheckError: a gradient is wrong.
-        ValueError: no input requires a gradient, or an option is not available.
+        ValueError: no input requires a gradient.
+        AssertionError: options that exclude each other, as in PyTorch.
     """
-    _unsupported({"check_fwd_over_rev": check_fwd_over_rev})
-    if not check_rev_over_rev:
-        return True
-    problem = Problem(func, as_tuple(inputs))
-    seeds = _second_seeds(problem, grad_outputs, gen_non_contig_grad_outputs)
-    return gradcheck(
-        _first_derivatives(problem),
-        problem.inputs + tuple(seeds),
+    del fast_mode
+    options = Options(
         eps=eps,
         atol=atol,
         rtol=rtol,
-        raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
-        fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         masked=masked,
+        order=2,
+        non_contiguous=gen_non_contig_grad_outputs,
     )
-
-
-def _first_derivatives(problem: Problem) -> Function:
-    """Return the function of inputs and cotangents whose results are the first derivatives."""
-    count = len(problem.inputs)
-
-    def first_derivatives(*values: Any) -> Any:
-        points = tuple(
-            entry.requires_grad_() if is_tensor(entry) and entry.is_leaf and place in problem.places else entry
-            for place, entry in enumerate(values[:count])
-        )
-        outputs = [entry for entry in differentiable(problem.function(*points)) if entry.requires_grad]
-        tracked = [points[place] for place in problem.places]
-        found = problem.torch.autograd.grad(
-            outputs, tracked, list(values[count:]), create_graph=True, allow_unused=True
-        )
-        return tuple(entry for entry in found if entry is not None)
-
-    return first_derivatives
-
-
-def _second_seeds(problem: Problem, given: Any, non_contiguous: bool) -> list[Any]:
-    if given is not None:
-        return list(as_tuple(given))
-    source = np.random.default_rng(0)
-    seeds = []
-    for output in problem.outputs():
-        if not output.requires_grad:
-            continue
-        y = array_of(output)
-        values = source.standard_normal((*y.shape, 2) if non_contiguous else y.shape).astype(y.dtype)
-        if y.dtype.kind == "c":
-            values = values + (1j * source.standard_normal(values.shape)).astype(y.dtype)
-        seed = wrap(problem, values, output)
-        seeds.append((seed[..., 0] if non_contiguous else seed).detach().requires_grad_())
-    return seeds
+    return answer(func, as_tuple(inputs), options, raise_exception, grad_outputs)

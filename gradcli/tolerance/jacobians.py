@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.tolerance.problem import Array, GradcheckError, Problem, array_of, wrap
+from gradcli.tolerance.problem import Array, GradcheckError, Problem, array_of
 
 
 def _directions(array: Array) -> Iterator[tuple[tuple[int, ...], complex]]:
@@ -60,7 +60,7 @@ def _analytical(problem: Problem, outputs: list[Any], number: int) -> list[Array
         column = row // 2 if complex_output else row
         if not output.requires_grad:
             continue
-        found = problem.gradients([output], [wrap(problem, seed, output)])
+        found = problem.gradients([output], [problem.tensor(seed, output)])
         for matrix, gradient, (_, split) in zip(matrices, found, shapes, strict=True):
             if gradient is None:
                 continue
@@ -107,10 +107,27 @@ def compare_entries(
                     problem, _text(problem, matrix), _text(problem, numeric[position][number]), number, position
                 )
         if output.requires_grad:
-            again = _analytical(problem, outputs, number)
-            for first, second in zip(analytic, again, strict=True):
-                if first.size and float(np.abs(first - second).max()) > nondet_tol:
-                    raise problem.error(_NOT_REENTRANT.format(np.abs(first - second).max(), nondet_tol))
+            require_same(problem, analytic, _analytical(problem, outputs, number), nondet_tol)
+
+
+def require_same(problem: Problem, first: Sequence[Array], second: Sequence[Array], nondet_tol: float) -> None:
+    """Two runs of the same backward may differ by `nondet_tol` at most.
+
+    Raises:
+        GradcheckError: they differ by more.
+    """
+    for one, other in zip(first, second, strict=True):
+        if one.size and float(np.abs(one - other).max()) > nondet_tol:
+            raise problem.error(_NOT_REENTRANT.format(np.abs(one - other).max(), nondet_tol))
+
+
+def check_reentrancy(problem: Problem, outputs: list[Any], nondet_tol: float) -> None:
+    """Run backward twice with the same random cotangents."""
+    source = np.random.default_rng(0)
+    tracked = [output for output in outputs if output.requires_grad]
+    seeds = [problem.tensor(source.standard_normal(array_of(o).shape), o) for o in tracked]
+    runs = [[array_of(g) for g in problem.gradients(tracked, seeds) if g is not None] for _ in range(2)]
+    require_same(problem, runs[0], runs[1], nondet_tol)
 
 
 def _unit(shape: tuple[int, ...], kind: np.dtype[Any], source: np.random.Generator, count: int) -> list[Array]:
@@ -135,7 +152,7 @@ def compare_projections(problem: Problem, outputs: list[Any], eps: float, atol: 
     analytic_rows = []
     for output, seed in zip(outputs, seeds, strict=True):
         if output.requires_grad:
-            analytic_rows.append(problem.gradients([output], [wrap(problem, seed, output)]))
+            analytic_rows.append(problem.gradients([output], [problem.tensor(seed, output)]))
         else:
             analytic_rows.append([None] * len(problem.places))
     for position, tensor in enumerate(problem.tracked()):
@@ -143,24 +160,23 @@ def compare_projections(problem: Problem, outputs: list[Any], eps: float, atol: 
         parts = _unit(x.shape, x.dtype, source, 2 if x.dtype.kind == "c" else 1)
         step = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
         original, memory = x.copy(), tensor.data
-        memory.copy_(wrap(problem, original + eps * step, tensor))
+        memory.copy_(problem.tensor(original + eps * step, tensor))
         above = problem.values()
-        memory.copy_(wrap(problem, original - eps * step, tensor))
+        memory.copy_(problem.tensor(original - eps * step, tensor))
         below = problem.values()
-        memory.copy_(wrap(problem, original, tensor))
+        memory.copy_(problem.tensor(original, tensor))
         for number, seed in enumerate(seeds):
             slope = (above[number] - below[number]) / (2 * eps)
             numeric = float((seed.conj() * slope).sum().real)
             found = analytic_rows[number][position]
             analytic = 0.0 if found is None else float((array_of(found).conj() * step).sum().real)
-            sums = _allowance(problem, seed, step)
+            sums = _allowance(seed, step)
             if not _close(analytic, numeric, rtol, atol * sums):
                 raise _mismatch(problem, analytic, numeric, number, position, "")
 
 
-def _allowance(problem: Problem, seed: Array, step: Array) -> float:
+def _allowance(seed: Array, step: Array) -> float:
     """Return the factor for `atol`: errors of up to atol in every entry of J add up to this much in u^T J v."""
-    del problem
     return float(np.abs(seed).sum() * np.abs(step).sum()) if seed.size and step.size else 1.0
 
 

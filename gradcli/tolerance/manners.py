@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.tolerance.problem import Problem, array_of, as_tuple, differentiable, kind_of, wrap
+from gradcli.tolerance.problem import Problem, array_of, as_tuple, bits_of, differentiable
 
 LOW_PRECISION = (
     "Input #{} requires gradient and is not a double precision floating point or complex. This check will likely fail "
@@ -27,13 +27,15 @@ def check_undefined_gradients(problem: Problem) -> None:
     undefined = _undefiner(problem)
     for choice in choices:
         passed = undefined(choice, *outputs)
-        seeds = [wrap(problem, np.ones_like(array_of(entry)), entry) for entry in outputs]
+        seeds = [problem.tensor(np.ones_like(array_of(entry)), entry) for entry in outputs]
         try:
             found = problem.gradients(as_tuple(passed), seeds)
-        except RuntimeError as error:
+        except Exception as error:
+            what = "all are" if all(choice) else f"only output {choice.index(False)} is used and the others are"
             raise problem.error(
-                'Expected backward function to handle undefined output grads. Please look at "Notes about undefined '
-                'output gradients" in "tools/autograd/derivatives.yaml"'
+                f"Expected backward function to handle undefined output grads: it fails where {what} None with "
+                f"{type(error).__name__}: {error}\nTest each grad_output for None, or leave "
+                "set_materialize_grads on, so that zeros arrive."
             ) from error
         if all(choice) and any(entry is not None and bool((array_of(entry) != 0).any()) for entry in found):
             raise problem.error(
@@ -61,7 +63,7 @@ def check_gradients_fit(problem: Problem, outputs: list[Any], check_grad_dtypes:
     tracked = [output for output in outputs if output.requires_grad]
     if not tracked:
         raise problem.error("no Tensors requiring grad found in input")
-    seeds = [wrap(problem, np.zeros_like(array_of(entry)), entry) for entry in tracked]
+    seeds = [problem.tensor(np.zeros_like(array_of(entry)), entry) for entry in tracked]
     for gradient, tensor in zip(problem.gradients(tracked, seeds), problem.tracked(), strict=True):
         if gradient is None:
             continue
@@ -73,12 +75,18 @@ def check_gradients_fit(problem: Problem, outputs: list[Any], check_grad_dtypes:
             raise problem.error("grad is incorrect size")
 
 
+def warn_of_low_precision(problem: Problem) -> None:
+    """Warn of tracked inputs that are not in double precision."""
+    for place in problem.places:
+        if bits_of(problem.inputs[place]) < 64:
+            warnings.warn(LOW_PRECISION.format(place), UserWarning, stacklevel=4)
+
+
 def check_inputs(problem: Problem) -> None:
     """Warn of low precision, and refuse inputs whose elements share memory."""
+    warn_of_low_precision(problem)
     for place in problem.places:
         tensor = problem.inputs[place]
-        if kind_of(tensor).itemsize * (1 if kind_of(tensor).kind == "f" else 0.5) < 8:
-            warnings.warn(LOW_PRECISION.format(place), UserWarning, stacklevel=4)
         strides = tensor.stride()
         if any(step == 0 and size > 1 for step, size in zip(strides, tensor.shape, strict=True)):
             raise RuntimeError(

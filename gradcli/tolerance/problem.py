@@ -23,6 +23,8 @@ NONE_TRACKED = (
 class GradcheckError(RuntimeError):
     """A gradient that `gradcheck` does not accept."""
 
+    __module__ = "gradcli"
+
 
 def framework_of(tensor: object) -> ModuleType:
     """Return the module in whose names a tensor is worked with: the package above its class that has `autograd`.
@@ -52,7 +54,7 @@ def error_class(framework: ModuleType) -> type[GradcheckError]:
     own = vars(theirs).get("GradcheckError") if theirs is not None else None
     if own is None or own is GradcheckError:
         return GradcheckError
-    return type("GradcheckError", (GradcheckError, own), {"__doc__": GradcheckError.__doc__})
+    return type("GradcheckError", (GradcheckError, own), {"__doc__": GradcheckError.__doc__, "__module__": "gradcli"})
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -69,20 +71,18 @@ def differentiable(result: Any) -> list[Any]:
 
 
 def array_of(tensor: Any) -> Array:
-    """Return the memory of a tensor as an array; writing to it changes the tensor."""
-    return np.asarray(
-        tensor.detach().resolve_conj().numpy() if "resolve_conj" in dir(tensor) else tensor.detach().numpy()
-    )
+    """A tensor's values as an array: its own memory where NumPy can see it, else a copy."""
+    plain = tensor.detach()
+    if "resolve_conj" in dir(plain):
+        plain = plain.resolve_conj().resolve_neg()
+    plain = plain.to("cpu")
+    return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
 
 
-def kind_of(tensor: Any) -> np.dtype[Any]:
-    """Return the element type of a tensor."""
-    return array_of(tensor).dtype
-
-
-def wrap(problem: Problem, array: Array, like: Any) -> Any:
-    """Return an array as a tensor of the framework, of the element type of another."""
-    return problem.torch.tensor(array, dtype=like.dtype)
+def bits_of(tensor: Any) -> int:
+    """The bits of a real number, or of each part of a complex one, in a tensor's element type."""
+    digits = "".join(c for c in str(tensor.dtype) if c.isdigit())
+    return int(digits) // (2 if tensor.is_complex() else 1)
 
 
 class Problem:
@@ -104,6 +104,31 @@ class Problem:
     def outputs(self) -> list[Any]:
         """Return the outputs that have a gradient."""
         return differentiable(self.function(*self.inputs))
+
+    def require_dense_outputs(self) -> None:
+        """Refuse what PyTorch refuses.
+
+        Raises:
+            ValueError: an output is sparse.
+        """
+        for number, output in enumerate(as_tuple(self.function(*self.inputs))):
+            if is_tensor(output) and "layout" in dir(output) and str(output.layout) != "torch.strided":
+                raise ValueError(
+                    f"output {number} is {output.layout}, and gradcheck compares dense outputs: "
+                    "call to_dense(masked_grad=...) on it inside the function"
+                )
+
+    @functools.cached_property
+    def output_places(self) -> tuple[int, ...]:
+        """The places of the outputs through which a gradient flows, among all that the function returns."""
+        results = as_tuple(self.function(*self.inputs))
+        kept = [result for result in differentiable(results) if result.requires_grad]
+        return tuple(place for place, result in enumerate(results) if any(result is each for each in kept))
+
+    def tensor(self, array: Any, like: Any) -> Any:
+        """An array as a tensor of the framework, of the element type and on the device of another."""
+        made = self.torch.tensor(np.asarray(array), dtype=like.dtype)
+        return made if str(like.device) == "cpu" else made.to(like.device)
 
     def values(self) -> list[Array]:
         """Return copies of the outputs' values."""

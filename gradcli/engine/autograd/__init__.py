@@ -24,9 +24,9 @@ from gradcli.engine.grad_mode import set_grad_enabled as set_grad_enabled
 from gradcli.engine.printed import PRINTED_MODULE
 
 if TYPE_CHECKING:
-    from gradcli.tolerance import GradcheckError as GradcheckError
-    from gradcli.tolerance import gradcheck as gradcheck
-    from gradcli.tolerance import gradgradcheck as gradgradcheck
+    from gradcli.tolerance.as_torch import GradcheckError as GradcheckError
+    from gradcli.tolerance.as_torch import gradcheck as gradcheck
+    from gradcli.tolerance.as_torch import gradgradcheck as gradgradcheck
 
 __all__ = [
     "Function",
@@ -61,9 +61,9 @@ sys.modules[__name__].__class__ = _Autograd
 
 
 def __getattr__(name: str) -> Any:
-    """Fetch the checks from `gradcli.gradcheck`, above the engine: programs call them here."""
+    """Fetch the checks that answer as PyTorch's do; they live above the engine, and programs call them here."""
     if name in ("gradcheck", "gradgradcheck", "GradcheckError"):
-        value = vars(importlib.import_module("gradcli.tolerance"))[name]
+        value = vars(importlib.import_module("gradcli.tolerance.as_torch"))[name]
         globals()[name] = value
         return value
     raise AttributeError(f"module '{PRINTED_MODULE}.autograd' has no attribute '{name}'")

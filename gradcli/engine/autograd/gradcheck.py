@@ -17,5 +17,5 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 def __getattr__(name: str) -> Any:
     """Fetch a check from where it lives."""
     if name in __all__:
-        return vars(importlib.import_module("gradcli.tolerance"))[name]
+        return vars(importlib.import_module("gradcli.tolerance.as_torch"))[name]
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)

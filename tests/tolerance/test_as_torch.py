@@ -1,4 +1,4 @@
-"""`gradcheck` takes engine tensors and torch tensors, right gradients and wrong ones."""
+"""What PyTorch's gradcheck answers, by step and tolerance: the engine's own, for engine and torch tensors alike."""
 
 from __future__ import annotations
 
@@ -8,35 +8,15 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from gradcli.tolerance import GradcheckError, gradcheck, gradgradcheck
+from gradcli.tolerance.as_torch import GradcheckError, gradcheck, gradgradcheck
+from tests.tolerance.frameworks import cut, doubled, frameworks, scaled
 
-
-def frameworks() -> list[Any]:
-    try:
-        import torch
-    except ImportError:
-        return [engine]
-    return [engine, torch]
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
 
 
 @pytest.fixture(params=frameworks(), ids=lambda module: module.__name__)
 def torch(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-def scaled(torch: Any, factor: float) -> Any:
-    class Square(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * x * factor
-
-    return Square.apply
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -63,83 +43,46 @@ def test_second_derivatives(torch: Any) -> None:
     assert gradgradcheck(lambda t: (t**3 * t.exp(), t.sin()), (x,))
     assert gradgradcheck(scaled(torch, 2.0), (x,), gen_non_contig_grad_outputs=True)
 
-    class Cut(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x.detach())
-            return x * x
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 2 * x
-
-    assert gradcheck(Cut.apply, (x,))
+    assert gradcheck(cut(torch), (x,))
     with pytest.raises(GradcheckError):
-        gradgradcheck(Cut.apply, (x,))
+        gradgradcheck(cut(torch), (x,))
 
 
 def test_what_is_refused(torch: Any) -> None:
     with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
         gradcheck(lambda t: t * 2, torch.ones(2, dtype=torch.float64))
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
-    with pytest.raises(ValueError, match="check_forward_ad=True is not available"):
-        gradcheck(lambda t: t * 2, x, check_forward_ad=True)
+    assert gradcheck(lambda t: t * 2, x, check_forward_ad=True, check_batched_grad=True)
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
         gradcheck(lambda t: t * 2, torch.ones(2, requires_grad=True), eps=1e-2, atol=1e-2)
 
 
 def test_undefined_gradients_must_be_taken(torch: Any) -> None:
-    class Fragile(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.set_materialize_grads(False)
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            if g is None:
-                raise RuntimeError("no gradient")
-            return g * 2
-
+    fragile = doubled(torch, lambda g: g * 2, materialize=False)
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with pytest.raises(GradcheckError, match="undefined output grads"):
-        gradcheck(Fragile.apply, x)
-    assert gradcheck(Fragile.apply, x, check_undefined_grad=False)
+        gradcheck(fragile, x)
+    assert gradcheck(fragile, x, check_undefined_grad=False)
 
 
 def test_a_backward_that_differs_from_run_to_run(torch: Any) -> None:
-    runs = []
+    runs: list[int] = []
 
-    class Drifts(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
+    def drifts(g: Any) -> Any:
+        runs.append(1)
+        return g * (2 + 1e-9 * len(runs))
 
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            runs.append(1)
-            return g * (2 + 1e-9 * len(runs))
-
+    drifting = doubled(torch, drifts)
     x = torch.ones(2, dtype=torch.float64, requires_grad=True)
     with pytest.raises(GradcheckError, match="not reentrant"):
-        gradcheck(Drifts.apply, x)
-    assert gradcheck(Drifts.apply, x, nondet_tol=1e-3)
+        gradcheck(drifting, x)
+    assert gradcheck(drifting, x, nondet_tol=1e-3)
 
 
 def test_the_engine_leads_to_the_same_functions() -> None:
     assert engine.autograd.gradcheck is gradcheck
     assert engine.autograd.gradgradcheck is gradgradcheck
     assert issubclass(engine.autograd.GradcheckError, RuntimeError)
-
-
-def test_the_package_attribute_can_be_called_again_and_again() -> None:
-    import gradcli
-
-    x = engine.tensor([1.0, 2.0], dtype=engine.float64, requires_grad=True)
-    for _ in range(2):
-        assert gradcli.gradcheck(lambda t: t * 2, x)
-        assert gradcli.gradgradcheck(lambda t: t**3, x)
 
 
 def test_torch_catches_its_own_error_class() -> None:

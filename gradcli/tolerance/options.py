@@ -1,0 +1,69 @@
+"""The options of PyTorch's gradcheck, and what each of them means to a verdict that comes from an error bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+ATOL, RTOL, EPS = 1e-5, 1e-3, 1e-6
+"""PyTorch's defaults (2.13)."""
+
+_SWITCHES = {1: ("check_forward_ad", "check_backward_ad"), 2: ("check_fwd_over_rev", "check_rev_over_rev")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a caller asked for; the names and defaults are PyTorch's."""
+
+    eps: float = EPS
+    atol: float = ATOL
+    rtol: float = RTOL
+    nondet_tol: float = 0.0
+    check_undefined_grad: bool = True
+    check_grad_dtypes: bool = False
+    check_batched_grad: bool = False
+    check_batched_forward_grad: bool = False
+    check_forward_ad: bool = False
+    check_backward_ad: bool = True
+    fast_mode: bool = False
+    masked: bool = False
+    order: int = 1
+    non_contiguous: bool = False
+
+    @property
+    def allowed_atol(self) -> float:
+        """The absolute error that the caller allows: `atol` where it is looser than the default, else none."""
+        return self.atol if self.atol > ATOL else 0.0
+
+    @property
+    def allowed_rtol(self) -> float:
+        """The relative error that the caller allows: `rtol` where it is looser than the default, else none."""
+        return self.rtol if self.rtol > RTOL else 0.0
+
+    @property
+    def allows_errors(self) -> bool:
+        """Whether the caller said that a gradient may be off."""
+        return self.allowed_atol > 0 or self.allowed_rtol > 0
+
+    def at_first_order(self) -> Options:
+        """The same for a function that is itself a first derivative."""
+        return replace(self, order=1, non_contiguous=False)
+
+    def require_consistency(self) -> None:
+        """Refuse options that exclude each other, as PyTorch does.
+
+        Raises:
+            AssertionError: nothing is asked for, or something that rests on what was switched off.
+        """
+        forward, backward = _SWITCHES[self.order]
+        required = (
+            (self.check_forward_ad or self.check_backward_ad, f"at least one of {forward} or {backward} to be True"),
+            (self.check_backward_ad or not self.check_batched_grad, f"{backward}=True for check_batched_grad=True"),
+            (self.check_forward_ad or not self.check_batched_forward_grad, f"{forward}=True for batches of tangents"),
+            (
+                self.check_backward_ad or not self.check_undefined_grad or self.order == 1,
+                f"{backward}=True for check_undefined_grad=True",
+            ),
+        )
+        for holds, what in required:
+            if not holds:
+                raise AssertionError(f"Expected {what}")
