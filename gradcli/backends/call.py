@@ -41,25 +41,30 @@ class Caller:
         self.function = function
         self.arguments = tuple(arguments)
         self._layout = layout
+        self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
+        self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
 
     def leaf(self, value: NDArray[Any], requires_grad: bool) -> Any:
-        """A new leaf with these values."""
-        tensor = self.framework.from_array(np.asarray(value))
+        """A leaf with these values, in their own memory where that can be: what is passed on is a clone of it."""
+        tensor = self.framework.as_tensor(np.asarray(value))
         return tensor.requires_grad_() if requires_grad else tensor
 
     def run(self, leaves: dict[int, Any]) -> Call:
         """Call with these tensors at their positions and the arguments' own values elsewhere."""
         passed = tuple(self._passed(position, leaves) for position in range(len(self.arguments)))
-        positional = [p for p, a in zip(passed, self.arguments, strict=True) if not a.keyword]
-        keywords = {a.name: p for p, a in zip(passed, self.arguments, strict=True) if a.keyword}
-        result = self.function(*positional, **keywords)
+        if self._keywords:
+            keywords = {name: passed[place] for place, name in self._keywords}
+            result = self.function(*(passed[place] for place in self._positions), **keywords)
+        else:
+            result = self.function(*passed)
         outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
         return Call(leaves=leaves, passed=passed, outputs=outputs)
 
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
-        argument = self.arguments[position]
         if position in leaves:
-            return laid_out(self.framework, leaves[position].clone(), self._layout)
+            clone = leaves[position].clone()
+            return clone if self._layout is Layout.CONTIGUOUS else laid_out(self.framework, clone, self._layout)
+        argument = self.arguments[position]
         if argument.is_tensor:
             return self.framework.from_array(argument.value)
         return argument.value
@@ -74,10 +79,10 @@ class Caller:
             if not self.framework.is_tensor(tensor):
                 continue
             original = call.leaves.get(position)
-            before = self.arguments[position].value if original is None else self.framework.to_array(original)
+            before = self.arguments[position].value if original is None else self.framework.as_array(original)
             marked = any(tensor is output for output in call.outputs)
             marked = marked or (node is not None and tensor.grad_fn is node)
-            if not marked and not same_values(self.framework.to_array(tensor), np.asarray(before)):
+            if not marked and not same_values(self.framework.as_array(tensor), np.asarray(before)):
                 positions.append(position)
         return tuple(positions)
 

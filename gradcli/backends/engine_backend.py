@@ -36,6 +36,15 @@ class EngineFramework(Framework):
         """A copy of the tensor's values."""
         return np.array(tensor.detach().numpy())
 
+    def as_array(self, tensor: Any) -> NDArray[Any]:
+        """The tensor's own memory."""
+        values: NDArray[Any] = tensor.detach().numpy()
+        return values
+
+    def as_tensor(self, array: NDArray[Any]) -> Any:
+        """A leaf in the array's memory."""
+        return self.namespace.from_numpy(np.asarray(array, order="C"))
+
     def dtype_name(self, tensor: Any) -> str:
         """The dtype without its namespace."""
         return str(tensor.dtype).rsplit(".", 1)[-1]

@@ -32,6 +32,14 @@ class Framework(ABC):
     def to_array(self, tensor: Any) -> NDArray[Any]:
         """A copy of a tensor's values, detached; precisions NumPy lacks become float32."""
 
+    def as_array(self, tensor: Any) -> NDArray[Any]:
+        """The values to look at now, in the tensor's own memory where that can be."""
+        return self.to_array(tensor)
+
+    def as_tensor(self, array: NDArray[Any]) -> Any:
+        """A leaf with these values, in the array's own memory where that can be: to clone, not to hand to a user."""
+        return self.from_array(array)
+
     @abstractmethod
     def dtype_name(self, tensor: Any) -> str:
         """The tensor's dtype, such as "float64"."""

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TextIO, final
 
 import numpy as np
 
@@ -60,21 +61,6 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     )
 
 
-@contextlib.contextmanager
-def quiet(silent: bool) -> Iterator[None]:
-    """Drop what the code inside prints, if `silent`: the numerics call forward many times."""
-    if not silent:
-        yield
-        return
-    sink = io.StringIO()
-    kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = sink, sink
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = kept
-
-
 _keeping: set[str] = set()
 """Frameworks whose generators an enclosing `generators_kept` will restore."""
 
@@ -94,10 +80,44 @@ def generators_kept(framework: Framework) -> Iterator[None]:
         framework.restore_random_state(state)
 
 
-@contextlib.contextmanager
-def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> Iterator[None]:
-    """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off."""
-    with generators_kept(framework):
-        framework.seed(seed)
-        with quiet(silent), np.errstate(all="ignore"):
-            yield
+@final
+class UsersCode(contextlib.AbstractContextManager[None]):
+    """What `users_code` gives: a context that is entered once, written out because it is entered for every call."""
+
+    def __init__(self, framework: Framework, *, silent: bool, seed: int) -> None:
+        self._framework, self._silent, self._seed = framework, silent, seed
+        self._state: tuple[Any, Any, object] | None = None
+        self._streams: tuple[TextIO, TextIO] | None = None
+        self._numpy = np.errstate(all="ignore")
+
+    def __enter__(self) -> None:
+        """Set the generators, and drop what is printed if that is asked for: the numerics call forward many times."""
+        framework = self._framework
+        if framework.name not in _keeping:
+            self._state = framework.random_state()
+            _keeping.add(framework.name)
+        framework.seed(self._seed)
+        if self._silent:
+            self._streams = sys.stdout, sys.stderr
+            sys.stdout = sys.stderr = io.StringIO()
+        self._numpy.__enter__()
+
+    def __exit__(self, *raised: object) -> None:
+        """Put back the streams, and the generators if nobody else will."""
+        self._numpy.__exit__(None, None, None)
+        if self._streams is not None:
+            sys.stdout, sys.stderr = self._streams
+        if self._state is not None:
+            _keeping.discard(self._framework.name)
+            self._framework.restore_random_state(self._state)
+
+
+def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> UsersCode:
+    """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
+
+    Args:
+        framework: whose generators are set, beside Python's and NumPy's.
+        silent: whether what the code prints is dropped.
+        seed: what the generators are set to.
+    """
+    return UsersCode(framework, silent=silent, seed=seed)

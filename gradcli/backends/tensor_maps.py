@@ -58,7 +58,7 @@ class TensorMap(VectorMap):
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
         try:
             with users_code(self.framework, silent=True):
-                return self.codomain.flatten([self.framework.to_array(t) for t in self._values(x)])
+                return self.codomain.flatten([self.framework.as_array(t) for t in self._values(x)])
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
@@ -86,7 +86,7 @@ class TensorMap(VectorMap):
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
-        row: FloatArray = self.vjp_many(x, np.asarray(cotangent)[None])[0]
+        row: FloatArray = self.vjp_many(x, np.asarray(cotangent, dtype=np.float64)[None])[0]
         return row
 
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
@@ -98,8 +98,8 @@ class TensorMap(VectorMap):
                 if len(cotangents) == 1:
                     raise
                 self._retainable = False
-        rows: FloatArray = np.concatenate([self._gradients(x, row[None]) for row in cotangents])
-        return rows
+        separate: FloatArray = np.concatenate([self._gradients(x, row[None]) for row in cotangents])
+        return separate
 
     def _gradients(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         try:
@@ -107,21 +107,28 @@ class TensorMap(VectorMap):
                 tensors = self._tensors(x, requires_grad=True)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
                 last = len(cotangents) - 1
-                rows = [
-                    self._pull_back(outputs, tensors, cotangent, retain=number < last)
-                    for number, cotangent in enumerate(cotangents)
-                ]
+                rows = np.empty((len(cotangents), self.domain.size))
+                for number, cotangent in enumerate(cotangents):
+                    self._pull_back(outputs, tensors, cotangent, rows[number], retain=number < last)
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
-        return np.array(rows)
+        return rows
 
-    def _pull_back(self, outputs: list[Any], tensors: list[Any], cotangent: FloatArray, *, retain: bool) -> FloatArray:
-        seeds = [self.framework.from_array(block) for block in self.codomain.unflatten(cotangent)]
+    def _pull_back(
+        self, outputs: list[Any], tensors: list[Any], cotangent: FloatArray, row: FloatArray, *, retain: bool
+    ) -> None:
+        """Write the gradient for one cotangent into `row`."""
+        seeds = [self.framework.from_array(block) for block in self.codomain.views(cotangent)]
         gradients = self._gradient(outputs, tensors, seeds, create_graph=False, retain=retain)
-        return self.domain.flatten([self.framework.to_array(g) for g in gradients])
+        self.domain.flatten([self.framework.as_array(g) for g in gradients], row)
 
     def _tensors(self, x: FloatArray, *, requires_grad: bool) -> list[Any]:
-        leaves = [self.framework.from_array(block) for block in self.domain.unflatten(x)]
+        """Leaves for x. The inputs may share its memory, since forward gets clones; backward gets the cotangents."""
+        inputs = len(self._active)
+        leaves = [
+            self.framework.as_tensor(block) if number < inputs else self.framework.from_array(block)
+            for number, block in enumerate(self.domain.views(x))
+        ]
         return [leaf.requires_grad_() for leaf in leaves] if requires_grad else leaves
 
     def _evaluate(self, order: int, tensors: list[Any], *, create_graph: bool) -> list[Any]:

@@ -34,6 +34,10 @@ class TorchFramework(Framework):
 
     def to_array(self, tensor: Any) -> NDArray[Any]:
         """A copy on the CPU; bfloat16 becomes float32, sparse becomes dense."""
+        return np.array(self.as_array(tensor))
+
+    def as_array(self, tensor: Any) -> NDArray[Any]:
+        """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
         import torch
 
         plain = tensor.detach().resolve_conj().resolve_neg()
@@ -43,17 +47,26 @@ class TorchFramework(Framework):
             plain = torch.zeros(plain.shape, dtype=plain.dtype)
         if plain.dtype is torch.bfloat16:
             plain = plain.float()
-        return np.array(plain.cpu().numpy())
+        found: NDArray[Any] = plain.cpu().numpy()
+        return found
+
+    def as_tensor(self, array: NDArray[Any]) -> Any:
+        """A leaf in the array's memory, or in a copy where it is not contiguous or not writeable."""
+        import torch
+
+        whole = np.asarray(array, order="C")
+        return torch.from_numpy(whole if whole.flags.writeable else whole.copy())
 
     def dtype_name(self, tensor: Any) -> str:
         """The dtype without `torch.`."""
         return str(tensor.dtype).removeprefix("torch.")
 
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
-        """A leaf with a copy of the values."""
+        """A leaf with a copy of the values, in memory that is aligned as PyTorch aligns it."""
         import torch
 
-        return torch.tensor(np.array(array), dtype=None if dtype is None else getattr(torch, dtype))
+        leaf = self.as_tensor(np.asarray(array)).clone()
+        return leaf if dtype is None else leaf.to(getattr(torch, dtype))
 
     def seed_generators(self, seed: int) -> None:
         """Reset torch's CPU generator."""

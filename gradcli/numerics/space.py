@@ -65,28 +65,29 @@ class Space:
         ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
-    def flatten(self, arrays: Sequence[npt.ArrayLike]) -> Vector:
+    def flatten(self, arrays: Sequence[npt.ArrayLike], into: Vector | None = None) -> Vector:
         """Lay arrays end to end.
 
         Args:
             arrays: one array a block, of that block's shape; complex entries become (real, imaginary) pairs.
+            into: a float64 vector of length `size` to write to, a new one by default.
 
         Returns:
-            A new float64 vector of length `size`.
+            That vector.
 
         Raises:
             ValueError: a wrong number of arrays, a wrong shape, or complex numbers for a real block.
         """
         if len(arrays) != len(self.blocks):
             raise ValueError(f"expected {len(self.blocks)} arrays, one for each block, got {len(arrays)}")
-        vector = np.empty(self.size)
+        vector = np.empty(self.size) if into is None else into
         for block, place, array in zip(self.blocks, self.slices, arrays, strict=True):
             given = np.asarray(array)
             if given.shape != block.shape:
                 raise ValueError(f"block {block.name!r}: expected shape {block.shape}, got shape={given.shape}")
             if block.complex:
                 vector[place] = np.ascontiguousarray(given, dtype=np.complex128).reshape(-1).view(np.float64)
-            elif np.iscomplexobj(given):
+            elif given.dtype.kind == "c":
                 raise ValueError(f"block {block.name!r}: expected real numbers, got dtype={given.dtype}")
             else:
                 vector[place] = given.reshape(-1)
@@ -98,11 +99,15 @@ class Space:
         Raises:
             ValueError: the vector has another length than `size`.
         """
+        return self.views(np.array(vector, dtype=np.float64))
+
+    def views(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
+        """As `unflatten`, in the memory of the vector, which is contiguous float64."""
         if np.shape(vector) != (self.size,):
             raise ValueError(f"expected a vector of length {self.size}, got shape={np.shape(vector)}")
         arrays: list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]] = []
         for block, place in zip(self.blocks, self.slices, strict=True):
-            part = np.array(vector[place], dtype=np.float64)
+            part = vector[place]
             arrays.append((part.view(np.complex128) if block.complex else part).reshape(block.shape))
         return arrays
 
