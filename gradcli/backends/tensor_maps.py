@@ -75,7 +75,7 @@ class TensorMap(VectorMap):
         16 eps |u f| / s, which matters where a gradient is all cancellation, as a saturated softmax's is.
         """
         if self._lower is None:
-            return np.zeros(self.codomain.size)
+            return super().value_noise(x)
         base, cotangent = x[: self._lower.domain.size], x[self._lower.domain.size :]
         with np.errstate(all="ignore"):
             level = 16 * _ROUNDING * np.abs(self._lower.value(base)) + self._lower.value_noise(base)

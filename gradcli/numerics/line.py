@@ -12,13 +12,20 @@ from gradcli.numerics.space import Vector
 GRID = 2.0**-44
 """Parameters t are multiples of this: with x on a 45-bit grid and 8-bit directions, x + t v is then exact."""
 
+_FRACTION = (1 << 52) - 1
+"""The bits of a float64 below its exponent."""
+
 Function = Callable[[Vector], Vector]
 
 
 def power_of_two_above(magnitudes: Vector) -> Vector:
     """The least power of two at or above each magnitude; 2^-1022 for zeros and subnormals."""
-    mantissa, exponent = np.frexp(np.maximum(magnitudes, 2.0**-1022))
-    return np.ldexp(1.0, np.minimum(np.where(mantissa == 0.5, exponent - 1, exponent), 1023))
+    # Adding all ones below the exponent carries into it unless the number is a power of two already.
+    bits = np.maximum(magnitudes, 2.0**-1022).view(np.int64)
+    bits += _FRACTION
+    bits &= ~_FRACTION
+    powers: Vector = bits.view(np.float64)
+    return np.minimum(powers, 2.0**1023, out=powers)
 
 
 def on_grid(t: float) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gradcli.numerics.line import power_of_two_above
+from gradcli.numerics.pieces import PIECE, pieces
 from gradcli.numerics.space import Space, Vector
 
 POINT_BITS = 44
@@ -20,28 +22,68 @@ def entry_scales(space: Space, x: Vector) -> Vector:
     """
     scales = np.ones(x.size)
     for place in space.slices:
-        magnitudes = np.abs(x[place])
-        usable = (magnitudes > 0) & np.isfinite(magnitudes)
-        if not usable.all():
-            typical = float(np.median(magnitudes[usable])) if usable.any() else 1.0
-            magnitudes = np.where(usable, magnitudes, typical)
-        scales[place] = power_of_two_above(magnitudes)
-    return np.clip(scales, 2.0**-970, 2.0**970)
+        typical = 1.0
+        for piece in pieces(place):
+            magnitudes = np.abs(x[piece])
+            if not (magnitudes.min() > 0 and magnitudes.max() < np.inf):
+                typical = _typical(x[place])
+                break
+        for piece in pieces(place):
+            magnitudes = np.abs(x[piece])
+            usable = (magnitudes > 0) & (magnitudes < np.inf)
+            powers = power_of_two_above(np.where(usable, magnitudes, typical))
+            np.clip(powers, 2.0**-970, 2.0**970, out=scales[piece])
+    return scales
+
+
+def _typical(x: Vector) -> float:
+    """The median magnitude of the entries that are neither zero nor infinite nor NaN, or 1."""
+    magnitudes = np.abs(x)
+    usable = (magnitudes > 0) & np.isfinite(magnitudes)
+    return float(np.median(magnitudes[usable])) if usable.any() else 1.0
 
 
 def snap(x: Vector, scales: Vector) -> Vector:
     """Round x to the grid on which x + t v is exact; moves an entry by at most 2^-45 of its scale."""
-    snapped: Vector = np.ldexp(np.round(np.ldexp(x / scales, POINT_BITS)), -POINT_BITS) * scales
+    snapped = np.empty(x.size)
+    for piece in pieces(slice(0, x.size)):
+        part = np.divide(x[piece], scales[piece], out=snapped[piece])
+        part *= 2.0**POINT_BITS
+        np.rint(part, out=part)
+        part *= 2.0**-POINT_BITS
+        part *= scales[piece]
     return snapped
 
 
 def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
-    """Draw sign × magnitude in [1/2, 1) × scale for every entry.
+    """Draw sign × magnitude in [1/2, 1) × scale for every entry, from one byte each where there are many.
 
     Pure signs would miss an exchange of two slots half the time.
     """
-    drawn: Vector = rng.integers(128, 256, scales.size) / 256.0 * rng.choice([-1.0, 1.0], scales.size) * scales
+    if scales.size <= PIECE:
+        few: Vector = rng.integers(128, 256, scales.size) / 256.0 * _signs(rng, scales.size) * scales
+        return few
+    drawn = np.empty(scales.size)
+    whole = rng.integers(-128, 128, scales.size, dtype=np.int8)
+    for piece in pieces(slice(0, scales.size)):
+        drawn[piece] = _from_half(whole[piece], 2.0**-8)
+        drawn[piece] *= scales[piece]
     return drawn
+
+
+def _signs(rng: np.random.Generator, size: int) -> Vector:
+    """Random signs, as floating-point numbers."""
+    signs = rng.integers(0, 2, size).astype(np.float64)
+    signs *= 2
+    signs -= 1
+    return signs
+
+
+def _from_half(whole: npt.NDArray[np.int8] | npt.NDArray[np.int16], unit: float) -> Vector:
+    """Sign × magnitude in [1/2, 1) from every whole number: its sign, and its own size as the second half."""
+    fraction: Vector = np.where(whole < 0, ~whole, whole) * unit
+    fraction += 0.5
+    return np.copysign(fraction, whole, out=fraction)
 
 
 def within(scales: Vector, places: slice) -> Vector:
@@ -94,7 +136,14 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
 
 def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector:
     """Draw `count` rows of sign × magnitude in [1/2, 1): never all of one sign, so that no shared term can hide."""
-    rows: Vector = rng.uniform(0.5, 1.0, (count, size)) * rng.choice([-1.0, 1.0], (count, size))
+    if size <= PIECE:
+        few: Vector = rng.uniform(0.5, 1.0, (count, size)) * _signs(rng, count * size).reshape(count, size)
+        return few
+    rows = np.empty((count, size))
+    for row in rows:
+        whole = rng.integers(-(2**15), 2**15, size, dtype=np.int16)
+        for piece in pieces(slice(0, size)):
+            row[piece] = _from_half(whole[piece], 2.0**-16)
     return rows
 
 

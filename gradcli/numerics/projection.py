@@ -6,11 +6,12 @@ u·f with random signed cotangents u, three for every output block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.numerics.pieces import all_finite, consecutive, largest, magnitudes_along
 from gradcli.numerics.probe import signed_cotangents
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
@@ -32,7 +33,7 @@ class Claim:
     """The claimed derivative at one point, as linear forms on the domain.
 
     `forms[r]` is the claimed gradient of row r; `cotangents[r]` is the row as a functional of the outputs (None where
-    row r is output r). `block[r]` is the output block of row r.
+    row r is output r). `block[r]` is the output block of row r; `finite` says that every claimed number is.
     """
 
     map: VectorMap
@@ -42,6 +43,11 @@ class Claim:
     block: npt.NDArray[np.intp]
     watch: bool
     jvp_rows: bool
+    finite: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """See once whether every claimed number is finite."""
+        object.__setattr__(self, "finite", all_finite(self.forms))
 
     @property
     def full(self) -> bool:
@@ -53,6 +59,9 @@ class Claim:
         if self.cotangents is None:
             return outputs
         with np.errstate(all="ignore"):
+            rows = self.cotangents @ outputs
+            if np.isfinite(rows).all():  # then so are the outputs: a cotangent's zero times infinity is NaN
+                return np.concatenate([outputs, rows]) if self.watch else rows
             finite = np.isfinite(outputs)
             safe = np.where(finite, outputs, 0.0)
             rows = self.cotangents @ safe
@@ -64,6 +73,8 @@ class Claim:
         """The standard deviation of every row that `read` gives, the outputs' being independent of each other."""
         if self.cotangents is None:
             return noise
+        if not noise.any():
+            return np.zeros(len(self.block) + (noise.size if self.watch else 0))
         rows = np.sqrt(self.cotangents**2 @ noise**2)
         return np.concatenate([noise, rows]) if self.watch else rows
 
@@ -75,9 +86,9 @@ class Claim:
 
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
-        claimed = _products(self.forms, v)
+        claimed = self.forms @ v if self.finite else _products(self.forms, v)
         with np.errstate(all="ignore"):
-            rounding = 16 * EPS * (np.abs(self.forms) @ np.abs(v))
+            rounding = 16 * EPS * magnitudes_along(self.forms, v)
         if self.cotangents is None or not self.watch:
             return claimed, rounding
         outputs = self.map.codomain.size
@@ -90,26 +101,20 @@ class Claim:
 
     def entry_scale(self, places: slice, output: int, scales: Vector) -> float:
         """The largest |claimed entry| × |scale| in the block of one input and one output."""
-        rows = self.forms[self.block == output][:, places]
         with np.errstate(all="ignore"):
-            sized = np.abs(rows * scales[places])
-        return float(np.where(np.isfinite(sized), sized, 0.0).max(initial=0.0))
+            return largest(self.of_block(output)[:, places], scales[places])
+
+    def of_block(self, output: int) -> Matrix:
+        """The forms of the rows of one output block."""
+        return self.forms[consecutive(self.block == output)]
 
     def largest(self, places: slice, output: int) -> float:
         """The largest |claimed entry| in the block of one input and one output."""
-        rows = np.abs(self.forms[self.block == output][:, places])
-        return float(np.where(np.isfinite(rows), rows, 0.0).max(initial=0.0))
-
-    @property
-    def finite(self) -> bool:
-        """Whether every claimed number is finite."""
-        return bool(np.isfinite(self.forms).all())
+        return largest(self.of_block(output)[:, places])
 
 
 def _products(forms: Matrix, v: Vector) -> Vector:
     finite = np.isfinite(forms)
-    if finite.all():
-        return forms @ v
     rows: Vector = np.where(finite, forms, 0.0) @ v
     rows[((~finite) & (v != 0)).any(axis=1)] = np.nan
     return rows
@@ -163,15 +168,14 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:
     """Up to `count` signed cotangents for every output block, zero on the others, and the block of each."""
-    rows, row_block = [], []
-    for number, place in enumerate(map_.codomain.slices):
-        size = place.stop - place.start
-        for drawn in signed_cotangents(rng, size, count) if size > count else np.eye(size):
-            row = np.zeros(map_.codomain.size)
-            row[place] = drawn
-            rows.append(row)
-            row_block.append(number)
-    return np.array(rows).reshape(len(rows), map_.codomain.size), np.array(row_block, dtype=np.intp)
+    sizes = [block.size for block in map_.codomain.blocks]
+    row_block = np.repeat(np.arange(len(sizes)), [min(size, count) for size in sizes])
+    if len(sizes) == 1 and sizes[0] > count:
+        return signed_cotangents(rng, sizes[0], count), row_block
+    rows = np.zeros((row_block.size, map_.codomain.size))
+    for number, (place, size) in enumerate(zip(map_.codomain.slices, sizes, strict=True)):
+        rows[row_block == number, place] = signed_cotangents(rng, size, count) if size > count else np.eye(size)
+    return rows, row_block
 
 
 def _consistent(claim: Claim, rng: np.random.Generator) -> bool:

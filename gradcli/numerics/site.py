@@ -11,6 +11,7 @@ from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
+from gradcli.numerics.pieces import all_finite
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
 from gradcli.numerics.projection import WITNESSED_PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
@@ -60,7 +61,7 @@ def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
             forms = np.asarray(witness.vjp_many(x, rows), dtype=np.float64)
     except Exception:
         return None
-    return forms if forms.shape == claim.forms.shape and np.isfinite(forms).all() else None
+    return forms if forms.shape == claim.forms.shape and all_finite(forms) else None
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ class Site:
     testimony: Matrix | None = None
     known_outputs: Vector | None = None
     known_noise: Vector | None = None
+    known_rows: Vector | None = None
     without_witness: Site | None = None
 
     @classmethod
@@ -166,8 +168,14 @@ class Site:
 
     def rows(self, output: int) -> Mask:
         """The rows of one output block whose value at the point is finite."""
-        chosen: Mask = (self.claim.row_blocks() == output) & np.isfinite(self.claim.read(self.outputs))
+        chosen: Mask = (self.claim.row_blocks() == output) & np.isfinite(self.row_values())
         return chosen
+
+    def row_values(self) -> Vector:
+        """The rows' values at the point."""
+        if self.known_rows is None:
+            self.known_rows = self.claim.read(self.outputs)
+        return self.known_rows
 
     def row_scales(self, places: slice, scales: Vector) -> Vector:
         """For every row, the entry scale of its output block and the given input block."""
@@ -185,7 +193,7 @@ class Site:
         if self.map.values >= self.budget:
             raise BudgetExceededError
         claimed, rounding = self.claim.along(v)
-        f0 = self.claim.read(self.outputs)
+        f0 = self.row_values()
         claimless = np.isnan(claimed) & self._unclaimed(claimed.size)
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
@@ -222,7 +230,7 @@ class Site:
         if self.map.values >= self.budget:
             raise BudgetExceededError
         claimed, rounding = self.claim.along(v)
-        f0 = self.claim.read(self.outputs)
+        f0 = self.row_values()
         short = predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start)
         noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
         with np.errstate(all="ignore"):

@@ -77,7 +77,7 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
 def is_quiet(site: Site, pair: Pair) -> bool:
     """Whether the claimed block is zero, or next to nothing beside the outputs."""
     rows = site.rows(pair[1])
-    size = float(np.abs(site.claim.read(site.outputs)[rows]).max(initial=0.0))
+    size = float(np.abs(site.row_values()[rows]).max(initial=0.0))
     return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
 
 
@@ -111,7 +111,7 @@ def _unmoved(site: Site, input_: int) -> Mask:
     drawn = np.zeros(site.x.size)
     drawn[places] = site.scales[places]
     direction = random_direction(site.rng, drawn)
-    f0 = site.claim.read(site.outputs)
+    f0 = site.row_values()
     same = np.ones(f0.size, bool)
     for t in TRIED_AT:
         try:

@@ -29,7 +29,7 @@ class VectorMap(ABC):
         Zero for a function whose values are as precise as they are large. A map that returns small differences of large
         numbers, such as a gradient, knows better and overrides this.
         """
-        return np.zeros(self.codomain.size)
+        return np.broadcast_to(0.0, self.codomain.size)
 
     @abstractmethod
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR, Reading
+from gradcli.numerics.pieces import all_finite, consecutive, magnitudes_along, pieces
 from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.site import NOISE_MARGIN, Glance, Site
 from gradcli.numerics.space import Vector
@@ -66,28 +67,39 @@ def compare(site: Site, input_: int, output: int, noise: Matrix | None = None) -
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
     claimed, told = _block(site, input_, output)
-    rounding = _rounding(site, output)[:, None] / scales
-    if noise is not None:
-        rounding = rounding + NOISE_MARGIN * noise[site.claim.block == output][:, places]
-    difference = np.abs(claimed - told)
-    largest = np.maximum(np.abs(claimed), np.abs(told))
-    wrong = difference > EQUAL * largest.max(axis=1, keepdims=True, initial=0.0) + rounding
-    whole, scaled = float(largest.max(initial=0.0)), float((largest * scales).max(initial=0.0))
-    gap = 0.0
-    if whole > 0:
-        gap = max(float(difference.max()) / whole, float((difference * scales).max()) / scaled)
-    floor = float((rounding * scales).max(initial=0.0)) / scaled if scaled > 0 else 0.0
+    rounding = _rounding(site, output)
+    floor = rounding[:, None]
+    more = None if noise is None else NOISE_MARGIN * noise[site.claim.block == output][:, places]
+    if more is not None:
+        floor = floor + more * scales
+    both, apart = np.zeros((2, len(claimed)))
+    scaled = scaled_apart = 0.0
+    for piece in pieces(slice(0, scales.size)):
+        difference = np.abs(claimed[:, piece] - told[:, piece])
+        size = np.maximum(np.abs(claimed[:, piece]), np.abs(told[:, piece]))
+        both, apart = np.maximum(both, size.max(axis=1)), np.maximum(apart, difference.max(axis=1))
+        size *= scales[piece]
+        difference *= scales[piece]
+        scaled = max(scaled, float(size.max(initial=0.0)))
+        scaled_apart = max(scaled_apart, float(difference.max(initial=0.0)))
+    wrong = np.zeros(claimed.shape, bool)
+    for row in np.flatnonzero(apart > EQUAL * both):
+        allowed = rounding[row] / scales if more is None else rounding[row] / scales + more[row]
+        wrong[row] = np.abs(claimed[row] - told[row]) > EQUAL * both[row] + allowed
+    whole = float(both.max(initial=0.0))
+    gap = max(float(apart.max()) / whole, scaled_apart / scaled) if whole > 0 else 0.0
+    least = float(floor.max(initial=0.0)) / scaled if scaled > 0 else 0.0
     return Gap(
         error=gap,
-        resolution=max(FINEST, 4 * gap + floor),
+        resolution=max(FINEST, 4 * gap + least),
         scale=scaled,
         wrong=wrong,
-        still=scaled <= EPS * float(_rounding(site, output).max(initial=0.0)),
+        still=scaled <= EPS * float(rounding.max(initial=0.0)),
     )
 
 
 def _block(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
-    places, rows = site.map.domain.slices[input_], site.claim.block == output
+    places, rows = site.map.domain.slices[input_], consecutive(site.claim.block == output)
     return site.claim.forms[rows][:, places], _told(site)[rows][:, places]
 
 
@@ -100,8 +112,11 @@ def _told(site: Site) -> Matrix:
 def _rounding(site: Site, output: int) -> Vector:
     """The rounding of u·f for every row u of one output block."""
     rows = site.claim.block == output
-    size: Vector = np.where(np.isfinite(site.outputs), np.abs(site.outputs), 0.0)
-    weighted = size[rows] if site.claim.cotangents is None else np.abs(site.claim.cotangents[rows]) @ size
+    size = site.outputs if all_finite(site.outputs) else np.where(np.isfinite(site.outputs), site.outputs, 0.0)
+    if site.claim.cotangents is None:
+        weighted = np.abs(size[rows])
+    else:
+        weighted = magnitudes_along(site.claim.cotangents[consecutive(rows)], size)
     own = site.row_noise()[-rows.size :][rows]
     rounding: Vector = FLOOR * weighted + NOISE_MARGIN * own
     return rounding

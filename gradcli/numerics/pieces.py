@@ -1,0 +1,55 @@
+"""Long vectors a piece at a time: a chain of operations on a piece stays in the processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.space import Vector
+
+Matrix = npt.NDArray[np.float64]
+
+PIECE = 16_384
+"""Entries of a piece, 128 KiB of float64."""
+
+
+def pieces(place: slice) -> Iterator[slice]:
+    """Consecutive slices that make up `place`."""
+    for start in range(place.start, place.stop, PIECE):
+        yield slice(start, min(start + PIECE, place.stop))
+
+
+def all_finite(values: npt.NDArray[np.float64]) -> bool:
+    """Whether no value is infinite or not a number."""
+    flat = values.reshape(-1)
+    return all(bool(np.isfinite(flat[piece]).all()) for piece in pieces(slice(0, flat.size)))
+
+
+def magnitudes_along(rows: Matrix, v: Vector) -> Vector:
+    """The sum of |row_i v_i| for every row."""
+    total = np.zeros(len(rows))
+    for piece in pieces(slice(0, v.size)):
+        total += np.abs(rows[:, piece]) @ np.abs(v[piece])
+    return total
+
+
+def largest(rows: Matrix, scales: Vector | None = None) -> float:
+    """The largest finite |row_i|, or |row_i scales_i|; 0 where there is none."""
+    found = 0.0
+    for piece in pieces(slice(0, rows.shape[1])):
+        size = np.abs(rows[:, piece] if scales is None else rows[:, piece] * scales[piece])
+        top = float(size.max(initial=0.0))
+        if not np.isfinite(top):
+            top = float(np.where(np.isfinite(size), size, 0.0).max(initial=0.0))
+        found = max(found, top)
+    return found
+
+
+def consecutive(chosen: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.bool_]:
+    """The slice of the places chosen where they follow one another (a view, not a copy), else the mask itself."""
+    places = np.flatnonzero(chosen)
+    if places.size and places[-1] - places[0] + 1 == places.size:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return chosen
