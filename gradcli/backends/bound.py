@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
-from gradcli.backends.body import body_of
 from gradcli.backends.call import Call, Caller, laid_out
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
-from gradcli.backends.inspection import Inspector, with_inner
+from gradcli.backends.inspection import Inspector, with_rules
+from gradcli.backends.origin import Origin
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
@@ -24,7 +24,7 @@ from gradcli.targets import TargetInfo
 
 @final
 class BoundFunction(Subject):
-    """A Function class (called through apply) or a callable, at arguments.
+    """A callable at arguments; `origin` tells whose claim it makes, where that is one Function's or operator's.
 
     Inputs of a lower precision are raised to 64 bits for everything but `in_given_precision`.
     """
@@ -34,7 +34,7 @@ class BoundFunction(Subject):
         framework: Framework,
         info: TargetInfo,
         function: Any,
-        function_class: type | None,
+        origin: Origin | None,
         arguments: Sequence[Argument],
         *,
         keep_precision: bool = False,
@@ -45,13 +45,14 @@ class BoundFunction(Subject):
         self.arguments = self.given if keep_precision else tuple(_raised(argument) for argument in arguments)
         self.counters = Counters()
         self._function = function
-        self._class = function_class
+        self._origin = origin
         self._caller = Caller(framework, function, self.arguments)
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
-        self._inspector = Inspector(framework, function_class)
+        self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
         self._call = self._first_call()
-        self.info = with_inner(info, self._inspector.inner(self._call))
+        rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
+        self.info = with_rules(info, rules, inner=origin is None)
         self._numbers = tuple(
             number for number, output in enumerate(self._call.outputs) if self._carries_gradient(output)
         )
@@ -126,12 +127,9 @@ class BoundFunction(Subject):
     @cached_property
     def _body(self) -> Caller | None:
         """Forward's body, where it gives the same values and carries a gradient."""
-        if self._class is None:
+        if self._origin is None or self._origin.body is None:
             return None
-        needs = tuple(a.is_tensor and a.requires_grad for a in self.arguments)
-        body = body_of(
-            self.framework, self._class, splits_setup=self.info.setup_context is not None, needs_input_grad=needs
-        )
+        body = self._origin.body(tuple(a.is_tensor and a.requires_grad for a in self.arguments))
         caller = Caller(self.framework, body, self.arguments)
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
@@ -258,7 +256,7 @@ class BoundFunction(Subject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
-        other = BoundFunction(self.framework, self.info, self._function, self._class, arguments)
+        other = BoundFunction(self.framework, self.info, self._function, self._origin, arguments)
         other.counters = self.counters
         return other
 
@@ -266,7 +264,7 @@ class BoundFunction(Subject):
         """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
         if not any(a is not b for a, b in zip(self.given, self.arguments, strict=True)):
             return None
-        return BoundFunction(self.framework, self.info, self._function, self._class, self.given, keep_precision=True)
+        return BoundFunction(self.framework, self.info, self._function, self._origin, self.given, keep_precision=True)
 
     def _first_call(self) -> Call:
         try:

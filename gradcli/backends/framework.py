@@ -1,7 +1,9 @@
 """The few things in which tensor frameworks of PyTorch's shape differ, behind one abstract class."""
 
+import inspect
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -59,6 +61,12 @@ class Framework(ABC):
     @abstractmethod
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
+
+    def rule_of(self, owner: type) -> Callable[..., Any] | None:
+        """The user's backward in a Function class of the graph, None where it has no source."""
+        found = inspect.getattr_static(owner, "backward", None)
+        function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+        return function if inspect.isfunction(function) else None
 
     def call_module(
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]

@@ -15,6 +15,7 @@ from gradcli.backends.call import Call, Caller
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
+from gradcli.backends.origin import Origin, function_origin
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
@@ -94,8 +95,16 @@ class FunctionBackend(Backend):
     def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
         """The target at these arguments."""
         return BoundFunction(
-            self.framework, self.describe(target), self._callable(target), self.function_class(target), arguments
+            self.framework, self.describe(target), self._callable(target), self.origin(target), arguments
         )
+
+    def origin(self, target: object) -> Origin | None:
+        """Whose claim a target makes; None for a callable, which may go through several Functions or none."""
+        function_class = self.function_class(target)
+        if function_class is None:
+            return None
+        splits = self._overrides(function_class, "setup_context")
+        return function_origin(self.framework, function_class, splits_setup=splits)
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from tensors (their own requires_grad is respected), arrays and Python values."""

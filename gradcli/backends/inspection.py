@@ -1,13 +1,14 @@
 """Looking at the node of a Function's call: what it saved, what it keeps on ctx, what its backward returned."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
 from gradcli.backends.base import RawGradient
 from gradcli.backends.call import Call
 from gradcli.backends.framework import Framework
+from gradcli.backends.origin import Origin
 from gradcli.targets import TargetInfo
 
 _MOST_NODES = 20_000
@@ -15,27 +16,29 @@ _MOST_NODES = 20_000
 
 @final
 class Inspector:
-    """Reads the nodes of one Function class; of a plain callable there is none."""
+    """Reads the nodes of one Function class or operator; of a plain callable there is none."""
 
-    def __init__(self, framework: Framework, function_class: type | None) -> None:
+    def __init__(self, framework: Framework, origin: Origin | None) -> None:
         self._framework = framework
-        self._class = function_class
+        self._origin = origin
 
     def node(self, call: Call) -> Any | None:
         """The node of the Function's own backward, None for a plain callable."""
-        if self._class is None:
+        if self._origin is None:
             return None
         for output in call.outputs:
             if self._framework.is_tensor(output):
                 node: Any = output.grad_fn
-                if node is not None and getattr(type(node), "_forward_cls", None) is self._class:
+                owner = getattr(type(node), "_forward_cls", None)
+                if owner is not None and self._origin.owns(owner):
                     return node
         return None
 
-    def inner(self, call: Call) -> tuple[type, ...]:
-        """The Functions that a plain callable went through on its way to the outputs, each once."""
-        if self._class is not None:
-            return ()
+    def owners(self, call: Call) -> tuple[type, ...]:
+        """The target's own Function; of a plain callable those that it went through to its outputs, each once."""
+        if self._origin is not None:
+            node = self.node(call)
+            return () if node is None else (type(node)._forward_cls,)
         waiting = [o.grad_fn for o in call.outputs if self._framework.is_tensor(o)]
         seen: set[Any] = set()
         found: dict[type, None] = {}
@@ -99,21 +102,14 @@ class Inspector:
         return not tensor.requires_grad and not any(tensor is passed for passed in call.passed)
 
 
-def with_inner(info: TargetInfo, functions: Sequence[type]) -> TargetInfo:
-    """What is known of a callable that went through these Functions: a single one's backward is the place to look at.
+def with_rules(info: TargetInfo, rules: Sequence[Callable[..., Any] | None], *, inner: bool) -> TargetInfo:
+    """What is known of a target that went through Functions with these rules: a single one is the place to look at.
 
-    Where one of them is marked once_differentiable, so is the whole.
+    Where one of them is marked once_differentiable, so is the whole. `inner` says that they are not the target's own.
     """
-    rules = [rule for each in functions if (rule := _rule_of(each)) is not None]
-    if info.backward is not None or not rules:
+    known = [rule for rule in rules if inspect.isfunction(rule)]
+    if info.backward is not None or not known:
         return info
-    once = any("once_differentiable" in rule.__code__.co_qualname for rule in rules)
+    once = any("once_differentiable" in rule.__code__.co_qualname for rule in known)
     info = replace(info, once_differentiable=info.once_differentiable or once)
-    return replace(info, backward=inspect.unwrap(rules[0]), inner=True) if len(functions) == 1 else info
-
-
-def _rule_of(owner: type) -> Any | None:
-    """The Python function that is a Function's backward."""
-    found = inspect.getattr_static(owner, "backward", None)
-    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    return function if inspect.isfunction(function) else None
+    return replace(info, backward=inspect.unwrap(known[0]), inner=inner) if len(rules) == 1 else info

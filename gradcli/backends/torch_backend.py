@@ -1,6 +1,7 @@
 """PyTorch as a backend: the one file that names it."""
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, final
 
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.modules import is_module
+from gradcli.backends.origin import Origin
+from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
+from gradcli.targets import TargetInfo
 
 
 @final
@@ -80,6 +84,10 @@ class TorchFramework(Framework):
         """Put torch's CPU generator back."""
         self.namespace.set_rng_state(states)
 
+    def rule_of(self, owner: type) -> Callable[..., Any] | None:
+        """The same, behind the classes that PyTorch makes for operators too."""
+        return registered_rule(owner) or super().rule_of(owner)
+
     def call_module(
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
@@ -111,4 +119,23 @@ class TorchBackend(FunctionBackend):
         """Whether the target is a torch Function or module; false without importing torch where nothing has."""
         if "torch" not in sys.modules:
             return False
-        return self.function_class(target) is not None or is_module(self._framework, target)
+        if self.function_class(target) is not None or is_module(self._framework, target):
+            return True
+        return operator_of(target) is not None
+
+    def is_complete(self, target: object) -> bool:
+        """Whether a Function has forward and backward, and an operator of torch.library.custom_op a backward."""
+        operator = operator_of(target)
+        if operator is None:
+            return super().is_complete(target)
+        return operator.definition is not None and operator.definition._backward_fn is not None
+
+    def describe(self, target: object) -> TargetInfo:
+        """As for Functions, modules and callables; for an operator what was registered for it."""
+        operator = operator_of(target)
+        return super().describe(target) if operator is None else describe_operator(operator, self.name)
+
+    def origin(self, target: object) -> Origin | None:
+        """A Function's or an operator's."""
+        operator = operator_of(target)
+        return super().origin(target) if operator is None else operator_origin(operator)

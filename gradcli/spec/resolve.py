@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import pkgutil
 import site
@@ -246,10 +247,17 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
         return False
     # A descriptor or lazy proxy may raise anything when it is asked for an attribute; it is then no definition.
     try:
-        home = getattr(value, "__module__", None)
+        return bool(getattr(value, "__module__", None) == module.__name__) or _is_made_of(value, module)
     except Exception:
         return False
-    return bool(home == module.__name__)
+
+
+def _is_made_of(value: object, module: ModuleType) -> bool:
+    """Whether a callable object of a library's class keeps a function of the module, as a registered operator does."""
+    if inspect.isclass(value) or inspect.isroutine(value) or not callable(value):
+        return False
+    kept: dict[str, object] = getattr(value, "__dict__", {})
+    return any(inspect.isfunction(each) and each.__module__ == module.__name__ for each in kept.values())
 
 
 def _file(module: ModuleType) -> str | None:

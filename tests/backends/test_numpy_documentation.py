@@ -37,6 +37,19 @@ def function_of(namespace):
     return Square
 
 
+def operator_of(torch):
+    def square(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    square.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
+    made = torch.library.custom_op("gradcli_tests::documented", square, mutates_args=())
+    made.register_autograd(
+        lambda ctx, g: 2 * ctx.saved_tensors[0] * g,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    return made
+
+
 def targets():
     jax = pytest.importorskip("jax", reason="the table has rows for JAX")
     torch = pytest.importorskip("torch", reason="the table has rows for PyTorch")
@@ -49,6 +62,7 @@ def targets():
     yield "engine module", engine.nn.Tanh()
     yield "torch Function", function_of(torch)
     yield "callable on PyTorch", lambda x: torch.sin(x)
+    yield "torch operator", operator_of(torch)
     yield "torch module", torch.nn.Tanh()
     yield "JAX custom_vjp", with_vjp
     yield "JAX custom_jvp", with_jvp
