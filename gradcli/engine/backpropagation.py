@@ -1,7 +1,8 @@
 """The backward pass: every node runs once, with the whole cotangent of each of its outputs, latest node first.
 
 The walk is a loop over a heap of ready nodes, so that its depth does not grow with the graph; the cotangents under way
-live in one dict of this call, and go with it.
+live in one dict of this call, and go with it. In a pass that is not recorded they are bare arrays, wherever a rule can
+do with arrays: tensors are made of them for users' rules and hooks, and for what is handed out.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.backpropagation_hooks import through_hooks, through_post_hooks, through_pre_hooks
-from gradcli.engine.dtypes import BY_NUMPY, Size
+from gradcli.engine.dtypes import Size
+from gradcli.engine.fitting import fit, fitted, refuse_count
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import AccumulateGrad, Edge, Node, OutputMeta
-from gradcli.engine.ops.shape import sum_to
+from gradcli.engine.graph import AccumulateGrad, Edge, Node
+from gradcli.engine.ownership import held_once
 from gradcli.engine.tensor import Tensor, from_array
 
 NOT_USED = (
@@ -64,7 +66,7 @@ def _implicit_one(output: Tensor) -> Tensor:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if output._data.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-    return from_array(np.ones_like(output._data))
+    return from_array(np.array(1, output._data.dtype).reshape(output._data.shape))
 
 
 class Walk:
@@ -78,6 +80,7 @@ class Walk:
 
     def __init__(self, *, retain_graph: bool, create_graph: bool, inputs: Sequence[Tensor] | None) -> None:
         self.retain_graph = retain_graph
+        self.selective = inputs is not None
         self.anomaly = STATE.anomaly
         self.create_graph = create_graph
         self.targets: dict[Node, list[tuple[int, int]]] = {}
@@ -90,8 +93,8 @@ class Walk:
                 if node is None:
                     raise RuntimeError("One of the differentiated Tensors does not require grad")
                 self.targets.setdefault(node, []).append((number, position))
-        self.pending: dict[Node, list[Any]] = {}
-        self.waiting: dict[Node, int] = {}
+        # For each node ahead: how many edges still lead to it, and what has arrived for each of its outputs.
+        self.state: dict[Node, list[Any]] = {}
         self.useful: dict[Node, bool] = {}
         self.heap: list[tuple[int, int, Node]] = []
         self.pushed = 0
@@ -104,24 +107,29 @@ class Walk:
         try:
             for (node, number), cotangent in roots:
                 if node is not None:
-                    self._deliver(node, number, fit(cotangent, node._outputs[number], None, number))
+                    slots, fitting = self.state[node], fit(cotangent, node._outputs[number], None, number)
+                    if slots[number + 1] is None:
+                        slots[number + 1] = fitting
+                    else:
+                        self._deliver(slots, number + 1, fitting)
             for start in dict.fromkeys(starts):
-                if self.waiting[start] == 0:
+                if self.state[start][0] == 0:
                     self._push(start)
-            while self.heap:
-                self._visit(heapq.heappop(self.heap)[2])
+            heap, pop = self.heap, heapq.heappop
+            while heap:
+                self._visit(pop(heap)[2])
         finally:
             STATE.enabled = enabled
         return self.captured
 
     def _survey(self, starts: Sequence[Node]) -> None:
         """Count, for every node that can be reached, the edges that lead to it; mark those worth running."""
-        waiting = self.waiting
+        state = self.state
         order: list[Node] = []
         stack: list[Node] = []
         for start in starts:
-            if start not in waiting:
-                waiting[start] = 0
+            if start not in state:
+                state[start] = [0] + [None] * len(start._outputs)
                 stack.append(start)
         while stack:
             node = stack.pop()
@@ -129,11 +137,12 @@ class Walk:
             for following, _ in node._edges:
                 if following is None:
                     continue
-                if following in waiting:
-                    waiting[following] += 1
-                else:
-                    waiting[following] = 1
+                slots = state.get(following)
+                if slots is None:
+                    state[following] = [1] + [None] * len(following._outputs)
                     stack.append(following)
+                else:
+                    slots[0] += 1
         if self.inputs is not None:
             self._mark_useful(order)
 
@@ -144,7 +153,7 @@ class Walk:
             for following, _ in node._edges:
                 if following is not None:
                     users.setdefault(following, []).append(node)
-        stack = [node for node in self.targets if node in self.waiting]
+        stack = [node for node in self.targets if node in self.state]
         while stack:
             for user in users.get(stack.pop(), ()):
                 if user not in self.useful:
@@ -155,87 +164,88 @@ class Walk:
         pushed = self.pushed = self.pushed + 1
         heapq.heappush(self.heap, (-node._number, pushed, node))
 
-    def _deliver(self, node: Node, number: int, cotangent: Tensor | None) -> None:
-        """Add a cotangent to what has arrived for an output; an array there is a sum that only this pass refers to."""
-        buffer = self.pending.get(node)
-        if buffer is None:
-            buffer = self.pending[node] = [None] * len(node._outputs)
-        if cotangent is None:
+    def _deliver(self, slots: list[Any], place: int, cotangent: Any) -> None:
+        """Add a cotangent to one that has arrived before, in place where nobody else refers to that."""
+        if self.create_graph:
+            slots[place] = slots[place] + cotangent
             return
-        present = buffer[number]
-        if present is None:
-            buffer[number] = cotangent
-        elif self.create_graph:
-            buffer[number] = present + cotangent
-        elif type(present) is np.ndarray:
-            np.add(present, cotangent._data, out=present)
+        array = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+        if held_once(slots, place):
+            np.add(slots[place], array, out=slots[place])
         else:
-            buffer[number] = np.asarray(np.add(present._data, cotangent._data))
+            present = slots[place]
+            slots[place] = np.add(present._data if isinstance(present, Tensor) else present, array)
 
     def _visit(self, node: Node) -> None:
-        cotangents = self.pending.pop(node, None)
-        if cotangents is None:
-            cotangents = [None] * len(node._outputs)
-        watched = (
-            node._post_hooks is not None
-            or node._pre_hooks is not None
-            or node._tensor_hooks is not None
-            or node._retained is not None
-            or self.inputs is not None
-            or self.anomaly
-        )
+        slots = self.state.pop(node)
+        chosen = not self.selective or (node in self.useful and node not in self.targets)
+        if node._watched or self.anomaly or not chosen:
+            self._visit_watched(node, slots[1:])
+        elif isinstance(node, AccumulateGrad):
+            if node.variable._backward_hooks:
+                self._visit_watched(node, slots[1:])
+            elif slots[1] is not None:
+                node.variable._accumulate(slots[1], held_once(slots, 1))
+        else:
+            if node._on_arrays and not self.create_graph:
+                results = _run_on_arrays(node, slots[1])
+            else:
+                results = self._run_on_tensors(node, slots[1:])
+            if node._entries and not self.retain_graph:
+                node._release()
+            self._hand_on(node, results)
+
+    def _run_on_tensors(self, node: Node, cotangents: list[Any]) -> tuple[Any, ...]:
+        _wrap(cotangents)
+        results = node._run(cotangents)
+        if self.create_graph or node._is_users:
+            return results
+        return tuple([_bared(result, cotangents) for result in results])
+
+    def _visit_watched(self, node: Node, cotangents: list[Any]) -> None:
+        """As `_visit`, where hooks are called, cotangents are kept or handed out, or nothing is to be done at all."""
+        _wrap(cotangents)
         if isinstance(node, AccumulateGrad):
-            if not watched and not node.variable._backward_hooks:
-                _accumulate(node.variable, cotangents[0])
-                return
-            _wrap(cotangents)
             if node.variable._backward_hooks and self._wanted(node):
                 cotangents[0] = through_hooks(node.variable._backward_hooks, cotangents[0])
-        else:
-            _wrap(cotangents)
-            if not watched:
-                results = node._run(cotangents)
-                if not self.retain_graph and node._entries:
-                    node._release()
-                self._hand_on(node, results, cotangents, not self.create_graph and node._gives_fresh_results)
-                return
-            if (node._tensor_hooks or node._retained) and self._wanted(node):
-                self._output_hooks(node, cotangents)
+        elif (node._tensor_hooks or node._retained) and self._wanted(node):
+            self._output_hooks(node, cotangents)
         if self.inputs is not None:
             for number, position in self.targets.get(node, ()):
                 self.captured[position] = cotangents[number]
-        results = (None,) * len(node._edges)
+        results: tuple[Any, ...] = (None,) * len(node._edges)
         if self.inputs is None or node in self.useful:
             results = self._execute(node, cotangents)
-        self._hand_on(node, results, cotangents, False)
+        self._hand_on(node, results)
 
     def _wanted(self, node: Node) -> bool:
         """Tell whether a node lies on the way to what was asked for."""
         return self.inputs is None or node in self.useful or node in self.targets
 
-    def _hand_on(self, node: Node, results: Sequence[Any], cotangents: list[Any], fresh: bool) -> None:
+    def _hand_on(self, node: Node, results: Sequence[Any]) -> None:
         """Give each result, in the shape and type of what it belongs to, to the node that comes next."""
         edges = node._edges
         if len(results) != len(edges):
-            _refuse_count(node, results)
-        waiting, pending = self.waiting, self.pending
-        for position, result in enumerate(results):
-            following, number = edges[position]
+            refuse_count(node, results)
+        state = self.state
+        for position, (following, number) in enumerate(edges):
             if following is None:
                 continue
+            slots = state[following]
+            result = results[position]
             if result is not None:
-                meta, array = following._outputs[number], result._data
+                meta = following._outputs[number]
+                array = result._data if isinstance(result, Tensor) else result
                 if array.dtype is not meta[1] or array.shape != meta[0]:
-                    result = fit(result, meta, node, position)  # noqa: PLW2901  (the fitted one goes on)
-            if following in pending or len(following._outputs) != 1:
-                self._deliver(following, number, result)
-            elif fresh and isinstance(following, AccumulateGrad) and _sole(result, results, cotangents):
-                pending[following] = [result._data]
-            else:
-                pending[following] = [result]
-            left = waiting[following] = waiting[following] - 1
-            if left == 0:
+                    result = fit(result, meta, node, position)
+                if slots[number + 1] is None:
+                    slots[number + 1] = result
+                else:
+                    self._deliver(slots, number + 1, result)
+            if slots[0] == 1:
                 self._push(following)
+            else:
+                slots[0] -= 1
 
     def _output_hooks(self, node: Node, cotangents: list[Tensor | None]) -> None:
         for number, hooks in list((node._tensor_hooks or {}).items()):
@@ -250,7 +260,7 @@ class Walk:
         if node._pre_hooks:
             cotangents = through_pre_hooks(node, cotangents)
         try:
-            results = _fitted(node, node._run(cotangents))
+            results = fitted(node, node._run(cotangents))
             if STATE.anomaly and STATE.check_nan:
                 _refuse_nan(node, results)
         except Exception:
@@ -269,78 +279,38 @@ class Walk:
         return results
 
 
-def _fitted(node: Node, results: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-    """Return what a rule gave, each in the shape and type of what it belongs to."""
-    edges = node._edges
-    if len(results) != len(edges):
-        _refuse_count(node, results)
-    return tuple(
-        [
-            result if result is None or following is None else fit(result, following._outputs[output], node, position)
-            for position, ((following, output), result) in enumerate(zip(edges, results, strict=True))
-        ]
-    )
+def _run_on_arrays(node: Node, cotangent: Any) -> tuple[Any, ...]:
+    """Run a rule that can do with arrays; a result in the memory of a user's tensor stays tied to that tensor."""
+    if cotangent is None:
+        return (None,) * len(node._edges)
+    given = cotangent if isinstance(cotangent, Tensor) else None
+    returned = node._vjp(cotangent if given is None else given._data)
+    results = returned if type(returned) is tuple else (returned,)
+    return results if given is None else tuple([_tied(result, given) for result in results])
 
 
-def _refuse_count(node: Node, results: Sequence[Any]) -> None:
-    raise RuntimeError(
-        f"{node.name()} gave {len(results)} gradients for {len(node._edges)} inputs: a rule gives one, or None, for "
-        "each"
-    )
+def _tied(result: Any, given: Tensor) -> Any:
+    if result is given._data:
+        return given
+    if isinstance(result, np.ndarray) and result.base is not None:
+        view = from_array(result)
+        view._counter = given._shared_counter()
+        return view
+    return result
 
 
-def _sole(result: Tensor | None, results: Sequence[Any], cotangents: Sequence[Any]) -> bool:
-    """Tell whether a rule's result has memory of its own, which nothing else refers to."""
-    if result is None or result._data.base is not None:
-        return False
-    return sum(result is entry for entry in results) == 1 and not any(result is entry for entry in cotangents)
+def _bared(result: Tensor | None, cotangents: list[Any]) -> Any:
+    """Return the array of a rule's result that nobody else can know: no view, and not what the rule was given."""
+    if result is None or result._counter is not None or any(result is entry for entry in cotangents):
+        return result
+    return result._data
 
 
 def _wrap(cotangents: list[Any]) -> None:
+    """Make tensors of the arrays among the cotangents of a node."""
     for number, entry in enumerate(cotangents):
-        if type(entry) is np.ndarray:
+        if entry is not None and not isinstance(entry, Tensor):
             cotangents[number] = from_array(entry)
-
-
-def _accumulate(leaf: Tensor, cotangent: Any) -> None:
-    if type(cotangent) is np.ndarray:
-        leaf._accumulate(from_array(cotangent), owned=True)
-    elif cotangent is not None:
-        leaf._accumulate(cotangent)
-
-
-def fit(cotangent: Tensor, meta: OutputMeta, node: Node | None, position: int) -> Tensor:
-    """Return the cotangent summed to the shape, and cast to the type, of what it belongs to.
-
-    Raises:
-        RuntimeError: no sum over broadcast axes gives that shape.
-    """
-    array = cotangent._data
-    if array.shape != meta.shape:
-        if not _expandable(meta.shape, array.shape):
-            who = f"Function {node.name()} returned" if node is not None else "Backward was given"
-            raise RuntimeError(
-                f"{who} an invalid gradient at index {position} - got {list(array.shape)} but expected shape "
-                f"compatible with {list(meta.shape)}"
-            )
-        cotangent = sum_to(cotangent, meta.shape)
-    if array.dtype != meta.dtype:
-        if array.dtype.kind == "c" and meta.dtype.kind != "c":
-            if node is not None and not node._may_cast_to_real:
-                raise RuntimeError(
-                    f"Function {node.name()} returned an invalid gradient at index {position} - expected a real "
-                    "gradient "
-                    f"for a real input but got {BY_NUMPY[array.dtype]!r}; return its .real"
-                )
-            cotangent = cotangent.real
-        cotangent = cotangent.to(BY_NUMPY[meta.dtype])
-    return cotangent
-
-
-def _expandable(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
-    if len(shape) > len(larger):
-        return False
-    return all(size in (1, other) for size, other in zip(reversed(shape), reversed(larger), strict=False))
 
 
 def _refuse_nan(node: Node, results: Sequence[Tensor | None]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import FREED, Edge, Node, OutputMeta, Saved, number_node
+from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
 from gradcli.engine.in_place import bump, check_may_change, rebase
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import edge_of, save, tracked
@@ -74,7 +74,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     _forward_cls: ClassVar[type[Function]]
     _may_cast_to_real = False
-    _gives_fresh_results = False
+    _is_users = True
     _argument_edges: tuple[int | None, ...] = ()
 
     @property
@@ -89,7 +89,7 @@ class BackwardCFunction(Node, FunctionCtx):
         entries = self._entries
         if entries is None:
             raise RuntimeError(FREED)
-        return tuple([entry.unpack(self) if isinstance(entry, Saved) else entry for entry in entries])
+        return tuple([entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries])
 
     @property
     def to_save(self) -> tuple[Any, ...] | None:
@@ -303,7 +303,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
 
 def _meta(value: Any) -> Any:
     """Return what a cotangent of an output must fit; None for what is not a tensor."""
-    return OutputMeta(value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None
+    return (value._data.shape, value._data.dtype) if isinstance(value, Tensor) else None
 
 
 def _output(ctx: BackwardCFunction, value: Any, number: int, inputs: tuple[Any, ...], recorded: bool) -> Any:
@@ -367,9 +367,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         node = _DelayedError()
         node.message = TWICE
         node._edges = tuple([edge_of(value) for value in cotangents if isinstance(value, Tensor)])
-        node._outputs = tuple(
-            OutputMeta(entry._data.shape, entry._data.dtype) for entry in results if isinstance(entry, Tensor)
-        )
+        node._outputs = tuple((entry._data.shape, entry._data.dtype) for entry in results if isinstance(entry, Tensor))
         number_node(node)
         number = 0
         for entry in results:

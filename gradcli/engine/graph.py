@@ -8,26 +8,29 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import traceback
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:
-    import weakref
-
     from gradcli.engine.tensor import Tensor
 
 Hooks = OrderedDict[int, Callable[..., Any]]
-_sequence = itertools.count()
+sequence = itertools.count()
 _ENGINE_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _FIRST = 2**64 - 1
 Edge = tuple["Node | None", int]
+Meta = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and element type of an output: what its cotangent must fit
 NO_INPUT: tuple[None, int] = (None, 0)
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -38,18 +41,21 @@ FREED = (
 
 
 class OutputMeta(NamedTuple):
-    """Shape and element type of one output of a node: what its cotangent must fit."""
+    """Shape and element type of one output of a node, as those see them who watch the graph."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
 class Saved:
-    """A tensor kept by a node for its rule (abstract, but no ABC: it is asked for by isinstance in every rule)."""
+    """A tensor kept by a node for its rule (abstract, but no ABC: it is asked for by isinstance in every rule).
+
+    A tensor that nobody has written to stands for itself, which spares an object for each operation.
+    """
 
     __slots__ = ()
 
-    def unpack(self, node: Node) -> Tensor:
+    def _unpacked(self, node: Node) -> Tensor:
         """Return the tensor, with the graph it had when it was saved.
 
         Raises:
@@ -57,9 +63,31 @@ class Saved:
         """
         raise NotImplementedError(f"{type(self).__name__} does not say how it is unpacked for {node!r}")
 
+    def _unpacked_array(self, node: Node) -> Array:
+        """Return the values alone; raises as `_unpacked` does."""
+        return self._unpacked(node)._data
+
+
+def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, now: int, then: int) -> str:
+    """Return the text for a saved tensor that was changed in place."""
+    return (
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{PRINTED_MODULE}.{BY_NUMPY[kind].letter}Tensor {list(shape)}]{origin}, is at version {now}; "
+        f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to "
+        f"compute its gradient, with {PRINTED_MODULE}.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+
+
+def operation_name(node: Node) -> str:
+    """Return the name of a node without what says that it is a backward."""
+    return re.sub(r"Backward\d*$", "", type(node).__name__)
+
 
 class Node:
     """One recorded operation. Subclasses give the rule `_vjp`, and are named as the operation is.
+
+    A rule of one output that is written with operators and the functions of `ops.either` says `_on_arrays`: a pass that
+    is not recorded then runs it on bare arrays. The rule of a user's Function says `_is_users`: it sees tensors alone.
 
     Instances of custom Functions are the `ctx` of their user, so every name of this class is private or public API.
     """
@@ -67,15 +95,17 @@ class Node:
     _saved_names: ClassVar[tuple[str, ...]] = ()
     _constant_names: ClassVar[tuple[str, ...]] = ()
     _may_cast_to_real: ClassVar[bool] = True
-    _gives_fresh_results: ClassVar[bool] = True
+    _is_users: ClassVar[bool] = False
+    _on_arrays: ClassVar[bool] = False
     _edges: tuple[Edge, ...] = ()
-    _entries: tuple[Saved | Any, ...] | None = ()
-    _outputs: tuple[OutputMeta, ...] = ()
+    _entries: Sequence[Saved | Any] | None = ()
+    _outputs: tuple[Meta, ...] = ()
     _number: int = -1
     _metadata: dict[str, Any] | None = None
     _post_hooks: Hooks | None = None
     _pre_hooks: Hooks | None = None
     _tensor_hooks: dict[int, Hooks] | None = None
+    _watched: bool = False
     _retained: dict[int, weakref.ref[Tensor]] | None = None
     _outer: weakref.ref[Node] | None = None
     _outer_view: Callable[[Tensor], Tensor] | None = None
@@ -93,7 +123,24 @@ class Node:
         entries = self._entries
         if entries is None:
             raise RuntimeError(FREED)
-        return tuple([entry.unpack(self) if isinstance(entry, Saved) else entry for entry in entries])
+        return tuple([entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries])
+
+    def _unpack_like(self, g: Any) -> list[Any]:
+        """Return what was saved as tensors for a tensor `g`, as arrays of its type (masks as they are) for an array."""
+        entries = self._entries
+        if entries is None:
+            raise RuntimeError(FREED)
+        if isinstance(g, Saved):
+            return [entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries]
+        kind, found = g.dtype, []
+        for entry in entries:
+            value = entry
+            if isinstance(entry, Saved):
+                value = entry._unpacked_array(self)
+                if value.dtype is not kind and value.dtype.kind != "b":
+                    value = value.astype(kind)
+            found.append(value)
+        return found
 
     # --- what the backward pass uses
     def _run(self, cotangents: list[Any]) -> tuple[Any, ...]:
@@ -126,7 +173,7 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[OutputMeta, ...]:
-        return self._outputs
+        return tuple(OutputMeta(*meta) for meta in self._outputs)
 
     def name(self) -> str:
         """Return the name of the operation's backward."""
@@ -141,7 +188,7 @@ class Node:
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after the node has run; a tuple it returns replaces grad_inputs."""
         if self._post_hooks is None:
-            self._post_hooks = OrderedDict()
+            self._post_hooks, self._watched = OrderedDict(), True
         return add_hook(self._post_hooks, hook)
 
     _register_hook = register_hook
@@ -149,7 +196,7 @@ class Node:
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_outputs)` before the node runs; a tuple it returns replaces grad_outputs."""
         if self._pre_hooks is None:
-            self._pre_hooks = OrderedDict()
+            self._pre_hooks, self._watched = OrderedDict(), True
         return add_hook(self._pre_hooks, hook)
 
     def _register_hook_dict(self, tensor: Tensor) -> None:
@@ -158,8 +205,13 @@ class Node:
 
     def _hooks_of_output(self, number: int, hooks: Hooks) -> None:
         if self._tensor_hooks is None:
-            self._tensor_hooks = {}
+            self._tensor_hooks, self._watched = {}, True
         self._tensor_hooks[number] = hooks
+
+    def _retain(self, number: int, tensor: Tensor) -> None:
+        """Leave the cotangent of an output in the `grad` of its tensor, as long as that lives."""
+        self._retained = {**(self._retained or {}), number: weakref.ref(tensor)}
+        self._watched = True
 
     def __call__(self, *cotangents: Any) -> Any:
         """Run the rule on these cotangents: one result for one input, else a tuple."""
@@ -195,7 +247,7 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Tensor) -> None:
         self.variable = variable
         self._number = _FIRST
-        self._outputs = (OutputMeta(variable._data.shape, variable._data.dtype),)
+        self._outputs = ((variable._data.shape, variable._data.dtype),)
 
     def name(self) -> str:
         """Return the name under which the graph's printers know leaves."""
@@ -209,9 +261,14 @@ class AccumulateGrad(Node):
 
 def number_node(node: Node) -> None:
     """Give a new node its place in the order of creation, and its stack in anomaly mode."""
-    node._number = next(_sequence)
+    node._number = next(sequence)
     if STATE.anomaly:
-        node.metadata["traceback_"] = user_stack()
+        note_stack(node)
+
+
+def note_stack(node: Node) -> None:
+    """Keep the stack of the call that made a node, for anomaly mode."""
+    node.metadata["traceback_"] = user_stack()
 
 
 def user_stack() -> list[str]:

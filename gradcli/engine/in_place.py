@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import Node, OutputMeta, number_node
+from gradcli.engine.graph import Node, number_node
 from gradcli.engine.recording import SavedOutput, record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -146,7 +146,7 @@ def rebase(target: Tensor, node: Node, number: int) -> None:
     kept = target._retains_grad and target._grad_fn is not None and target._grad_fn._retained is not None
     if kept:
         target._grad_fn._retained.pop(target._output_nr, None)  # type: ignore[union-attr]  # kept says it is there
-        node._retained = {**(node._retained or {}), number: weakref.ref(target)}
+        node._retain(number, target)
     target._backward_hooks = None
     target._grad_fn, target._output_nr = node, number
 
@@ -154,7 +154,7 @@ def rebase(target: Tensor, node: Node, number: int) -> None:
 class CopySlices(Node):
     """A view of a tensor was changed by another operation: that operation's rule applies to the viewed part only."""
 
-    _gives_fresh_results = False
+    _is_users = True
     inner: Node
     replay: Callable[[Tensor], Tensor]
 
@@ -194,7 +194,7 @@ def _copy_slices(view: Tensor, inner: Node) -> None:
     assert replay is not None  # noqa: S101  (every view has both)
     node = CopySlices()
     node._edges = (base._edge(), *inner._edges[1:])
-    node._outputs = (OutputMeta(base._data.shape, base._data.dtype),)
+    node._outputs = ((base._data.shape, base._data.dtype),)
     node.inner, node.replay = inner, replay
     inner._outer, inner._outer_view = weakref.ref(node), replay
     number_node(node)

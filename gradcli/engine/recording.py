@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import BY_NUMPY, Array
+from gradcli.engine.dtypes import Array
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Node, OutputMeta, Saved, number_node
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.graph import (
+    NO_INPUT,
+    AccumulateGrad,
+    Edge,
+    Node,
+    Saved,
+    changed_message,
+    note_stack,
+    operation_name,
+    sequence,
+)
 from gradcli.engine.tensor import Counter, Tensor, from_array
 
 _new = object.__new__
-_meta = functools.partial(tuple.__new__, OutputMeta)
-
-
-def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, now: int, then: int) -> str:
-    """Return the text for a saved tensor that was changed in place."""
-    return (
-        "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{PRINTED_MODULE}.{BY_NUMPY[kind].letter}Tensor {list(shape)}]{origin}, is at version {now}; "
-        f"expected version {then} instead. Hint: enable anomaly detection to find the operation that failed to "
-        f"compute its gradient, with {PRINTED_MODULE}.autograd.set_detect_anomaly(True, check_nan=False)."
-    )
-
-
-def _operation(node: Node) -> str:
-    """Return the name of a node without what says that it is a backward."""
-    return re.sub(r"Backward\d*$", "", type(node).__name__)
 
 
 class SavedInput(Saved):
-    """A tensor that existed before the node: it is kept itself."""
+    """A tensor that existed before the node, and whose memory had been written to: it is kept itself."""
 
     __slots__ = ("tensor", "version")
 
-    def __init__(self, tensor: Tensor) -> None:
+    def __init__(self, tensor: Tensor, version: int) -> None:
         self.tensor = tensor
-        counter = tensor._counter
-        self.version = 0 if counter is None else counter.value
+        self.version = version
 
-    def unpack(self, node: Node) -> Tensor:
+    def _unpacked(self, node: Node) -> Tensor:
         """Return the very tensor that was saved."""
         del node  # an input hangs where it did before
-        tensor = self.tensor
-        counter = tensor._counter
-        if counter is not None and counter.value != self.version:
-            owner = tensor._grad_fn
-            origin = "" if owner is None else f", which is output {tensor._output_nr} of {_operation(owner)}"
-            text = changed_message(tensor._data.shape, tensor._data.dtype, origin, counter.value, self.version)
-            raise RuntimeError(text)
-        return tensor
+        self.tensor._require_version(self.version)
+        return self.tensor
 
 
 class SavedOutput(Saved):
@@ -68,13 +52,17 @@ class SavedOutput(Saved):
         self.version = self.counter.value
         self.number = number
 
-    def unpack(self, node: Node) -> Tensor:
-        """Return a tensor with the saved values that hangs on the node itself."""
+    def _unpacked_array(self, node: Node) -> Array:
+        """Return the saved values."""
         if self.counter.value != self.version:
-            origin = f", which is output {self.number} of {_operation(node)}"
+            origin = f", which is output {self.number} of {operation_name(node)}"
             text = changed_message(self.array.shape, self.array.dtype, origin, self.counter.value, self.version)
             raise RuntimeError(text)
-        result = from_array(self.array)
+        return self.array
+
+    def _unpacked(self, node: Node) -> Tensor:
+        """Return a tensor with the saved values that hangs on the node itself."""
+        result = from_array(self._unpacked_array(node))
         result._counter = self.counter
         result._grad_fn, result._output_nr = node, self.number
         if node._outer is not None and STATE.enabled:
@@ -110,7 +98,7 @@ class SavedPacked(Saved):
             STATE.enabled = with_grad
         self.unpack_hook = hooks[1]
 
-    def unpack(self, node: Node) -> Tensor:
+    def _unpacked(self, node: Node) -> Tensor:
         """Return what the unpack hook gives, hung where the saved tensor was."""
         given = self.unpack_hook(self.packed)
         if not isinstance(given, Tensor):
@@ -135,7 +123,10 @@ def save(value: Any, output_number: int | None = None) -> Any:
         return value
     if STATE.saved_hooks:
         return SavedPacked(value, output_number, STATE.saved_hooks[-1])
-    return SavedInput(value) if output_number is None else SavedOutput(value, output_number)
+    if output_number is not None:
+        return SavedOutput(value, output_number)
+    counter = value._counter
+    return value if counter is None or counter.value == 0 else SavedInput(value, counter.value)
 
 
 def edge_of(value: object) -> Any:
@@ -168,39 +159,32 @@ def attach(
         keep: save the result too.
         constants: attributes for the rule.
     """
-    return _attach(result, kind, inputs, saved, keep, constants)
+    return _attach(result, kind, [edge_of(value) for value in inputs], saved, keep, constants)
 
 
 def _attach(
     result: Tensor,
     kind: type[Node],
-    inputs: Sequence[object],
+    edges: list[Any],
     saved: Sequence[Any],
     keep: bool,
     constants: dict[str, Any],
 ) -> Tensor:
+    """Hang a fresh tensor on a new node: the one place where the nodes of operations are made."""
     node = kind()
-    edges: list[Any] = []
-    for value in inputs:
-        if not isinstance(value, Tensor):
-            edges.append(NO_INPUT)
-        elif value._grad_fn is not None and value._base is None:
-            edges.append((value._grad_fn, value._output_nr))
-        else:
-            edges.append(value._edge())
     node._edges = tuple(edges)
-    node._outputs = (_meta((result._data.shape, result._data.dtype)),)
-    for name, constant in constants.items():
-        setattr(node, name, constant)
-    number_node(node)
+    array = result._data
+    node._outputs = ((array.shape, array.dtype),)
+    if constants:
+        vars(node).update(constants)
+    node._number = next(sequence)
+    if STATE.anomaly:
+        note_stack(node)
     if saved or keep:
-        if STATE.saved_hooks:
-            entries = [save(value) for value in saved]
-        else:
-            entries = [SavedInput(value) if isinstance(value, Tensor) else value for value in saved]
+        entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
         if keep:
             entries.append(save(result, 0))
-        node._entries = tuple(entries)
+        node._entries = entries
     result._grad_fn = node
     return result
 
@@ -211,18 +195,42 @@ def record(
     inputs: Sequence[object],
     saved: Sequence[Any] = (),
     keep: bool = False,
+    crossed: bool = False,
     **constants: Any,
 ) -> Tensor:
-    """Wrap the array an operation computed, recording the operation when an input is tracked; see `attach`."""
+    """Wrap the array an operation computed, recording the operation when an input is tracked; see `attach`.
+
+    Args:
+        kind: the node's class.
+        array: the result.
+        inputs: one entry for each edge; numbers and None have none to follow.
+        saved: tensors and constants for the rule; with `keep` the result follows them as the last one.
+        keep: save the result too.
+        crossed: of the last two inputs, which are factors, save each where the other needs it for its gradient.
+        constants: attributes for the rule.
+    """
     result = _new(Tensor)
     result._data = array if type(array) is np.ndarray else np.asarray(array)
-    if STATE.enabled:
-        for value in inputs:
-            if isinstance(value, Tensor) and (
-                value._grad_fn is not None or value._requires_grad or (value._base is not None and value.requires_grad)
-            ):
-                return _attach(result, kind, inputs, saved, keep, constants)
-    return result
+    if not STATE.enabled:
+        return result
+    edges: list[Any] = []
+    followed = False
+    for value in inputs:
+        edge: Edge = NO_INPUT
+        if isinstance(value, Tensor):
+            node = value._grad_fn
+            if value._requires_grad or value._base is not None:
+                edge = value._edge()
+            elif node is not None:
+                edge = (node, value._output_nr)
+        edges.append(edge)
+        followed = followed or edge is not NO_INPUT
+    if not followed:
+        return result
+    if crossed:
+        first, second = inputs[-2:]
+        saved = (None if edges[-1] is NO_INPUT else first, None if edges[-2] is NO_INPUT else second)
+    return _attach(result, kind, edges, saved, keep, constants)
 
 
 def record_many(
@@ -236,7 +244,7 @@ def record_many(
     attach(results[0], kind, inputs, saved, **constants)
     node = results[0]._grad_fn
     assert node is not None  # noqa: S101  (attach has just set it)
-    node._outputs = tuple(OutputMeta(result._data.shape, result._data.dtype) for result in results)
+    node._outputs = tuple((result._data.shape, result._data.dtype) for result in results)
     for number, result in enumerate(results):
         result._grad_fn, result._output_nr = node, number
     if keep:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get_default_dtype
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import AccumulateGrad, Edge, Hooks, Node
+from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Counter:
         self.value = 0
 
 
-class Tensor(TensorSignatures):
+class Tensor(Saved, TensorSignatures):
     """An n-dimensional array that records what is computed from it.
 
     `Tensor(2, 3)` is uninitialised memory in the default dtype; `Tensor(data)` copies data into the default dtype.
@@ -184,13 +184,31 @@ class Tensor(TensorSignatures):
             self._counter = Counter()
         return self._counter
 
+    # --- kept by a node while nobody has written to it
+    def _unpacked(self, node: Node) -> Tensor:
+        del node  # it hangs where it did
+        counter = self._counter
+        if counter is not None and counter.value:
+            self._require_version(0)
+        return self
+
+    def _unpacked_array(self, node: Node) -> Array:
+        return self._unpacked(node)._data
+
+    def _require_version(self, version: int) -> None:
+        """Raise RuntimeError when the memory has been written to since it had this version."""
+        if self._version != version:
+            owner = self._grad_fn
+            origin = "" if owner is None else f", which is output {self._output_nr} of {operation_name(owner)}"
+            raise RuntimeError(changed_message(self._data.shape, self._data.dtype, origin, self._version, version))
+
     def _edge(self) -> Edge:
         """Where a cotangent of this tensor goes: (None, 0) when nowhere."""
         node = self._grad_fn if self._base is None else self.grad_fn
         if node is not None:
             return node, self._output_nr
         if not self.requires_grad:
-            return None, 0
+            return NO_INPUT
         reference = self._accumulator
         accumulator = None if reference is None else reference()
         if accumulator is None:
@@ -224,23 +242,22 @@ class Tensor(TensorSignatures):
         """Take the gradient away."""
         self._grad = None
 
-    def _accumulate(self, cotangent: Tensor, owned: bool = False) -> None:
+    def _accumulate(self, cotangent: Any, owned: bool = False) -> None:
         """Add a cotangent to `grad`: in place unless a graph of the gradient is being recorded.
 
         Args:
-            cotangent: what to add.
-            owned: nobody else refers to its memory, so that it may become the gradient's.
+            cotangent: what to add, a tensor, or outside of recording an array.
+            owned: it is an array that nobody else refers to, so that it may become the gradient's memory.
         """
-        if self._grad is None:
-            if STATE.enabled:
-                self._grad = cotangent.clone()
-            else:
-                self._grad = from_array(cotangent._data if owned else cotangent._data.copy())
-        elif STATE.enabled:
-            self._grad = self._grad + cotangent
+        if STATE.enabled:
+            self._grad = cotangent.clone() if self._grad is None else self._grad + cotangent
         else:
-            np.add(self._grad._data, cotangent._data, out=self._grad._data)
-            self._grad._shared_counter().value += 1
+            array = cotangent._data if isinstance(cotangent, Tensor) else cotangent
+            if self._grad is None:
+                self._grad = from_array(array if owned and array.flags.c_contiguous else np.array(array, order="C"))
+            else:
+                np.add(self._grad._data, array, out=self._grad._data)
+                self._grad._shared_counter().value += 1
         if self._post_accumulate_grad_hooks:
             for hook in list(self._post_accumulate_grad_hooks.values()):
                 hook(self)
@@ -257,9 +274,7 @@ class Tensor(TensorSignatures):
         if node is None or self._retains_grad:
             return
         self._retains_grad = True
-        if node._retained is None:
-            node._retained = {}
-        node._retained[self._output_nr] = weakref.ref(self)
+        node._retain(self._output_nr, self)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook(grad)` when this tensor's gradient is known; a tensor it returns replaces the gradient.

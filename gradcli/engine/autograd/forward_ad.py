@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.backpropagation import fit
 from gradcli.engine.backpropagation_api import grad
+from gradcli.engine.fitting import fit
 from gradcli.engine.function import BackwardCFunction
 from gradcli.engine.grad_mode import STATE, enable_grad
 from gradcli.engine.graph import AccumulateGrad, Edge, Node
@@ -190,9 +190,9 @@ def _through_function(node: BackwardCFunction, given: list[Tensor | None]) -> li
             f"{type(node)._forward_cls.__name__}.jvp returned {len(results)} tangents for {len(node._outputs)} outputs"
         )
     for number, (meta, tangent) in enumerate(zip(node._outputs, results, strict=True)):
-        if tangent is not None and meta is not None and tangent._data.shape != meta.shape:
+        if tangent is not None and meta is not None and tangent._data.shape != meta[0]:
             raise RuntimeError(
                 f"{type(node)._forward_cls.__name__}.jvp returned a tangent of shape {list(tangent._data.shape)} for "
-                f"output {number} of shape {list(meta.shape)}"
+                f"output {number} of shape {list(meta[0])}"
             )
     return results

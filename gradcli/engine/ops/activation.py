@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.either import exp, total, values, without
 from gradcli.engine.ops.operands import axis, floating, numpy_names, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -16,11 +17,11 @@ from gradcli.engine.tensor import Tensor, from_array
 class ReluBackward0(Node):
     """The cotangent where the result is positive; 0 at 0."""
 
+    _on_arrays = True
     _saved_names = ("result",)
 
-    def _vjp(self, g: Tensor) -> Any:
-        (y,) = self._unpack()
-        return g.masked_fill(from_array(y._data <= 0), 0)
+    def _vjp(self, g: Any) -> Any:
+        return without(g, values(self._unpack_like(g)[0]) <= 0)
 
 
 class LeakyReluBackward0(Node):
@@ -113,11 +114,12 @@ class SoftmaxBackward0(Node):
     _saved_names = ("result",)
     _constant_names = ("dim",)
     dim: int
+    _on_arrays = True
 
-    def _vjp(self, g: Tensor) -> Any:
-        (y,) = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        (y,) = self._unpack_like(g)
         weighted = g * y
-        return weighted - y * weighted.sum(self.dim, keepdim=True)
+        return weighted - y * total(weighted, self.dim)
 
 
 class LogSoftmaxBackward0(Node):
@@ -126,10 +128,11 @@ class LogSoftmaxBackward0(Node):
     _saved_names = ("result",)
     _constant_names = ("dim",)
     dim: int
+    _on_arrays = True
 
-    def _vjp(self, g: Tensor) -> Any:
-        (y,) = self._unpack()
-        return g - y.exp() * g.sum(self.dim, keepdim=True)
+    def _vjp(self, g: Any) -> Any:
+        (y,) = self._unpack_like(g)
+        return g - exp(y) * total(g, self.dim)
 
 
 def _choose(x: Tensor, g: Tensor, slope: float) -> Tensor:

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import Operand, conj, kept, operand, pair, result_dtype
-from gradcli.engine.recording import record, tracked
+from gradcli.engine.ops.either import over, power
+from gradcli.engine.ops.operands import Operand, both, conj, operand, pair, result_dtype
+from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor
 
 
@@ -18,7 +19,9 @@ class AddBackward0(Node):
 
     alpha: Any = 1
 
-    def _vjp(self, g: Tensor) -> Any:
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
         return g, g if self.alpha == 1 else g * conj(self.alpha)
 
 
@@ -27,60 +30,69 @@ class SubBackward0(Node):
 
     alpha: Any = 1
 
-    def _vjp(self, g: Tensor) -> Any:
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
         return g, (-g if self.alpha == 1 else g * -conj(self.alpha)) if self._needs(1) else None
 
 
 class RsubBackward1(Node):
     """d(number - x) = -dx."""
 
-    def _vjp(self, g: Tensor) -> Any:
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
         return -g
 
 
 class MulBackward0(Node):
     """d(x y) = y dx + x dy."""
 
+    _on_arrays = True
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> Any:
-        x, y = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        x, y = self._unpack_like(g)
         return g * conj(y) if self._needs(0) else None, g * conj(x) if self._needs(1) else None
 
 
 class DivBackward0(Node):
     """d(x / y) = dx / y - x / y^2 dy."""
 
+    _on_arrays = True
     _saved_names = ("self", "other")
 
-    def _vjp(self, g: Tensor) -> Any:
-        x, y = self._unpack()
-        by_y = g / conj(y)
-        return by_y, -by_y * conj(x / y) if self._needs(1) else None
+    def _vjp(self, g: Any) -> Any:
+        x, y = self._unpack_like(g)
+        by_y = over(g, conj(y))
+        return by_y, -by_y * conj(over(x, y)) if self._needs(1) else None
 
 
 class NegBackward0(Node):
     """d(-x) = -dx."""
 
-    def _vjp(self, g: Tensor) -> Any:
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
         return -g
 
 
 class PowBackward0(Node):
     """d(x^n) = n x^(n-1) dx for a number n; zero for n = 0, also at x = 0."""
 
+    _on_arrays = True
     _saved_names = ("self",)
     _constant_names = ("exponent",)
     exponent: Any
 
-    def _vjp(self, g: Tensor) -> Any:
-        (x,) = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        (x,) = self._unpack_like(g)
         n = self.exponent
         if n == 0:
             return g * 0
         if n == 1:
             return g
-        return g * conj(n * x if n == 2 else n * x ** (n - 1))
+        return g * conj(x * 2 if n == 2 else power(x, n - 1) * n)
 
 
 class PowBackward1(Node):
@@ -115,10 +127,11 @@ class PowBackward2(Node):
 class ReciprocalBackward0(Node):
     """d(1/x) = -1/x^2 dx."""
 
+    _on_arrays = True
     _saved_names = ("result",)
 
-    def _vjp(self, g: Tensor) -> Any:
-        (y,) = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        (y,) = self._unpack_like(g)
         return -g * conj(y * y)
 
 
@@ -158,9 +171,7 @@ class FmodBackward1(Node):
 
 def add(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """Return input + alpha * other."""
-    first = input if isinstance(input, Tensor) else operand(input, "input")
-    second = other if isinstance(other, Tensor) else operand(other)
-    x, y = pair(first, second)
+    first, second, x, y = both(input, other)
     if alpha == 1:
         return record(AddBackward0, np.logical_or(x, y) if x.dtype.kind == "b" else x + y, (first, second))
     return record(AddBackward0, x + y * x.dtype.type(alpha), (first, second), alpha=alpha)
@@ -172,9 +183,7 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     Raises:
         RuntimeError: both are booleans.
     """
-    first = input if isinstance(input, Tensor) else operand(input, "input")
-    second = other if isinstance(other, Tensor) else operand(other)
-    x, y = pair(first, second)
+    first, second, x, y = both(input, other)
     if x.dtype.kind == "b":
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -194,12 +203,8 @@ def rsub(input: Operand, other: Operand) -> Tensor:
 
 def mul(input: Operand, other: Operand) -> Tensor:
     """Return input * other."""
-    first = input if isinstance(input, Tensor) else operand(input, "input")
-    second = other if isinstance(other, Tensor) else operand(other)
-    if not isinstance(first, Tensor):
-        first, second = second, first
-    x, y = pair(first, second)
-    return record(MulBackward0, x * y, (first, second), kept(first, second))
+    first, second, x, y = both(input, other) if isinstance(input, Tensor) else both(other, input)
+    return record(MulBackward0, x * y, (first, second), crossed=True)
 
 
 def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
@@ -208,17 +213,15 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
     Raises:
         RuntimeError: another rounding mode.
     """
-    first, second = operand(input, "input"), operand(other)
     if rounding_mode is not None:
         if rounding_mode not in ("floor", "trunc"):
             raise RuntimeError(
                 f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
             )
-        quotient = floor_divide(first, second)
-        return quotient if rounding_mode == "floor" else _trunc_divide(first, second)
+        return floor_divide(input, other) if rounding_mode == "floor" else _trunc_divide(input, other)
+    first, second, x, y = both(input, other)
     if not isinstance(first, Tensor):
         return mul(reciprocal(second), first)
-    x, y = pair(first, second)
     if x.dtype.kind not in "fc":
         kind = get_default_dtype().numpy
         x, y = x.astype(kind), y.astype(kind)
@@ -236,15 +239,14 @@ def _trunc_divide(first: Operand, second: Operand) -> Tensor:
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
     """Return the quotient rounded down; it has no gradient."""
-    x, y = pair(operand(input, "input"), operand(other))
+    x, y = pair(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         return record(Node, np.floor_divide(x, y), ())
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
     """Return input modulo other, with the sign of `other`."""
-    first, second = operand(input, "input"), operand(other)
-    x, y = pair(first, second)
+    first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = np.remainder(x, y)
     if isinstance(second, Tensor):
@@ -254,8 +256,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 def fmod(input: Operand, other: Operand) -> Tensor:
     """Return input modulo other, with the sign of `input`."""
-    first, second = operand(input, "input"), operand(other)
-    x, y = pair(first, second)
+    first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
         result = np.fmod(x, y)
     if isinstance(second, Tensor):
@@ -294,10 +295,14 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
 
 
 def _power(base: Tensor, exponent: Any) -> Tensor:
-    x = base._data.astype(result_dtype(base, exponent), copy=False)
+    x = base._data
+    if x.dtype.kind not in "fc" or type(exponent) not in (int, float):
+        x = x.astype(result_dtype(base, exponent), copy=False)
+    if exponent == 2:
+        return record(PowBackward0, x * x, (base,), (base,), exponent=2)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        result = x * x if exponent == 2 else np.power(x, x.dtype.type(exponent))
-    return record(PowBackward0, result, (base,), (base,) if tracked(base) else (), exponent=exponent)
+        result = np.power(x, x.dtype.type(exponent))
+    return record(PowBackward0, result, (base,), (base,), exponent=exponent)
 
 
 def square(input: Tensor) -> Tensor:

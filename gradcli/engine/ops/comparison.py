@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.either import values, without
 from gradcli.engine.ops.operands import Operand, arrays, operand, pair
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
@@ -38,14 +39,12 @@ class MinimumBackward0(Node):
 class WhereBackward0(Node):
     """Each side gets the cotangent where it was chosen."""
 
+    _on_arrays = True
     _saved_names = ("condition",)
 
-    def _vjp(self, g: Tensor) -> Any:
-        (condition,) = self._unpack()
-        return (
-            g.masked_fill(~condition, 0) if self._needs(0) else None,
-            g.masked_fill(condition, 0) if self._needs(1) else None,
-        )
+    def _vjp(self, g: Any) -> Any:
+        mask = values(self._unpack_like(g)[0])
+        return without(g, ~mask) if self._needs(0) else None, without(g, mask) if self._needs(1) else None
 
 
 class ClampBackward1(Node):
@@ -55,15 +54,14 @@ class ClampBackward1(Node):
     _constant_names = ("min", "max")
     min: Any
     max: Any
+    _on_arrays = True
 
-    def _vjp(self, g: Tensor) -> Any:
-        (x,) = self._unpack()
-        outside = np.zeros(x._data.shape, dtype=np.bool_)
-        if self.min is not None:
-            outside |= x._data < self.min
-        if self.max is not None:
-            outside |= x._data > self.max
-        return g.masked_fill(from_array(outside), 0)
+    def _vjp(self, g: Any) -> Any:
+        x = values(self._unpack_like(g)[0])
+        if self.max is None:
+            return without(g, x < self.min)
+        above = x > self.max
+        return without(g, above if self.min is None else above | (x < self.min))
 
 
 class ClampMinBackward0(ClampBackward1):
@@ -250,11 +248,12 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None) -> Tensor:
 
 
 def _clamp_numbers(kind: type[Node], input: Tensor, low: Any, high: Any) -> Tensor:
-    given = [value for value in (low, high) if value is not None]
-    x = arrays(input, *given)[0]
+    x = input._data
+    if x.dtype.kind != "f":
+        x = arrays(input, *[value for value in (low, high) if value is not None])[0]
     result = x
     if low is not None:
-        result = np.maximum(result, x.dtype.type(low))
+        result = np.maximum(x, x.dtype.type(low))
     if high is not None:
         result = np.minimum(result, x.dtype.type(high))
     return record(kind, result, (input,), (input,), min=low, max=high)

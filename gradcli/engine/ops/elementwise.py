@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.ops import either
 from gradcli.engine.ops.operands import Operand, conj, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -20,11 +22,11 @@ class _OfInput(Node):
 
     _saved_names = ("self",)
 
-    def _slope(self, x: Tensor) -> Any:
+    def _slope(self, x: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no slope")
 
-    def _vjp(self, g: Tensor) -> Any:
-        return g * conj(self._slope(self._unpack()[0]))
+    def _vjp(self, g: Any) -> Any:
+        return g * conj(self._slope(self._unpack_like(g)[0]))
 
 
 class _OfResult(Node):
@@ -32,11 +34,11 @@ class _OfResult(Node):
 
     _saved_names = ("result",)
 
-    def _slope(self, y: Tensor) -> Any:
+    def _slope(self, y: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no slope")
 
-    def _vjp(self, g: Tensor) -> Any:
-        return g * conj(self._slope(self._unpack()[0]))
+    def _vjp(self, g: Any) -> Any:
+        return g * conj(self._slope(self._unpack_like(g)[0]))
 
 
 class _Flat(Node):
@@ -52,41 +54,44 @@ def _at_sinc(x: Tensor) -> Tensor:
     return (((safe * safe.cos() - safe.sin()) / (safe * safe)) * math.pi).masked_fill(at_zero, 0)
 
 
-def _rule(name: str, slope: Callable[[Tensor], Any], *, of_result: bool = False) -> type[Node]:
+def _rule(name: str, slope: Callable[[Any], Any], *, of_result: bool = False, on_arrays: bool = True) -> type[Node]:
     """Return the node class of an elementwise function, from its derivative as a function of input or result."""
-    base = _OfResult if of_result else _OfInput
-    return type(
-        name, (base,), {"_slope": staticmethod(slope), "__doc__": f"The rule of {name}.", "__module__": __name__}
-    )
+    attributes = {
+        "_slope": staticmethod(slope),
+        "_on_arrays": on_arrays,
+        "__doc__": f"The rule of {name}.",
+        "__module__": __name__,
+    }
+    return type(name, (_OfResult if of_result else _OfInput,), attributes)
 
 
 ExpBackward0 = _rule("ExpBackward0", lambda y: y, of_result=True)
 Exp2Backward0 = _rule("Exp2Backward0", lambda y: y * math.log(2), of_result=True)
 Expm1Backward0 = _rule("Expm1Backward0", lambda y: y + 1, of_result=True)
-LogBackward0 = _rule("LogBackward0", lambda x: x.reciprocal())
-Log1PBackward0 = _rule("Log1PBackward0", lambda x: (x + 1).reciprocal())
-Log2Backward0 = _rule("Log2Backward0", lambda x: (x * math.log(2)).reciprocal())
-Log10Backward0 = _rule("Log10Backward0", lambda x: (x * math.log(10)).reciprocal())
-SqrtBackward0 = _rule("SqrtBackward0", lambda y: (y * 2).reciprocal(), of_result=True)
-RsqrtBackward0 = _rule("RsqrtBackward0", lambda y: y**3 * -0.5, of_result=True)
-SinBackward0 = _rule("SinBackward0", lambda x: x.cos())
-CosBackward0 = _rule("CosBackward0", lambda x: -x.sin())
+LogBackward0 = _rule("LogBackward0", either.reciprocal)
+Log1PBackward0 = _rule("Log1PBackward0", lambda x: either.reciprocal(x + 1))
+Log2Backward0 = _rule("Log2Backward0", lambda x: either.reciprocal(x * math.log(2)))
+Log10Backward0 = _rule("Log10Backward0", lambda x: either.reciprocal(x * math.log(10)))
+SqrtBackward0 = _rule("SqrtBackward0", lambda y: either.reciprocal(y * 2), of_result=True)
+RsqrtBackward0 = _rule("RsqrtBackward0", lambda y: either.power(y, 3) * -0.5, of_result=True)
+SinBackward0 = _rule("SinBackward0", either.cos)
+CosBackward0 = _rule("CosBackward0", lambda x: -either.sin(x))
 TanBackward0 = _rule("TanBackward0", lambda y: y * y + 1, of_result=True)
-AsinBackward0 = _rule("AsinBackward0", lambda x: (1 - x * x).rsqrt())
-AcosBackward0 = _rule("AcosBackward0", lambda x: -(1 - x * x).rsqrt())
-AtanBackward0 = _rule("AtanBackward0", lambda x: (x * x + 1).reciprocal())
-SinhBackward0 = _rule("SinhBackward0", lambda x: x.cosh())
-CoshBackward0 = _rule("CoshBackward0", lambda x: x.sinh())
+AsinBackward0 = _rule("AsinBackward0", lambda x: either.rsqrt(1 - x * x))
+AcosBackward0 = _rule("AcosBackward0", lambda x: -either.rsqrt(1 - x * x))
+AtanBackward0 = _rule("AtanBackward0", lambda x: either.reciprocal(x * x + 1))
+SinhBackward0 = _rule("SinhBackward0", either.cosh)
+CoshBackward0 = _rule("CoshBackward0", either.sinh)
 TanhBackward0 = _rule("TanhBackward0", lambda y: 1 - y * y, of_result=True)
-AsinhBackward0 = _rule("AsinhBackward0", lambda x: (x * x + 1).rsqrt())
-AcoshBackward0 = _rule("AcoshBackward0", lambda x: (x * x - 1).rsqrt())
-AtanhBackward0 = _rule("AtanhBackward0", lambda x: (1 - x * x).reciprocal())
+AsinhBackward0 = _rule("AsinhBackward0", lambda x: either.rsqrt(x * x + 1))
+AcoshBackward0 = _rule("AcoshBackward0", lambda x: either.rsqrt(x * x - 1))
+AtanhBackward0 = _rule("AtanhBackward0", lambda x: either.reciprocal(1 - x * x))
 SigmoidBackward0 = _rule("SigmoidBackward0", lambda y: y * (1 - y), of_result=True)
-ErfBackward0 = _rule("ErfBackward0", lambda x: (-x * x).exp() * (2 / math.sqrt(math.pi)))
-ErfcBackward0 = _rule("ErfcBackward0", lambda x: (-x * x).exp() * (-2 / math.sqrt(math.pi)))
-LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma())
-DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x))
-SincBackward0 = _rule("SincBackward0", _at_sinc)
+ErfBackward0 = _rule("ErfBackward0", lambda x: either.exp(-x * x) * (2 / math.sqrt(math.pi)))
+ErfcBackward0 = _rule("ErfcBackward0", lambda x: either.exp(-x * x) * (-2 / math.sqrt(math.pi)))
+LgammaBackward0 = _rule("LgammaBackward0", lambda x: x.digamma(), on_arrays=False)
+DigammaBackward0 = _rule("DigammaBackward0", lambda x: polygamma(1, x), on_arrays=False)
+SincBackward0 = _rule("SincBackward0", _at_sinc, on_arrays=False)
 FracBackward0 = type("FracBackward0", (_OfInput,), {"_slope": staticmethod(lambda x: x.detach() * 0 + 1)})
 
 
@@ -157,8 +162,7 @@ class Atan2Backward0(Node):
 
 
 def _unary(kind: type[Node], function: Callable[[Array], Any], input: Tensor) -> Tensor:
-    with np.errstate(all="ignore"):
-        array = function(floating(input._data))
+    array = function(input._data if input._data.dtype.kind in "fc" else floating(input._data))
     if issubclass(kind, _OfResult):
         return record(kind, array, (input,), keep=True)
     return record(kind, array, (input,), (input,))
@@ -167,8 +171,10 @@ def _unary(kind: type[Node], function: Callable[[Array], Any], input: Tensor) ->
 def _elementwise(
     name: str, kind: type[Node], function: Callable[[Array], Any], sentence: str
 ) -> Callable[[Tensor], Tensor]:
+    quiet = np.errstate(all="ignore")(function)
+
     def operation(input: Tensor) -> Tensor:
-        return _unary(kind, function, input)
+        return _unary(kind, quiet, input)
 
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = sentence
@@ -237,7 +243,7 @@ frac = _elementwise("frac", FracBackward0, _frac, "Return the fractional part.")
 def digamma(input: Tensor) -> Tensor:
     """Return the derivative of lgamma."""
     refuse_kinds("digamma", input._data, "c")
-    return _unary(DigammaBackward0, lambda x: _polygamma_array(0, x), input)
+    return _unary(DigammaBackward0, functools.partial(_polygamma_array, 0), input)
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:

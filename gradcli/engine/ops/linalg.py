@@ -8,36 +8,45 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.operands import arrays, conj, kept
+from gradcli.engine.ops.either import product, transposed
+from gradcli.engine.ops.operands import arrays, conj
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
 
 
-def adjoint(matrix: Tensor) -> Any:
-    """Return the conjugate transpose of the last two axes."""
-    return conj(transpose(matrix, -2, -1))
+def adjoint(matrix: Any) -> Any:
+    """Return the conjugate transpose of the last two axes of a tensor or an array."""
+    return conj(transpose(matrix, -2, -1) if isinstance(matrix, Tensor) else matrix.swapaxes(-2, -1))
 
 
 class MmBackward0(Node):
     """d(A B) = dA B + A dB."""
 
+    _on_arrays = True
     _saved_names = ("self", "mat2")
 
-    def _vjp(self, g: Tensor) -> Any:
-        a, b = self._unpack()
-        return g.mm(conj(b.t())) if self._needs(0) else None, conj(a.t()).mm(g) if self._needs(1) else None
+    def _vjp(self, g: Any) -> Any:
+        a, b = self._unpack_like(g)
+        return (
+            product(g, transposed(b)) if self._needs(0) else None,
+            product(transposed(a), g) if self._needs(1) else None,
+        )
 
 
 class BmmBackward0(Node):
     """d(A B) = dA B + A dB, for every matrix of a batch."""
 
+    _on_arrays = True
     _saved_names = ("self", "mat2")
 
-    def _vjp(self, g: Tensor) -> Any:
-        a, b = self._unpack()
-        return g.bmm(adjoint(b)) if self._needs(0) else None, adjoint(a).bmm(g) if self._needs(1) else None
+    def _vjp(self, g: Any) -> Any:
+        a, b = self._unpack_like(g)
+        return (
+            product(g, adjoint(b)) if self._needs(0) else None,
+            product(adjoint(a), g) if self._needs(1) else None,
+        )
 
 
 class MvBackward0(Node):
@@ -56,27 +65,29 @@ class MvBackward0(Node):
 class DotBackward0(Node):
     """d(u v) = du v + u dv."""
 
+    _on_arrays = True
     _saved_names = ("self", "tensor")
 
-    def _vjp(self, g: Tensor) -> Any:
-        u, v = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        u, v = self._unpack_like(g)
         return g * conj(v) if self._needs(0) else None, g * conj(u) if self._needs(1) else None
 
 
 class AddmmBackward0(Node):
     """d(beta C + alpha A B) = beta dC + alpha (dA B + A dB)."""
 
+    _on_arrays = True
     _saved_names = ("mat1", "mat2")
     beta: float
     alpha: float
 
-    def _vjp(self, g: Tensor) -> Any:
-        a, b = self._unpack()
+    def _vjp(self, g: Any) -> Any:
+        a, b = self._unpack_like(g)
         scaled = g if self.alpha == 1 else g * self.alpha
         return (
             (g if self.beta == 1 else g * self.beta) if self._needs(0) else None,
-            scaled.matmul(adjoint(b)) if self._needs(1) else None,
-            adjoint(a).matmul(scaled) if self._needs(2) else None,
+            product(scaled, adjoint(b)) if self._needs(1) else None,
+            product(adjoint(a), scaled) if self._needs(2) else None,
         )
 
 
@@ -215,7 +226,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
     _shapes("m1 and m2", input, mat2, (2, 2))
-    return record(MmBackward0, a @ b, (input, mat2), kept(input, mat2))
+    return record(MmBackward0, a @ b, (input, mat2), crossed=True)
 
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -227,7 +238,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
-    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), kept(input, mat2))
+    return record(BmmBackward0, input._data @ mat2._data, (input, mat2), crossed=True)
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -236,7 +247,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     if input._data.shape[1] != vec._data.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input._data.shape[0]}), mat ({input._data.shape[0]}x"
                            f"{input._data.shape[1]}), vec ({vec._data.shape[0]})")  # fmt: skip
-    return record(MvBackward0, input._data @ vec._data, (input, vec), kept(input, vec))
+    return record(MvBackward0, input._data @ vec._data, (input, vec), crossed=True)
 
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
@@ -247,7 +258,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
             f"inconsistent tensor size, expected tensor [{input._data.size}] and src [{tensor._data.size}] to have the "
             f"same number of elements, but got {input._data.size} and {tensor._data.size} elements respectively"
         )
-    return record(DotBackward0, input._data @ tensor._data, (input, tensor), kept(input, tensor))
+    return record(DotBackward0, input._data @ tensor._data, (input, tensor), crossed=True)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -273,7 +284,7 @@ def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, a
     _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
     product = a._data @ b._data
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
-    return record(kind, array, (input, a, b), kept(a, b), beta=beta, alpha=alpha)
+    return record(kind, array, (input, a, b), crossed=True, beta=beta, alpha=alpha)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:  # noqa: PLR0911  (one return for each pair of ranks)

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.kernels import cleared
 from gradcli.engine.ops.operands import require_axes
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -16,11 +17,14 @@ from gradcli.engine.tensor import Tensor, from_array
 class MaskedFillBackward0(Node):
     """Nothing goes back where the mask holds."""
 
+    _on_arrays = True
     _saved_names = ("mask",)
 
-    def _vjp(self, g: Tensor) -> Any:
-        (mask,) = self._unpack()
-        return (masked_fill(g, mask, 0) if self._needs(0) else None,)
+    def _vjp(self, g: Any) -> Any:
+        (mask,) = self._unpack_like(g)
+        if isinstance(g, Tensor):
+            return (masked_fill(g, mask, 0),)
+        return (cleared(np.asarray(g), mask),)
 
 
 class MaskedFillBackward1(Node):
@@ -49,30 +53,18 @@ class TriuBackward0(_Triangle):
     """Nothing goes back below the diagonal."""
 
 
+_NUMBERS = frozenset((int, float))
+
+
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return a copy with a value where the mask holds."""
     if isinstance(value, Tensor):
         array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
         return record(MaskedFillBackward1, array, (input, value), (mask,))
     x, hidden = input._data, mask._data
-    if x.size > _MANY and x.dtype in _WORDS and type(value) in _NUMBERS and value == 0 and hidden.shape == x.shape:
-        array = _cleared(x, hidden)
-    else:
-        array = np.where(hidden, x.dtype.type(value), x)
+    zero = type(value) in _NUMBERS and value == 0
+    array = cleared(x, hidden) if zero else np.where(hidden, x.dtype.type(value), x)
     return record(MaskedFillBackward0, array, (input,), (mask,))
-
-
-_MANY = 1000
-_NUMBERS = frozenset((int, float))
-_WORDS: dict[Any, np.dtype[Any]] = {np.dtype(np.float32): np.dtype(np.int32), np.dtype(np.float64): np.dtype(np.int64)}
-
-
-def _cleared(x: Array, hidden: Array) -> Array:
-    """Return x with +0 where hidden: the bits are and-ed, since choosing by a random mask stalls the processor."""
-    word = _WORDS[x.dtype]
-    keep = (hidden.view(np.int8) - np.int8(1)).astype(word)
-    bits: Array = np.bitwise_and(np.ascontiguousarray(x).view(word), keep, out=keep)
-    return bits.view(x.dtype)
 
 
 def _triangle(kind: type[Node], mask: Array, input: Tensor) -> Tensor:

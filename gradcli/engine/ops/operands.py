@@ -18,7 +18,6 @@ from gradcli.engine.dtypes import (
     number_dtype,
     promote_types,
 )
-from gradcli.engine.grad_mode import STATE
 from gradcli.engine.tensor import Tensor, from_array
 
 Operand = Any
@@ -71,20 +70,28 @@ def arrays(*operands: Operand) -> list[Any]:
     ]
 
 
-def pair(first: Operand, second: Operand) -> tuple[Any, Any]:
-    """As `arrays`, for two operands, fast when they have one type."""
-    if isinstance(first, Tensor):
-        x = first._data
-        if isinstance(second, Tensor):
-            y = second._data
+def both(input: object, other: object) -> tuple[Any, Any, Any, Any]:
+    """Return two operands, tensors or numbers, and their arrays of a common type; fast where they have one type."""
+    if isinstance(input, Tensor):
+        x = input._data
+        if isinstance(other, Tensor):
+            y = other._data
             if x.shape != y.shape:
                 check_broadcast(x.shape, y.shape)
-            if x.dtype is y.dtype or x.dtype == y.dtype:
-                return x, y
-        elif type(second) in _PLAIN and x.dtype.kind in "fc":
-            return x, x.dtype.type(second)
+            if x.dtype is y.dtype:
+                return input, other, x, y
+        elif type(other) in _PLAIN and x.dtype.kind in "fc":
+            return input, other, x, x.dtype.type(other)
+    first, second = operand(input, "input"), operand(other)
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        check_broadcast(first._data.shape, second._data.shape)
     x, y = arrays(first, second)
-    return x, y
+    return first, second, x, y
+
+
+def pair(input: object, other: object) -> tuple[Any, Any]:
+    """Return the arrays of two operands, of their common type."""
+    return both(input, other)[2:]
 
 
 def check_broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> None:
@@ -104,9 +111,11 @@ def floating(array: Array) -> Array:
 
 
 def conj(value: Any) -> Any:
-    """Return the complex conjugate of a tensor or number; real ones are returned as they are."""
+    """Return the complex conjugate of a tensor, array or number; real ones are returned as they are."""
     if isinstance(value, Tensor):
         return value.conj() if value._data.dtype.kind == "c" else value
+    if isinstance(value, np.ndarray) and value.dtype.kind != "c":
+        return value
     return value.conjugate()
 
 
@@ -165,14 +174,6 @@ def result_type(tensor1: Operand, tensor2: Operand) -> dtype:
 def promoted(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest element type that holds both."""
     return BY_NUMPY[promote_types(type1.numpy, type2.numpy)]
-
-
-def kept(first: Tensor, second: Any) -> tuple[Any, ...]:
-    """Return the factors that the rule of a product needs: each for the gradient of the other."""
-    if not STATE.enabled:
-        return ()
-    by_second = isinstance(second, Tensor) and second.requires_grad
-    return first if by_second else None, second if first.requires_grad else None
 
 
 def require_axes(name: str, input: Tensor, least: int = 1) -> None:

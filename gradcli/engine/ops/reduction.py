@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.either import over, restored
 from gradcli.engine.ops.operands import axes, axis, conj, numpy_names
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
@@ -37,22 +38,15 @@ def named_result(name: str) -> type[ValuesIndices]:
 MAX, MIN, MEDIAN = named_result("max"), named_result("min"), named_result("median")
 
 
-def restore(g: Tensor, shape: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:
-    """Return a reduced tensor with its lost axes back, and expanded to `shape`."""
-    if g._data.ndim != len(shape):
-        kept = [1 if place in dims else size for place, size in enumerate(shape)]
-        g = g.reshape(kept)
-    return g.expand(shape)
-
-
 class SumBackward0(Node):
     """Every element gets the cotangent."""
 
     shape: tuple[int, ...]
     dims: tuple[int, ...]
+    _on_arrays = True
 
-    def _vjp(self, g: Tensor) -> Any:
-        return restore(g, self.shape, self.dims)
+    def _vjp(self, g: Any) -> Any:
+        return restored(g, self.shape, self.dims)
 
 
 class SumBackward1(SumBackward0):
@@ -67,7 +61,7 @@ class NansumBackward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
-        return restore(g, x._data.shape, self.dims).masked_fill(x.isnan(), 0)
+        return restored(g, x._data.shape, self.dims).masked_fill(x.isnan(), 0)
 
 
 class MeanBackward0(Node):
@@ -76,9 +70,10 @@ class MeanBackward0(Node):
     shape: tuple[int, ...]
     dims: tuple[int, ...]
     count: int
+    _on_arrays = True
 
-    def _vjp(self, g: Tensor) -> Any:
-        return restore(g, self.shape, self.dims) / self.count
+    def _vjp(self, g: Any) -> Any:
+        return over(restored(g, self.shape, self.dims), self.count)
 
 
 class MeanBackward1(MeanBackward0):
@@ -95,8 +90,8 @@ class ProdBackward0(Node):
         x, y = self._unpack()
         shape = x._data.shape
         if not bool((x._data == 0).any()):
-            return restore(g * conj(y), shape, self.dims) / conj(x)
-        return restore(g, shape, self.dims) * conj(_others(x, self.dims))
+            return restored(g * conj(y), shape, self.dims) / conj(x)
+        return restored(g, shape, self.dims) * conj(_others(x, self.dims))
 
 
 class ProdBackward1(ProdBackward0):
@@ -132,10 +127,10 @@ class ExtremeBackward(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
-        peak = restore(y.detach(), shape, self.dims)
+        peak = restored(y.detach(), shape, self.dims)
         mask = from_array((x._data == peak._data) | (np.isnan(x._data) & np.isnan(peak._data)))
         count = from_array(mask._data.sum(axis=self.dims, keepdims=True).astype(x._data.dtype))
-        return (restore(g, shape, self.dims) / count).masked_fill(~mask, 0)
+        return (restored(g, shape, self.dims) / count).masked_fill(~mask, 0)
 
 
 class MaxBackward1(ExtremeBackward):

@@ -12,6 +12,7 @@ from gradcli.engine.dtypes import Array, Size
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.copies import clone
+from gradcli.engine.ops.kernels import laid_out, summed_to
 from gradcli.engine.ops.operands import axes, axis, sizes
 from gradcli.engine.recording import record, record_view
 from gradcli.engine.tensor import Tensor
@@ -26,9 +27,10 @@ NOT_VIEWABLE = (
 class _Reshaped(Node):
     """The cotangent in the shape of the input."""
 
+    _on_arrays = True
     shape: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Any:
+    def _vjp(self, g: Any) -> Any:
         return g.reshape(self.shape)
 
 
@@ -63,47 +65,58 @@ class SqueezeBackward4(_Reshaped):
 class ExpandBackward0(Node):
     """The adjoint of repeating is summing."""
 
+    _on_arrays = True
     shape: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Any:
+    def _vjp(self, g: Any) -> Any:
         return sum_to(g, self.shape)
 
 
 class PermuteBackward0(Node):
     """The axes go back."""
 
+    _on_arrays = True
     inverse: tuple[int, ...]
 
-    def _vjp(self, g: Tensor) -> Any:
-        return permute(g, self.inverse)
+    def _vjp(self, g: Any) -> Any:
+        return permute(g, self.inverse) if isinstance(g, Tensor) else g.transpose(self.inverse)
 
 
 class TransposeBackward0(Node):
     """The two axes are exchanged again."""
 
+    _on_arrays = True
     first: int
     second: int
 
-    def _vjp(self, g: Tensor) -> Any:
-        return transpose(g, self.first, self.second)
+    def _vjp(self, g: Any) -> Any:
+        if isinstance(g, Tensor):
+            return transpose(g, self.first, self.second)
+        return g.swapaxes(self.first, self.second) if g.ndim else g
 
 
 class TBackward0(Node):
     """A transposed matrix is transposed back."""
 
-    def _vjp(self, g: Tensor) -> Any:
-        return t(g)
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
+        return t(g) if isinstance(g, Tensor) else g.T
 
 
 class AliasBackward0(Node):
     """The same memory hands its cotangent on."""
 
-    def _vjp(self, g: Tensor) -> Any:
+    _on_arrays = True
+
+    def _vjp(self, g: Any) -> Any:
         return g
 
 
-def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the input summed over the axes along which `shape` would be broadcast to it."""
+def sum_to(input: Any, shape: tuple[int, ...]) -> Any:
+    """Return a tensor (or an array) summed over the axes along which `shape` would be broadcast to it."""
+    if not isinstance(input, Tensor):
+        return summed_to(input, shape)
     have = input._data.shape
     if have == shape:
         return input
@@ -241,9 +254,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
                 f"The expanded size of the tensor ({size}) must match the existing size ({old}) at non-singleton "
                 f"dimension {place + lead}.  Target sizes: {list(full)}.  Tensor sizes: {list(have)}"
             )
-    return record_view(
-        ExpandBackward0, np.broadcast_to(input._data, full), input, lambda root: expand(root, full), shape=have
-    )
+    return record_view(ExpandBackward0, laid_out(input._data, full), input, lambda root: expand(root, full), shape=have)
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:

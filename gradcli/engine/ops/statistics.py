@@ -9,8 +9,9 @@ import numpy as np
 
 from gradcli.engine.dtypes import real_of
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.either import restored
 from gradcli.engine.ops.operands import axes, axis, conj, floating, numpy_names
-from gradcli.engine.ops.reduction import Dims, _require_real_numbers, restore
+from gradcli.engine.ops.reduction import Dims, _require_real_numbers
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -25,7 +26,7 @@ class VarBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         (x,) = self._unpack()
         centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
-        return restore(g, x._data.shape, self.dims) * centred * _ratio(2.0, self.divisor)
+        return restored(g, x._data.shape, self.dims) * centred * _ratio(2.0, self.divisor)
 
 
 class StdBackward0(Node):
@@ -40,7 +41,7 @@ class StdBackward0(Node):
         centred = x - x.mean(self.dims, keepdim=True) if self.dims else x - x
         zero = y == 0
         scaled = (g / y.masked_fill(zero, 1)).masked_fill(zero, 0)
-        return restore(scaled, x._data.shape, self.dims) * centred * _ratio(1.0, self.divisor)
+        return restored(scaled, x._data.shape, self.dims) * centred * _ratio(1.0, self.divisor)
 
 
 class LogsumexpBackward0(Node):
@@ -52,7 +53,7 @@ class LogsumexpBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape = x._data.shape
-        return restore(g, shape, self.dims) * (x - restore(y, shape, self.dims)).exp()
+        return restored(g, shape, self.dims) * (x - restored(y, shape, self.dims)).exp()
 
 
 class LinalgVectorNormBackward0(Node):
@@ -66,7 +67,7 @@ class LinalgVectorNormBackward0(Node):
     def _vjp(self, g: Tensor) -> Any:
         x, y = self._unpack()
         shape, p = x._data.shape, self.ord
-        whole, norm = restore(g, shape, self.dims), restore(y, shape, self.dims)
+        whole, norm = restored(g, shape, self.dims), restored(y, shape, self.dims)
         zero = norm == 0
         if p == 0:
             return whole * x * 0

@@ -1,0 +1,118 @@
+"""What backward rules are written with that run on tensors and on bare arrays alike.
+
+A rule that uses nothing but operators and these functions may say `_on_arrays`. It is one rule: on tensors it can be
+recorded, and so differentiated again; on arrays it is the same formula without the bookkeeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.ops.kernels import cleared, laid_out
+from gradcli.engine.ops.operands import conj
+from gradcli.engine.tensor import Tensor, from_array
+
+__all__ = [
+    "conj",
+    "cos",
+    "cosh",
+    "elementwise",
+    "exp",
+    "over",
+    "power",
+    "product",
+    "reciprocal",
+    "restored",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "total",
+    "transposed",
+    "values",
+    "without",
+]
+
+
+def values(x: Any) -> Any:
+    """Return the array of a tensor; an array is returned as it is."""
+    return x._data if isinstance(x, Tensor) else x
+
+
+def elementwise(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what is a method of tensors, and a function of NumPy on arrays."""
+
+    def either(x: Any) -> Any:
+        return getattr(x, name)() if isinstance(x, Tensor) else function(x)
+
+    return either
+
+
+@np.errstate(all="ignore")
+def _quotient(x: Any, y: Any) -> Any:
+    return x / y
+
+
+@np.errstate(all="ignore")
+def _inverse_root(x: Any) -> Any:
+    return 1 / np.sqrt(x)
+
+
+exp = elementwise("exp", np.errstate(all="ignore")(np.exp))
+sin = elementwise("sin", np.errstate(all="ignore")(np.sin))
+cos = elementwise("cos", np.errstate(all="ignore")(np.cos))
+sinh = elementwise("sinh", np.errstate(all="ignore")(np.sinh))
+cosh = elementwise("cosh", np.errstate(all="ignore")(np.cosh))
+rsqrt = elementwise("rsqrt", _inverse_root)
+reciprocal = elementwise("reciprocal", lambda x: _quotient(1, x))
+
+
+def over(x: Any, y: Any) -> Any:
+    """Return x / y."""
+    return x / y if isinstance(x, Tensor) or isinstance(y, Tensor) else _quotient(x, y)
+
+
+@np.errstate(all="ignore")
+def _powered(x: Any, n: Any) -> Any:
+    return x * x if n == 2 else np.power(x, x.dtype.type(n))
+
+
+def power(x: Any, n: Any) -> Any:
+    """Return x to the power of a number."""
+    return x**n if isinstance(x, Tensor) else _powered(x, n)
+
+
+def transposed(matrix: Any) -> Any:
+    """Return the conjugate transpose of a matrix."""
+    return conj(matrix.t() if isinstance(matrix, Tensor) else matrix.T)
+
+
+def product(first: Any, second: Any) -> Any:
+    """Return the product of two matrices, or of two batches of them."""
+    if not isinstance(first, Tensor):
+        return first @ second
+    return first.mm(second) if first._data.ndim == 2 else first.bmm(second)
+
+
+def total(g: Any, dim: int) -> Any:
+    """Return the sum along an axis that stays, of length 1."""
+    return g.sum(dim, keepdim=True) if isinstance(g, Tensor) else np.add.reduce(g, axis=dim, keepdims=True)
+
+
+def restored(g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    """Return a reduced cotangent with its lost axes back, and expanded to `shape`."""
+    if g.ndim and g.ndim != len(shape):
+        g = g.reshape([1 if place in dims else size for place, size in enumerate(shape)])
+    return g.expand(shape) if isinstance(g, Tensor) else laid_out(np.asarray(g), shape)
+
+
+def without(g: Any, mask: Any) -> Any:
+    """Return a cotangent with zeros where a mask of its shape holds, whatever stood there.
+
+    Args:
+        g: a tensor, or an array.
+        mask: an array of booleans.
+    """
+    return g.masked_fill(from_array(mask), 0) if isinstance(g, Tensor) else cleared(np.asarray(g), mask)

@@ -1,0 +1,44 @@
+"""A few operations on bare arrays for which NumPy's own way is slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+
+_MANY = 1000
+_WORDS: dict[str, Any] = {"f": np.int32, "d": np.int64}
+
+
+def cleared(x: Array, hidden: Array) -> Array:
+    """Return a copy of an array with +0 where a mask holds.
+
+    The bits of a large array are and-ed, since choosing by a random mask stalls the processor.
+    """
+    word = _WORDS.get(x.dtype.char)
+    if word is None or x.size < _MANY or hidden.shape != x.shape:
+        return np.where(hidden, x.dtype.type(0), x)
+    keep = hidden.astype(word)
+    keep -= 1
+    keep &= x.view(word)
+    return keep.view(x.dtype)
+
+
+def laid_out(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return the read-only view of an array in a shape that it can be broadcast to."""
+    if not array.flags.c_contiguous:
+        return np.broadcast_to(array, shape)
+    lead = len(shape) - array.ndim
+    steps = [0 if have == 1 else step for have, step in zip(array.shape, array.strides, strict=True)]
+    view: Array = np.ndarray(shape, array.dtype, array, 0, (0,) * lead + tuple(steps))
+    view.flags.writeable = False
+    return view
+
+
+def summed_to(array: Array, shape: tuple[int, ...]) -> Any:
+    """Return an array summed over the axes along which `shape` would be broadcast to it."""
+    lead = array.ndim - len(shape)
+    dims = (*range(lead), *(lead + i for i, size in enumerate(shape) if size == 1 and array.shape[lead + i] != 1))
+    return np.add.reduce(array, axis=dims).reshape(shape) if dims else array.reshape(shape)
