@@ -119,9 +119,9 @@ def _object_of(target: object) -> object:
 def _check_given(target: object, inputs: Given | None, case: CheckCase) -> CheckResult:
     if inputs is None:
         return check_object(target, case)
-    backend = backend_for(target)
+    backend = backend_for(target, inputs)
     supply = supply_from(inputs, backend, backend.describe(target), case)
-    return check_object(target, case, supply=supply)
+    return check_object(target, case, supply=supply, backend=backend)
 
 
 def _name_of(target: object) -> str:

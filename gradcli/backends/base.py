@@ -53,13 +53,17 @@ class RawBackward:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardCall:
-    """One call through the Function: outputs, and inputs that changed although they were not marked dirty."""
+    """One call through the Function: outputs, and inputs that changed although they were not marked dirty.
+
+    `unit_roundoff` is that of the coarsest differentiable output, to which cotangents are rounded as well.
+    """
 
     outputs: tuple[NDArray[Any], ...]
     differentiable: tuple[bool, ...]
     changed_inputs: tuple[int, ...] = ()
     saved_strangers: tuple[int, ...] = ()
     context_tensors: tuple[str, ...] = ()
+    unit_roundoff: float = 2.0**-53
 
 
 class Layout(Enum):
@@ -162,11 +166,6 @@ class Subject(ABC):
     def point(self) -> FloatArray:
         """The active inputs, flat, shape (domain.size,)."""
 
-    @property
-    def is_random(self) -> bool:
-        """Whether forward draws random numbers: which ones it gets may depend on how its inputs lie in memory."""
-        return False
-
     @abstractmethod
     def session(self) -> AbstractContextManager[None]:
         """A context for many calls: random generators are restored once, at its end."""
@@ -203,6 +202,10 @@ class Subject(ABC):
         self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
     ) -> tuple[NDArray[Any] | None, ...]:
         """As `backward`, with active inputs and cotangents laid out in memory as asked. Raises UserCodeError."""
+
+    def laid_out(self, inputs: Layout) -> "Subject | None":  # noqa: ARG002 - for those that override it
+        """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
+        return None
 
     @abstractmethod
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:

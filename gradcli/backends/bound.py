@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
 from gradcli.backends.call import Call, Caller, laid_out
-from gradcli.backends.framework import Framework, double_precision, same_values
+from gradcli.backends.framework import Framework, double_precision, same_values, unit_roundoff
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.origin import Origin
@@ -38,6 +38,7 @@ class BoundFunction(Subject):
         arguments: Sequence[Argument],
         *,
         keep_precision: bool = False,
+        layout: Layout = Layout.CONTIGUOUS,
     ) -> None:
         self.framework = framework
         self.info = info
@@ -46,7 +47,7 @@ class BoundFunction(Subject):
         self.counters = Counters()
         self._function = function
         self._origin = origin
-        self._caller = Caller(framework, function, self.arguments)
+        self._caller = Caller(framework, function, self.arguments, layout=layout, held=[name for name, _ in info.held])
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
@@ -88,19 +89,6 @@ class BoundFunction(Subject):
     def point(self) -> FloatArray:
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
-
-    @cached_property
-    def is_random(self) -> bool:
-        """Whether another seed gives other outputs."""
-        try:
-            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.no_grad():
-                self.counters.forward += 1
-                other = self._caller.run({}).outputs
-        except (Exception, SystemExit):
-            return False
-        to_array, is_tensor = self.framework.to_array, self.framework.is_tensor
-        pairs = [(a, b) for a, b in zip(other, self._call.outputs, strict=False) if is_tensor(a) and is_tensor(b)]
-        return any(not same_values(to_array(a), to_array(b)) for a, b in pairs)
 
     def session(self) -> AbstractContextManager[None]:
         """Keep the random generators over many calls."""
@@ -166,6 +154,9 @@ class BoundFunction(Subject):
             changed_inputs=self._caller.changed(call, node),
             saved_strangers=self._inspector.strangers(call, node),
             context_tensors=self._inspector.context_tensors(call, node),
+            unit_roundoff=max(
+                (unit_roundoff(self.framework.dtype_name(call.outputs[n])) for n in self._numbers), default=2.0**-53
+            ),
         )
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
@@ -222,8 +213,15 @@ class BoundFunction(Subject):
         self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
     ) -> tuple[NDArray[Any] | None, ...]:
         """Gradients, with inputs and cotangents laid out in memory as asked."""
-        caller = Caller(self.framework, self._function, self.arguments, layout=inputs)
+        held = [name for name, _ in self.info.held]
+        caller = Caller(self.framework, self._function, self.arguments, layout=inputs, held=held)
         return self._gradients(self._track("forward", caller), cotangents, layout=outputs)
+
+    def laid_out(self, inputs: Layout) -> "BoundFunction":
+        """The same Function called on active inputs that lie in memory so."""
+        other = BoundFunction(self.framework, self.info, self._function, self._origin, self.arguments, layout=inputs)
+        other.counters = self.counters
+        return other
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""

@@ -1,6 +1,6 @@
 """One call of a Function of PyTorch's shape, with everything about it that the battery asks."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -36,11 +36,13 @@ class Caller:
         arguments: Sequence[Argument],
         *,
         layout: Layout = Layout.CONTIGUOUS,
+        held: Collection[str] = (),
     ) -> None:
         self.framework = framework
         self.function = function
         self.arguments = tuple(arguments)
         self._layout = layout
+        self._held = held
         self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
         self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
 
@@ -61,10 +63,12 @@ class Caller:
         return Call(leaves=leaves, passed=passed, outputs=outputs)
 
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
+        argument = self.arguments[position]
         if position in leaves:
             clone = leaves[position].clone()
-            return clone if self._layout is Layout.CONTIGUOUS else laid_out(self.framework, clone, self._layout)
-        argument = self.arguments[position]
+            # A module makes its own parameters, and makes them contiguous.
+            asis = self._layout is Layout.CONTIGUOUS or argument.name in self._held
+            return clone if asis else laid_out(self.framework, clone, self._layout)
         if argument.is_tensor:
             return self.framework.from_array(argument.value)
         return argument.value
@@ -90,10 +94,12 @@ class Caller:
 def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:
     """A tensor of the same values, connected to `tensor` by the graph, that lies in memory as asked.
 
-    Strided: every other column of a buffer twice as wide. Transposed: the last two axes exchanged in memory.
+    Strided: every other column of a buffer twice as wide, a constant between them, so that code which reads on past an
+    entry reads what depends on no input. Transposed: the last two axes exchanged in memory.
     """
     if layout is Layout.TRANSPOSED and tensor.dim() >= 2:
         return tensor.transpose(-1, -2).clone().contiguous().transpose(-1, -2)
     if layout is Layout.STRIDED and tensor.dim() >= 1:
-        return framework.namespace.stack([tensor, -tensor], -1)[..., 0]
+        gaps = framework.namespace.full_like(tensor.detach(), 0.625)
+        return framework.namespace.stack([tensor, gaps], -1)[..., 0]
     return tensor

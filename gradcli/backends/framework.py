@@ -102,6 +102,12 @@ def double_precision(dtype: str) -> str:
     return "complex128" if dtype in ("complex32", "complex64") else dtype
 
 
+def unit_roundoff(dtype: str) -> float:
+    """Half the distance from 1 to the next number of a floating dtype; that of float64 for any other."""
+    digits = {"bfloat16": 8, "float16": 11, "complex32": 11, "float32": 24, "complex64": 24}
+    return 2.0 ** -digits.get(dtype, 53)
+
+
 def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Whether two arrays are bit for bit the same values (NaN equals NaN)."""
     return (

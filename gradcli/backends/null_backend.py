@@ -109,6 +109,11 @@ class NullSubject(Subject):
         """None for every input."""
         return self.backward(cotangents)
 
+    def laid_out(self, inputs: Layout) -> "NullSubject | None":
+        """The inner subject's, without gradients."""
+        inner = self._inner.laid_out(inputs)
+        return None if inner is None else NullSubject(inner)
+
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """None in every place."""
         nothing = RawGradient(is_none=True, is_tensor=False, shape=None, dtype=None, value=None, type_name="NoneType")

@@ -4,7 +4,7 @@ import functools
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 from typing import Any
 
@@ -39,8 +39,12 @@ def is_function(target: object) -> bool:
     return any(b.claims(target) and b.is_complete(target) for b in BACKENDS)
 
 
-def backend_for(target: object) -> Backend:
+def backend_for(target: object, given: object = None) -> Backend:
     """The backend that runs `target`.
+
+    Args:
+        target: a Function class, or anything else that can be called.
+        given: what a plain callable is to be called with, nested or not: a framework's tensor among it decides.
 
     Raises:
         TargetError: it is neither a Function class nor a callable on a known framework.
@@ -54,7 +58,7 @@ def backend_for(target: object) -> Backend:
             "or of torch.autograd.Function"
         )
     if callable(target):
-        return backend_named(_framework_of(target))
+        return backend_named(_tensors_framework(given) or _framework_of(target))
     raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}: {target!r:.80}")
 
 
@@ -109,6 +113,16 @@ def _framework_of(target: Callable[..., Any]) -> str:
             if place in owners and place in sys.modules:
                 return name
     return "engine"
+
+
+def _tensors_framework(values: object) -> str | None:
+    """The framework of the first tensor in nested values; None where there is none, NumPy's arrays being anyone's."""
+    if isinstance(values, Mapping):
+        return _tensors_framework(list(values.values()))
+    if isinstance(values, list | tuple):
+        return next((name for value in values if (name := _tensors_framework(value)) is not None), None)
+    names = {_OWNERS.get(owner) for owner in _owners(type(values))} - {None, "numpy"}
+    return None if callable(values) else next(iter(names), None)
 
 
 def _names_in(code: CodeType) -> Iterator[str]:

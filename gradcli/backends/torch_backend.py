@@ -37,7 +37,7 @@ class TorchFramework(Framework):
         return isinstance(value, torch.Tensor)
 
     def to_array(self, tensor: Any) -> NDArray[Any]:
-        """A copy on the CPU; bfloat16 becomes float32, sparse becomes dense."""
+        """A copy on the CPU; bfloat16 becomes float32, complex32 becomes complex64, sparse becomes dense."""
         return np.array(self.as_array(tensor))
 
     def as_array(self, tensor: Any) -> NDArray[Any]:
@@ -51,6 +51,8 @@ class TorchFramework(Framework):
             plain = torch.zeros(plain.shape, dtype=plain.dtype)
         if plain.dtype is torch.bfloat16:
             plain = plain.float()
+        if plain.dtype is torch.complex32:
+            plain = plain.to(torch.complex64)
         found: NDArray[Any] = plain.cpu().numpy()
         return found
 

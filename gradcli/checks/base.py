@@ -36,7 +36,9 @@ class Situation:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
 
         64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|: the rounding of <u, f> seen as a slope. A
-        gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes it.
+        gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes it. And
+        eight times the rounding of backward itself: terms that cancel inside it (a normalisation over one entry) can
+        be larger than anything in forward.
         """
         subject = self.subject
         outputs = [subject.call().outputs[number] for number in subject.output_numbers]
@@ -46,7 +48,28 @@ class Situation:
         scales = entry_scales(subject.domain, subject.point)
         floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
         parts = subject.domain.unflatten(floors)
-        return [np.abs(part) for part in parts]
+        noise = self._backward_noise(cotangents)
+        return [np.abs(part) + 8 * own for part, own in zip(parts, noise, strict=True)]
+
+    def _backward_noise(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """How far each gradient is from backward((1 + d) u) / (1 + d) at most, over several tiny d.
+
+        They would be equal but for rounding, which falls otherwise each time. A backward that is not linear departs by
+        about d times its gradient, which is below every tolerance that this is added to.
+        """
+        subject = self.subject
+        first = subject.backward(cotangents)
+        generator = np.random.default_rng([self.seed, 19])
+        noise = [np.zeros(np.shape(subject.arguments[position].value)) for position in subject.active]
+        for factor in 1 + generator.uniform(2.0**-28, 2.0**-26, _REPEATS):
+            again = subject.backward([np.asarray(c * factor) for c in cotangents])
+            for place, (one, other) in enumerate(zip(first, again, strict=True)):
+                if one is None or other is None:
+                    continue
+                with np.errstate(all="ignore"):
+                    gap = np.abs(other / factor - one)
+                noise[place] = np.maximum(noise[place], np.where(np.isfinite(gap), gap, 0.0))
+        return [np.maximum(part, np.sqrt(np.mean(part**2))) if part.size else part for part in noise]
 
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""
@@ -94,6 +117,9 @@ class Check(ABC):
             reference="algebra",
             finding=finding,
         )
+
+
+_REPEATS = 8
 
 
 def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor: NDArray[Any] | float = 0.0) -> float:

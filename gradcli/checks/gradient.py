@@ -119,9 +119,10 @@ def comparable(situation: Situation) -> bool:
 def evidence_of(
     check: str, order: int, map_: VectorMap, found: Verification, outputs: Sequence[int]
 ) -> Iterator[Evidence]:
-    """The evidence for each pair of input and output block, kinks as notes."""
+    """The evidence for each pair of input and output block that is not empty, if any is not; kinks as notes."""
     kinks = [describe_kink(map_.domain, note) for note in found.kinks] if order == 1 else []
-    for block in found.blocks:
+    sized = [b for b in found.blocks if map_.domain.blocks[b.input].size and map_.codomain.blocks[b.output].size]
+    for block in sized or found.blocks:
         if block.special is not None:
             yield _special_point(check, order, map_, block.special, outputs[block.output])
             if block.outcome is Outcome.UNDECIDED:

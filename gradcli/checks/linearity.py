@@ -53,6 +53,10 @@ class LinearityCheck(Check):
         if not broken:
             yield self.passed()
 
+    def _tolerance(self, situation: Situation) -> float:
+        """Cotangents are rounded to the outputs' precision before backward sees them."""
+        return max(LINEARITY_TOLERANCE, 16 * situation.subject.call().unit_roundoff)
+
     def _nonlinear(
         self,
         situation: Situation,
@@ -68,20 +72,28 @@ class LinearityCheck(Check):
             got = situation.subject.backward(mixed)[place]
             if got is None or not departs(got, a * parts[0], b * parts[1]):
                 continue
-            floor_u, floor_v = (situation.rounding_floor(c)[place] for c in cotangents)
-            if departs(got, a * parts[0], b * parts[1], abs(a) * floor_u + abs(b) * floor_v):
+            floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in (*cotangents, mixed))
+            floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
+            if departs(got, a * parts[0], b * parts[1], floor, tolerance=self._tolerance(situation)):
                 return a, b
         return None
 
 
 def ignores_cotangent(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None, of_zero: NDArray[Any] | None) -> bool:
-    """Whether a gradient, not zero, is the same for two cotangents and for the zero cotangent."""
-    if of_u is None or of_v is None or of_zero is None or not np.any(of_u):
+    """Whether a gradient, neither zero nor NaN, is the same for two cotangents and for the zero cotangent."""
+    if of_u is None or of_v is None or of_zero is None or not np.any(of_u) or not np.isfinite(of_u).any():
         return False
     return relative_gap(of_u, of_v) == 0.0 and relative_gap(of_u, of_zero) == 0.0
 
 
-def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any], floor: NDArray[Any] | float = 0.0) -> bool:
+def departs(
+    got: NDArray[Any],
+    first: NDArray[Any],
+    second: NDArray[Any],
+    floor: NDArray[Any] | float = 0.0,
+    *,
+    tolerance: float = LINEARITY_TOLERANCE,
+) -> bool:
     """Whether `got` is further from first + second than rounding allows, beyond `floor` entry by entry."""
     wanted = first + second
     if not np.isfinite(wanted).all():
@@ -90,4 +102,4 @@ def departs(got: NDArray[Any], first: NDArray[Any], second: NDArray[Any], floor:
     if not np.isfinite(got).all():
         return True
     error = float(np.max(np.maximum(np.abs(got - wanted) - floor, 0.0), initial=0.0))
-    return bool(error > LINEARITY_TOLERANCE * scale + np.finfo(float).tiny)
+    return bool(error > tolerance * scale + np.finfo(float).tiny)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 
-from gradcli.backends.base import Subject
+from gradcli.backends.base import Backend, Subject
 from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputSpec
@@ -55,13 +55,21 @@ def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
 
 
 def check_object(
-    target: object, case: CheckCase, *, supply: Supply | None = None, failures: Path | None = None
+    target: object,
+    case: CheckCase,
+    *,
+    supply: Supply | None = None,
+    backend: Backend | None = None,
+    failures: Path | None = None,
 ) -> CheckResult:
-    """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give."""
+    """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
+
+    `backend` is the one that the supply was made for; without it the target tells.
+    """
     started = perf_counter()
-    trail = _Trail()
+    trail = _Trail(supply=supply)
     try:
-        result = _checked(target, case, supply, trail, failures)
+        result = _checked(target, case, backend, trail, failures)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     result = against_expectation(result, case.spec.expect)
@@ -69,10 +77,11 @@ def check_object(
 
 
 def _checked(
-    target: object, case: CheckCase, supply: Supply | None, trail: _Trail, failures: Path | None
+    target: object, case: CheckCase, backend: Backend | None, trail: _Trail, failures: Path | None
 ) -> CheckResult:
-    trail.backend = backend_for(claimed(target, case.spec)).name
-    ready = prepared(target, case, supply)
+    backend = backend or backend_for(claimed(target, case.spec))
+    trail.backend = backend.name
+    ready = prepared(target, case, trail.supply, backend)
     case, trail.supply = ready.case, ready.supply
     trail.lints = source_lints(ready.info)
     for number in range(len(ready.supply.samples)):

@@ -29,7 +29,7 @@ class Prepared:
     case: CheckCase
 
 
-def prepared(target: object, case: CheckCase, supply: Supply | None = None) -> Prepared:
+def prepared(target: object, case: CheckCase, supply: Supply | None = None, backend: Backend | None = None) -> Prepared:
     """The target of `case` with `supply`, or with the inputs that the case gives or inference finds.
 
     Raises:
@@ -38,7 +38,7 @@ def prepared(target: object, case: CheckCase, supply: Supply | None = None) -> P
         InputsNotFoundError: no inputs, or nothing to make an instance with, could be found.
     """
     target = claimed(target, case.spec)
-    backend = backend_for(target)
+    backend = backend or backend_for(target)
     takes = backend.constructor(target)
     if takes is None:
         if case.spec.construct:

@@ -1,0 +1,147 @@
+"""gradcli against PyTorch's gradcheck on PyTorch's own operator database, right and with planted errors.
+
+Run: python benchmarks/operators.py [right|planted] [--dtype float64|complex128] [--in-place] [--ways WAY,...]
+     [--samples N] [--part I/N] [--only NAME,...] [--order N] [--limit SECONDS] [--append ROWS.jsonl]
+     python benchmarks/operators.py table ROWS.jsonl...
+
+Every operator runs in a worker process of its own time limit; one that crashes or hangs is a row of the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import torch
+
+from benchmarks.operators_checkers import WAYS, Row, is_visible, row_of
+from benchmarks.operators_database import operators, samples, title
+from benchmarks.operators_functions import PLANTS
+from benchmarks.operators_tables import print_tables
+
+
+def main() -> None:
+    """Run a part, or print the tables of rows that were kept."""
+    options = _options()
+    if options.what == "table":
+        print_tables([Row(**json.loads(line)) for path in options.rows for line in path.read_text().splitlines()])
+        return
+    entries = operators(getattr(torch, options.dtype), in_place=options.in_place)
+    share, shares = map(int, options.part.split("/"))
+    wanted = [i for i, e in enumerate(entries) if i % shares == share % shares and _named(e, options.only)]
+    rows = []
+    for row in _all_rows(wanted, options):
+        rows.append(row)
+        if options.append is not None:
+            with options.append.open("a") as file:
+                file.write(json.dumps(row.to_dict()) + "\n")
+    print_tables(rows)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", default="right", choices=["right", "planted", "table"])
+    parser.add_argument("rows", nargs="*", type=Path)
+    parser.add_argument("--dtype", default="float64", choices=["float64", "complex128"])
+    parser.add_argument("--in-place", action="store_true")
+    parser.add_argument("--ways", default=",".join(WAYS), type=lambda text: text.split(","))
+    parser.add_argument("--samples", default=1, type=int)
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--only", default=[], type=lambda text: text.split(","))
+    parser.add_argument("--order", default=1, type=int)
+    parser.add_argument("--limit", default=60.0, type=float)
+    parser.add_argument("--append", type=Path)
+    return parser.parse_args()
+
+
+def _named(entry: Any, names: list[str]) -> bool:
+    return not names or title(entry) in names or entry.name in names
+
+
+def _all_rows(wanted: list[int], options: argparse.Namespace) -> Iterator[Row]:
+    """The rows of all operators; a worker that dies or overruns is replaced, and a row says so."""
+    context = multiprocessing.get_context("spawn")
+    worker: tuple[Any, Connection] | None = None
+    entries = operators(getattr(torch, options.dtype), in_place=options.in_place)
+    for index in wanted:
+        if worker is None:
+            worker = _start(context, options)
+        process, channel = worker
+        channel.send(index)
+        while True:
+            try:
+                answer = channel.recv() if channel.poll(options.limit) else f"no answer within {options.limit:g} s"
+            except EOFError:
+                answer = "the worker died"
+            if isinstance(answer, Row):
+                yield answer
+                continue
+            if answer is not None:
+                yield _lost(title(entries[index]), answer, options)
+                process.kill()
+                worker = None
+            break
+    if worker is not None:
+        worker[1].send(None)
+        worker[0].join()
+
+
+def _lost(name: str, why: str, options: argparse.Namespace) -> Row:
+    return Row(
+        operator=name, dtype=options.dtype, sample=-1, way="-", order=options.order, gradcli="lost", telling=[why]
+    )
+
+
+def _start(context: Any, options: argparse.Namespace) -> tuple[Any, Connection]:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, options), daemon=True)
+    process.start()
+    theirs.close()
+    return process, ours
+
+
+def _work(channel: Connection, options: argparse.Namespace) -> None:
+    """Answer indices of operators with their rows, then None."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    dtype = getattr(torch, options.dtype)
+    entries = operators(dtype, in_place=options.in_place)
+    row_of(samples(entries[0], dtype, 1)[0], "wrapped", 2, dtype, plant=None, peers=True)
+    while (index := channel.recv()) is not None:
+        try:
+            for row in _rows(entries[index], dtype, options):
+                channel.send(row)
+        except Exception as error:
+            # Whatever the database raises becomes a row.
+            channel.send(f"{type(error).__name__}: {error}")
+            return
+        channel.send(None)
+
+
+def _rows(entry: Any, dtype: torch.dtype, options: argparse.Namespace) -> Iterator[Row]:
+    for sample in samples(entry, dtype, options.samples, in_place=options.in_place):
+        order = options.order if sample.twice else 1
+        for number, way in enumerate(options.ways):
+            if options.what == "right":
+                yield row_of(sample, way, order, dtype, plant=None, peers=number == 0 or way == "wrapped")
+                continue
+            for plant in PLANTS:
+                if plant.order <= order or plant.order == 1:
+                    highest = plant.order
+                    if highest == 2 and not sample.twice:
+                        continue
+                    if is_visible(sample, plant):
+                        yield row_of(sample, way, highest, dtype, plant=plant, peers=number == 0)
+
+
+if __name__ == "__main__":
+    main()

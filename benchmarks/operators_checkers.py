@@ -1,0 +1,133 @@
+"""gradcli and PyTorch's gradcheck, slow and fast, on the same Function: verdict and processor time of each."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+import gradcli
+from benchmarks.operators_database import Sample, fresh
+from benchmarks.operators_functions import Plant, visible, wrapped
+from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
+
+WAYS = ("callable", "wrapped", "opaque")
+"""A plain callable; a Function with a differentiable forward; a Function whose forward hides from autodiff."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What the three said of one Function at one sample. Seconds are processor time of one thread."""
+
+    operator: str
+    dtype: str
+    sample: int
+    way: str
+    order: int
+    plant: str | None = None
+    entries: int = 0
+    gradcli: str = ""
+    gradcli_seconds: float = 0.0
+    forwards: int = 0
+    backwards: int = 0
+    resolution: float | None = None
+    telling: list[str] = field(default_factory=list)
+    slow: str = ""
+    slow_seconds: float = 0.0
+    fast: str = ""
+    fast_seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as JSON has it."""
+        return asdict(self)
+
+
+def target_of(sample: Sample, way: str, plant: Plant | None = None) -> Any:
+    """The Function class, or the callable, that is checked."""
+    if way == "callable":
+        return sample.function
+    return wrapped(sample.function, sample.tensors, opaque=way == "opaque", plant=plant)
+
+
+def row_of(sample: Sample, way: str, order: int, dtype: torch.dtype, *, plant: Plant | None, peers: bool) -> Row:
+    """Check one sample with all three; `peers` is false where PyTorch's verdict is known from another way."""
+    target = target_of(sample, way, plant)
+    callable_ = target if way == "callable" else target.apply
+    timed = {"slow": ("", 0.0), "fast": ("", 0.0)}
+    result, seconds = _gradcli(target, sample, order)
+    if peers:
+        # PyTorch's checkers go last: a sample that only they cannot finish is still in the table.
+        timed = {mode: _peer(callable_, sample, order, fast=mode == "fast") for mode in timed}
+    return Row(
+        operator=sample.operator,
+        dtype=str(dtype).removeprefix("torch."),
+        sample=sample.number,
+        way=way,
+        order=order,
+        plant=None if plant is None else plant.name,
+        entries=sum(t.numel() for t in sample.tensors),
+        gradcli=result.verdict.value,
+        gradcli_seconds=seconds,
+        forwards=result.forwards,
+        backwards=result.backwards,
+        resolution=result.resolution,
+        telling=_telling(result),
+        slow=timed["slow"][0],
+        slow_seconds=timed["slow"][1],
+        fast=timed["fast"][0],
+        fast_seconds=timed["fast"][1],
+    )
+
+
+def is_visible(sample: Sample, plant: Plant) -> bool:
+    """Whether a plant changes this sample's gradient at all; not where PyTorch itself cannot be asked."""
+    try:
+        return visible(sample.function, sample.tensors, plant)
+    except (RuntimeError, NotImplementedError):
+        return False
+
+
+def _gradcli(target: Any, sample: Sample, order: int) -> tuple[CheckResult, float]:
+    inputs = fresh(sample.tensors)
+    started = time.process_time()
+    report = gradcli.check(target, inputs, order=order, shrink=False)
+    return report.cases[0], time.process_time() - started
+
+
+def _peer(function: Callable[..., Any], sample: Sample, order: int, *, fast: bool) -> tuple[str, float]:
+    """The verdict and processor time of gradcheck, and of gradgradcheck after it where order 2 is asked for."""
+    inputs = fresh(sample.tensors)
+    torch.manual_seed(0)
+    started = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gradcheck(function, inputs, fast_mode=fast, nondet_tol=sample.nondet_tol)
+            if order > 1:
+                gradgradcheck(function, inputs, fast_mode=fast, nondet_tol=sample.nondet_tol)
+    except Exception as error:
+        # Whatever it raises is its verdict.
+        failed = type(error).__name__ == "GradcheckError"
+        text = str(error).strip().splitlines() or [type(error).__name__]
+        verdict = "failed" if failed else f"error: {type(error).__name__}: {text[0][:120]}"
+        return verdict, time.process_time() - started
+    return "passed", time.process_time() - started
+
+
+def _telling(result: CheckResult) -> list[str]:
+    """Why a verdict is not PASSED: findings, reasons, the error."""
+    if result.verdict is Verdict.PASSED:
+        return []
+    found = [f"{f.kind.value} (order {f.order}): {f.message}" for f in result.findings]
+    undecided = [
+        f"{e.check} (order {e.order}), {e.input} -> {e.output}: {e.reason and e.reason.value}: {e.note}"
+        for e in result.evidence
+        if e.verdict is Verdict.INCONCLUSIVE
+    ]
+    return [*([] if result.error is None else [result.error]), *found, *undecided]

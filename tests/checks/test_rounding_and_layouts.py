@@ -1,0 +1,133 @@
+"""Right Functions that a careless battery would fail: rounding, memory order, NaN, empty outputs; and PyTorch's own."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.registry import backend_named
+from gradcli.checks.battery import run_battery
+from gradcli.findings import FindingKind
+from gradcli.results import judge
+from gradcli.settings import Settings
+from gradcli.verdict import Reason, Verdict
+
+torch = pytest.importorskip("torch", reason="these are PyTorch's operators")
+
+
+def leaf(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).requires_grad_()
+
+
+def case(function, *inputs, **options):
+    return gradcli.check(function, inputs, order=1, shrink=False, **options).cases[0]
+
+
+def kinds(result):
+    return {finding.kind for finding in result.findings}
+
+
+def recomputed(function):
+    """A Function around `function` whose backward differentiates it anew."""
+
+    class Recomputed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *tensors):
+            ctx.save_for_backward(*tensors)
+            return function(*tensors)
+
+        @staticmethod
+        def backward(ctx, *cotangents):
+            with torch.enable_grad():
+                leaves = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+                return torch.autograd.grad(function(*leaves), leaves, cotangents)
+
+    return Recomputed
+
+
+@pytest.mark.parametrize("function", [torch.sin, torch.nn.functional.softplus, torch.special.erf])
+def test_a_builtin_is_told_by_the_tensors_that_it_is_given(function):
+    for inputs in ((leaf(3),), [(leaf(3),), (leaf(2, 2),)], {"input": leaf(3)}):
+        result = gradcli.check(function, inputs).cases[0]
+        assert (result.backend, result.verdict) == ("torch", Verdict.PASSED)
+
+
+def test_a_mask_drawn_in_the_order_of_memory_is_no_mistake():
+    result = case(lambda x: torch.nn.functional.dropout(x, 0.5), leaf(5, 6))
+    assert result.verdict is Verdict.PASSED
+    assert any("gives other values for inputs that are transposed" in note for note in result.notes)
+
+
+def windows(x):
+    return torch.as_strided(x, (3, 2), (1, 2)) ** 2
+
+
+def test_a_forward_that_is_about_strides_is_no_mistake():
+    assert case(recomputed(windows), leaf(7)).verdict is Verdict.PASSED
+
+
+def test_a_backward_that_reads_on_past_its_entries_is_found():
+    class Shifted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * g * torch.as_strided(x, x.shape, (1,))
+
+    assert kinds(case(Shifted, leaf(5))) == {FindingKind.NON_CONTIGUOUS}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_terms_that_cancel_inside_backward_are_still_linear(seed):
+    inputs = [10 * leaf(1, seed=[seed, place]).detach() for place in range(3)]
+    function = recomputed(lambda x, w, b: torch.nn.functional.layer_norm(x, (1,), w, b))
+    result = case(function, *(x.requires_grad_() for x in inputs), only=["linearity"])
+    assert result.verdict is not Verdict.FAILED, result.findings
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex32"])
+def test_an_output_of_low_precision_rounds_the_cotangent_and_is_linear(dtype):
+    assert not case(lambda x: x.to(getattr(torch, dtype)) * 2, leaf(4)).findings
+
+
+def test_a_backward_that_is_not_linear_is_found_at_low_precision_too():
+    class Squared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.to(torch.bfloat16)
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g * g.abs()).double()
+
+    assert FindingKind.NONLINEAR_BACKWARD in kinds(case(Squared, leaf(4)))
+
+
+def test_a_gradient_of_nan_is_not_said_to_ignore_its_cotangent():
+    class Spoilt(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    assert kinds(case(Spoilt, leaf(3))) == {FindingKind.NON_FINITE_GRADIENT}
+
+
+def test_an_empty_output_beside_others_is_passed_over():
+    assert case(lambda x: torch.split(x, [2, 0, 3]), leaf(5)).verdict is Verdict.PASSED
+    empty = case(lambda x: torch.split(x, [0, 0]), leaf(0))
+    assert (empty.verdict, empty.evidence[0].reason) == (Verdict.INCONCLUSIVE, Reason.NO_SIGNAL)
+
+
+def test_the_null_backend_still_fails_where_forward_is_about_strides():
+    from gradcli.backends.null_backend import NullBackend
+
+    backend = NullBackend(backend_named("torch"))
+    subject = backend.bind(recomputed(windows), backend_named("torch").adopt([leaf(7)]))
+    assert judge(run_battery(subject, Settings(order=1), seed=0)) is Verdict.FAILED
