@@ -1,6 +1,9 @@
-"""False alarms on correct awkward Functions: NumPy maps and PyTorch Functions, with and without a witness.
+"""False alarms on right but awkward Functions, checked as a user would check them.
 
-Run: python benchmarks/alarms.py [SEEDS]
+Every specimen of benchmarks/correct goes through `gradcli.check`. Where forward's body can be differentiated by itself
+it is hidden behind no_grad at every other seed, which leaves differences alone as a witness.
+
+Run: python benchmarks/alarms.py [SEEDS] [WORD]
 """
 
 from __future__ import annotations
@@ -9,159 +12,87 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradcli.numerics.vector_map import VectorMap
-from gradcli.numerics.verify import Outcome, verify
-from tests.numerics.cases import AWKWARD, space
-
-Array = npt.NDArray[np.float64]
-Body = Callable[[Any], Any]
-
-DRAWS: dict[str, Callable[[np.random.Generator], Array]] = {
-    "normal": lambda rng: rng.standard_normal(6),
-    "positive": lambda rng: np.abs(rng.standard_normal(6)) + 0.1,
-    "small": lambda rng: 1e-8 * rng.standard_normal(6),
-    "large": lambda rng: 30 * rng.standard_normal(6),
-    "wide": lambda rng: rng.standard_normal(6) * 10.0 ** rng.integers(-6, 4, 6),
-    "zeros": lambda rng: np.where(rng.random(6) < 0.5, 0.0, rng.standard_normal(6)),
-    "ties": lambda rng: rng.integers(-1, 2, 6).astype(float),
-    "whole": lambda rng: rng.integers(-3, 4, 6) + 0.5,
-}
+import gradcli
+from benchmarks.correct.catalogue import ALL
+from benchmarks.correct.specimen import Specimen, can_hide, hidden
+from gradcli.results import CheckResult, judge
+from gradcli.verdict import Verdict
 
 
-def _matrix(x: Any) -> Any:
-    return x.reshape(2, 3) @ x.reshape(2, 3).T + 0.5 * torch.eye(2, dtype=x.dtype)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of one check of one specimen."""
+
+    specimen: Specimen
+    seed: int
+    first: str
+    all: str
+    why: str
 
 
-BODIES: dict[str, tuple[Body, tuple[str, ...]]] = {
-    "relu": (torch.relu, ("normal", "small", "zeros", "ties")),
-    "leaky relu": (lambda x: torch.nn.functional.leaky_relu(x, 0.1), ("normal", "wide", "zeros")),
-    "absolute value": (torch.abs, ("normal", "zeros")),
-    "clamp": (lambda x: x.clamp(-1, 1), ("normal", "large", "ties")),
-    "hard sigmoid": (torch.nn.functional.hardsigmoid, ("normal", "large")),
-    "hard tanh": (torch.nn.functional.hardtanh, ("normal", "large")),
-    "soft shrink": (torch.nn.functional.softshrink, ("normal", "whole")),
-    "hard shrink": (torch.nn.functional.hardshrink, ("normal", "whole")),
-    "elu": (torch.nn.functional.elu, ("normal", "large", "zeros")),
-    "gelu": (torch.nn.functional.gelu, ("normal", "large")),
-    "softplus": (torch.nn.functional.softplus, ("normal", "large", "small")),
-    "log sigmoid": (torch.nn.functional.logsigmoid, ("normal", "large")),
-    "log softmax": (lambda x: torch.log_softmax(x, 0), ("normal", "large", "wide")),
-    "softmax": (lambda x: torch.softmax(x, 0), ("normal", "large", "ties")),
-    "log of sum of exp": (lambda x: torch.logsumexp(x, 0), ("normal", "large")),
-    "sort": (lambda x: torch.sort(x)[0], ("normal", "ties", "small")),
-    "maximum": (lambda x: x.max(), ("normal", "ties")),
-    "amax": (lambda x: x.amax(), ("normal", "ties")),
-    "median": (lambda x: x.median(), ("normal", "ties")),
-    "cumulative maximum": (lambda x: torch.cummax(x, 0)[0], ("normal", "ties")),
-    "top two": (lambda x: torch.topk(x, 2)[0], ("normal", "ties")),
-    "max pool": (lambda x: torch.nn.functional.max_pool1d(x[None], 2)[0], ("normal", "ties")),
-    "floor": (torch.floor, ("normal", "whole")),
-    "sign": (torch.sign, ("normal", "zeros")),
-    "fraction": (torch.frac, ("normal", "whole")),
-    "norm": (lambda x: x.norm(), ("normal", "small", "zeros")),
-    "one norm": (lambda x: x.norm(p=1), ("normal", "zeros")),
-    "largest magnitude": (lambda x: x.norm(p=float("inf")), ("normal", "ties")),
-    "normalised": (lambda x: x / (x.norm() + 1e-12), ("normal", "small", "large")),
-    "variance": (lambda x: (x + 1e4).var(), ("normal", "small")),
-    "layer norm": (lambda x: torch.nn.functional.layer_norm(x, (6,)), ("normal", "small", "large")),
-    "product": (torch.prod, ("normal", "zeros", "wide")),
-    "cumulative product": (lambda x: torch.cumprod(x, 0), ("normal", "zeros")),
-    "logarithm": (torch.log, ("positive",)),
-    "log1p": (torch.log1p, ("positive", "small")),
-    "expm1": (torch.expm1, ("normal", "small")),
-    "square root": (torch.sqrt, ("positive",)),
-    "reciprocal": (torch.reciprocal, ("normal", "wide")),
-    "power": (lambda x: x.abs() ** 1.3, ("normal", "wide")),
-    "tail of erf": (torch.erfc, ("normal", "large")),
-    "log gamma": (torch.lgamma, ("positive",)),
-    "digamma": (torch.digamma, ("positive",)),
-    "Bessel": (torch.special.i0e, ("normal", "large")),
-    "sinc": (torch.sinc, ("normal", "small", "zeros")),
-    "fast sine": (lambda x: torch.sin(1e4 * x), ("normal",)),
-    "atan2": (lambda x: torch.atan2(x[:3], x[3:]), ("normal", "wide")),
-    "determinant": (lambda x: torch.linalg.det(_matrix(x)), ("normal", "small")),
-    "inverse": (lambda x: torch.linalg.inv(_matrix(x)), ("normal", "large")),
-    "Cholesky": (lambda x: torch.linalg.cholesky(_matrix(x)), ("normal",)),
-    "eigenvalues": (lambda x: torch.linalg.eigvalsh(_matrix(x)), ("normal", "zeros")),
-    "singular values": (lambda x: torch.linalg.svdvals(x.reshape(2, 3)), ("normal",)),
-    "logarithm of det": (lambda x: torch.logdet(_matrix(x)), ("normal", "large")),
-    "Huber": (lambda x: torch.nn.functional.huber_loss(x, torch.zeros_like(x)), ("normal", "large", "whole")),
-    "smooth l1": (lambda x: torch.nn.functional.smooth_l1_loss(x, x * 0 + 1), ("normal", "whole")),
-    "hinge": (lambda x: (1 - x).clamp(min=0).sum(), ("normal", "ties")),
-    "cross entropy": (lambda x: torch.nn.functional.cross_entropy(x[None], torch.tensor([2])), ("normal", "large")),
-    "where": (lambda x: torch.where(x > 0, 2 * x, 3 * x), ("normal", "zeros", "small")),
-    "float32 sine": (lambda x: torch.sin(x.float()).double(), ("normal",)),
-    "float32 matrix": (lambda x: (_matrix(x).float() @ _matrix(x).float()).double(), ("normal",)),
-    "offset": (lambda x: 1e8 + torch.sin(x), ("normal",)),
-    "cancelling": (lambda x: (1 - torch.cos(x)) / x**2, ("normal",)),
-}
+def examine(specimen: Specimen, seed: int) -> Outcome:
+    """Check a specimen at a seed's inputs; the verdict of order 1 is read from the same run."""
+    options = {} if specimen.grad is None else {"grad": specimen.grad}
+    with np.errstate(all="ignore"):
+        report = gradcli.check(
+            specimen.target, specimen.inputs(seed), order=specimen.limit, seed=seed, shrink=False, **options
+        )
+    (result,) = report.cases
+    told = result.verdict.value
+    if result.verdict is Verdict.ERROR:
+        return Outcome(specimen=specimen, seed=seed, first=told, all=told, why=str(result.error))
+    first = judge([e for e in result.evidence if e.order == 1]).value
+    return Outcome(specimen=specimen, seed=seed, first=first, all=told, why=_why(result))
 
 
-class BodyMap(VectorMap):
-    """A PyTorch body with its own gradient, exact in float64, as claim and as witness."""
-
-    def __init__(self, body: Body, x: Array) -> None:
-        self.body = body
-        self.domain = space(x.shape)
-        self.codomain = space((self.value(x).size,))
-
-    def value(self, x: Array) -> Array:
-        """The body."""
-        with torch.no_grad():
-            return np.asarray(self.body(torch.from_numpy(np.array(x))).reshape(-1).numpy(), dtype=np.float64)
-
-    def vjp(self, x: Array, cotangent: Array) -> Array:
-        """Autodiff of the body."""
-        leaf = torch.from_numpy(np.array(x)).requires_grad_()
-        output = self.body(leaf).reshape(-1)
-        (gradient,) = torch.autograd.grad(output, leaf, torch.from_numpy(np.array(cotangent)))
-        return np.asarray(gradient.numpy())
+def _why(result: CheckResult) -> str:
+    if result.verdict is Verdict.FAILED:
+        told = [f"{f.kind.value} at order {f.order}: {f.message}" for f in result.findings]
+        return "; ".join(told) or "; ".join(str(e.note) for e in result.evidence if e.verdict is Verdict.FAILED)
+    doubts = [e for e in result.evidence if e.verdict is Verdict.INCONCLUSIVE]
+    return "; ".join(dict.fromkeys(f"order {e.order}: {e.reason and e.reason.value}: {e.note}" for e in doubts))
 
 
-def functions(seed: int) -> Iterator[tuple[str, VectorMap, Array]]:
-    """Every correct map of this benchmark with its point."""
-    for case in AWKWARD:
-        yield f"numpy: {case.name}", case.map(), case.x
-    for name, (body, draws) in BODIES.items():
-        for draw in draws:
-            x = DRAWS[draw](np.random.default_rng([seed, *name.encode(), *draw.encode()]))
-            yield f"torch: {name}, {draw}", BodyMap(body, x), x
+def form(specimen: Specimen, number: int, seed: int) -> Specimen:
+    """The specimen as it is, or hidden: half and half over the specimens at every seed."""
+    return hidden(specimen) if can_hide(specimen) and (number + seed) % 2 else specimen
 
 
 def main() -> None:
-    """Print the counts, and every alarm."""
+    """Print the counts, and every verdict that is not a pass."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    started, counts, doubts = time.perf_counter(), Counter[tuple[bool, str]](), Counter[str]()
-    total = 0
-    for seed in range(seeds):
-        for name, map_, x in functions(seed):
-            for witnessed in (False, True):
-                with np.errstate(all="ignore"):
-                    found = verify(map_, x, seed=seed, witness=map_ if witnessed else None).blocks
-                worst = max(found, key=lambda b: [Outcome.AGREES, Outcome.UNDECIDED, Outcome.DIFFERS].index(b.outcome))
-                counts[witnessed, worst.outcome.value] += 1
-                total += 1
-                if worst.outcome is Outcome.DIFFERS or worst.special is not None:
-                    print(f"  ALARM: {name}, seed {seed}, witness {witnessed}: {worst.note} {worst.special}")
-                elif worst.outcome is Outcome.UNDECIDED and worst.doubt is not None:
-                    doubts[f"{name}: {worst.doubt.value}, {'with' if witnessed else 'without'} witness"] += 1
-    print(f"{total // seeds // 2} correct maps, {seeds} seeds, {time.perf_counter() - started:.0f} s")
-    for (witnessed, outcome), count in sorted(counts.items()):
-        print(f"{'with' if witnessed else 'without'} witness: {outcome} {count}")
+    chosen = [s for s in ALL if len(sys.argv) < 3 or sys.argv[2] in (s.name, s.group)]
+    started = time.perf_counter()
+    counts, doubts = Counter[tuple[bool, str, str]](), Counter[str]()
+    for number, given in enumerate(chosen):
+        for seed in range(min(seeds, given.seeds)):
+            specimen = form(given, number, seed)
+            found = examine(specimen, seed)
+            counts[specimen.witnessed, "order 1", found.first] += 1
+            counts[specimen.witnessed, "default", found.all] += 1
+            told = f"{specimen.group}: {specimen.name}, {'with' if specimen.witnessed else 'without'} witness"
+            if found.all in ("failed", "error"):
+                print(f"  {found.all.upper()}: {told}, seed {seed}: {found.why}", flush=True)
+            elif found.all == "inconclusive":
+                doubts[f"{told}: {found.why}"] += 1
     for text, count in sorted(doubts.items()):
-        print(f"  undecided {count} of {seeds}: {text}")
+        print(f"  inconclusive {count} of {seeds}: {text}")
+    distinct = len({id(s.target) for s in chosen})
+    print(
+        f"{distinct} Functions, {len(chosen)} with their inputs, {seeds} seeds, {time.perf_counter() - started:.0f} s"
+    )
+    for (witnessed, orders, verdict), count in sorted(counts.items()):
+        print(f"{'with' if witnessed else 'without'} witness, {orders}: {verdict} {count}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How often a planted error is missed: smooth maps of 1 to 10,000 entries, errors of 1e-2 to 1e-6, with and without A.
+"""How often a planted error is missed: at 1 to 10,000 entries, in one entry of a million, and at the second order.
 
-Run: python benchmarks/misses.py [SEEDS]
+Run: python benchmarks/misses.py [SEEDS] [small|million|second]
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import gradcli
+from benchmarks.correct.planted import planted
+from benchmarks.correct.specimen import Specimen, hidden
 from gradcli.numerics.verify import BlockOutcome, Outcome, verify
 from tests.numerics.cases import FormulaMap, space
 
@@ -91,21 +95,98 @@ def spoiling(kind: str, right: Array, error: float) -> Callable[[Array], Array]:
     return spoil
 
 
-def main() -> None:
+def small(seeds: int) -> None:
     """Print the counts by kind of error, its size, and whether there was a witness."""
-    warnings.simplefilter("ignore")
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    started = time.perf_counter()
     counts: dict[tuple[bool, str, float], Counter[str]] = {}
     for seed in range(seeds):
         for name in SLOPES:
             for n in SIZES:
                 one_map(name, n, seed, counts)
-    print(f"{len(SLOPES)} maps, sizes {SIZES}, {seeds} seed(s), {time.perf_counter() - started:.0f} s")
+    print(f"{len(SLOPES)} maps, sizes {SIZES}, {seeds} seed(s)")
     for witnessed, kind, error in sorted(counts):
         tally = counts[witnessed, kind, error]
         told = ", ".join(f"{k} {v}" for k, v in sorted(tally.items()))
         print(f"{'with' if witnessed else 'without'} witness  {kind:6s} {error:7.0e}  {told}")
+
+
+def million(seeds: int) -> None:
+    """One random entry of a million wrong by 1e-6 of itself, differences alone; each seed another entry and point."""
+    n, counts = 1_000_000, Counter[str]()
+    for seed in range(seeds):
+        for name in EVEN:
+            rng = np.random.default_rng([seed, n, *name.encode()])
+            x, weights = rng.uniform(0.8, 1.3, n), rng.uniform(2, 4, n) * rng.choice([-1, 1], n)
+            place = int(rng.integers(n))
+            claim, _ = maps(name, n, weights, _one_entry(place, 1e-6))
+            with np.errstate(all="ignore"):
+                found = verify(claim, x, seed=seed).blocks
+            word = "caught" if found[0].outcome is Outcome.DIFFERS else _named(found[0], 1e-6)
+            counts[word] += 1
+            if word != "caught":
+                print(
+                    f"  {name}, seed {seed}, entry {place}: {word}, resolution {found[0].resolution}, {found[0].note}"
+                )
+    print(f"one entry of {n} wrong by 1e-6, {len(EVEN)} maps, {seeds} seed(s): {dict(counts)}")
+
+
+EVEN = (
+    "sin",
+    "exp",
+    "tanh",
+    "arctan",
+    "sinh",
+    "square",
+    "cube",
+    "sigmoid",
+    "softplus",
+    "hypotenuse",
+    "linear",
+    "power",
+)
+"""Maps whose slope is of one size between 0.8 and 1.3."""
+
+
+def _one_entry(place: int, error: float) -> Callable[[Array], Array]:
+    def spoil(j: Array) -> Array:
+        j[0, place] *= 1 + error
+        return j
+
+    return spoil
+
+
+def second(seeds: int) -> None:
+    """Right at order 1 and wrong at order 2: what `gradcli.check` says, with forward's body and without."""
+    counts: dict[tuple[bool, str], Counter[str]] = {}
+    for mistake, name, function in planted():
+        forms = (True, function), (False, hidden(_specimen(function)).target)
+        for witnessed, target in forms:
+            for seed in range(seeds):
+                for n in (1, 6):
+                    x = torch.tensor(np.random.default_rng([seed, n]).standard_normal(n)).requires_grad_()
+                    (result,) = gradcli.check(target, (x,), seed=seed, shrink=False).cases
+                    told = sorted({f"{f.kind.value} at order {f.order}" for f in result.findings})
+                    word = result.verdict.value if not told else f"{result.verdict.value} ({', '.join(told)})"
+                    counts.setdefault((witnessed, mistake), Counter())[word] += 1
+                    if not any(f.order == 2 for f in result.findings):
+                        print(f"  missed: {mistake}, {name}, n = {n}, seed {seed}, witness {witnessed}: {word}")
+    for (witnessed, mistake), tally in sorted(counts.items()):
+        print(f"{'with' if witnessed else 'without'} witness  {mistake}: {dict(tally)}")
+
+
+def _specimen(function: type[torch.autograd.Function]) -> Specimen:
+    return Specimen(name=function.__name__, group="planted", target=function, draws=(), witnessed=True)
+
+
+def main() -> None:
+    """Run the parts asked for, all by default."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    for part in (small, million, second):
+        if len(sys.argv) < 3 or sys.argv[2] == part.__name__:
+            started = time.perf_counter()
+            part(seeds)
+            print(f"{part.__name__}: {time.perf_counter() - started:.0f} s")
 
 
 def _named(block: BlockOutcome, error: float) -> str:

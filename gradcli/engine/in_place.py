@@ -105,11 +105,15 @@ def write(target: Tensor, values: Array) -> None:
     bump(target)
 
 
-def writeable(target: Tensor) -> Array:
+def writeable(target: Tensor, *, once: bool = True) -> Array:
     """Return the target's memory for writing.
 
     A part of an expanded tensor that shows every element once can be written to, although NumPy keeps all parts of a
     broadcast array read-only: it is then laid over its owner's memory anew.
+
+    Args:
+        target: the tensor to write to.
+        once: refuse a tensor that shows an element more than once; filling with one number may write to it.
 
     Raises:
         RuntimeError: the tensor shows an element more than once, or its memory is read-only.
@@ -117,7 +121,7 @@ def writeable(target: Tensor) -> Array:
     memory = target._data
     if memory.flags.writeable:
         return memory
-    if any(step == 0 and size > 1 for step, size in zip(memory.strides, memory.shape, strict=True)):
+    if once and any(step == 0 and size > 1 for step, size in zip(memory.strides, memory.shape, strict=True)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

@@ -60,8 +60,9 @@ METHODS: dict[ModuleType, str] = {
     strides: "as_strided",
     complexes: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",
-    writing: """zero_ fill_ copy_ uniform_ normal_ bernoulli_ item tolist numpy stride is_contiguous storage_offset
-        untyped_storage is_floating_point numel element_size new_tensor new_zeros new_ones new_empty new_full""",
+    writing: """zero_ fill_ masked_fill_ index_fill_ copy_ uniform_ normal_ bernoulli_ item tolist numpy stride
+        is_contiguous storage_offset untyped_storage is_floating_point numel element_size new_tensor new_zeros new_ones
+        new_empty new_full""",
     backpropagation_api: "backward",
 }
 ALIASES = {
@@ -74,8 +75,8 @@ ALIASES = {
 # Each name with an underscore writes the result of the operation to the tensor itself.
 IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
     sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul
-    addcdiv clamp clamp_min clamp_max clip relu masked_fill masked_scatter scatter scatter_add index_add index_copy
-    index_fill tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge"""
+    addcdiv clamp clamp_min clamp_max clip relu masked_scatter scatter scatter_add index_add index_copy
+    tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge"""
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",

@@ -10,7 +10,9 @@ from gradcli.engine import creation
 from gradcli.engine.dtypes import BY_NUMPY, Array, accepted
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
-from gradcli.engine.ops.operands import operand
+from gradcli.engine.ops.indexing import index_fill
+from gradcli.engine.ops.masks import masked_fill
+from gradcli.engine.ops.operands import axis, operand
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -47,15 +49,15 @@ def _nothing(g: Tensor) -> Tensor:
 
 def zero_(input: Tensor) -> Tensor:
     """Set all elements to zero."""
-    return _overwrite(input, 0) if not tracked(input) else in_place(input, _zeroed)
+    return _overwrite(input, 0, once=False) if not tracked(input) else in_place(input, _zeroed)
 
 
 def _zeroed(input: Tensor) -> Tensor:
     return record(ZeroBackward0, np.zeros_like(input._data), (input,))
 
 
-def _overwrite(input: Tensor, value: Any) -> Tensor:
-    writeable(input)[...] = value
+def _overwrite(input: Tensor, value: Any, *, once: bool = True, at: Any = ...) -> Tensor:
+    writeable(input, once=once)[at] = value
     bump(input)
     return input
 
@@ -63,13 +65,32 @@ def _overwrite(input: Tensor, value: Any) -> Tensor:
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Set all elements to one number."""
     if not tracked(input, value):
-        return _overwrite(input, value._data if isinstance(value, Tensor) else value)
+        given = isinstance(value, Tensor)
+        return _overwrite(input, value._data if given else value, once=given)
     return in_place(input, _filled, value)
 
 
 def _filled(input: Tensor, value: Any) -> Tensor:
     number = value._data if isinstance(value, Tensor) else value
     return record(FillBackward2, np.full_like(input._data, number), (input, value))
+
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write a value where the mask holds, to an untracked expanded tensor too."""
+    if input._data.flags.writeable or tracked(input, value):
+        return in_place(input, masked_fill, mask, value)
+    number = value._data if isinstance(value, Tensor) else value
+    where = np.broadcast_to(mask._data, input._data.shape)
+    return _overwrite(input, input._data.dtype.type(number), once=False, at=where)
+
+
+def index_fill_(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Write a value along an axis at the places the index names, to an untracked expanded tensor too."""
+    if input._data.flags.writeable or tracked(input, value):
+        return in_place(input, index_fill, dim, index, value)
+    number = value._data if isinstance(value, Tensor) else value
+    lines = (*(slice(None),) * axis(dim, input._data.ndim), index._data)
+    return _overwrite(input, input._data.dtype.type(number), once=False, at=lines)
 
 
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:  # noqa: ARG001  (memory is at hand)

@@ -120,6 +120,9 @@ OPTIMISERS: dict[str, Callable[[Any, Any], Any]] = {
     "RMSprop": lambda o, p: o.RMSprop(p, lr=0.05),
     "RMSprop, centered": lambda o, p: o.RMSprop(p, lr=0.05, momentum=0.5, centered=True),
     "LBFGS": lambda o, p: o.LBFGS(p, lr=0.5, max_iter=4),
+    "LBFGS, few evaluations": lambda o, p: o.LBFGS(p, max_iter=6, max_eval=3, history_size=2),
+    "LBFGS, line search": lambda o, p: o.LBFGS(p, line_search_fn="strong_wolfe"),
+    "LBFGS, short line search": lambda o, p: o.LBFGS(p, lr=5, max_iter=3, line_search_fn="strong_wolfe"),
 }
 
 
@@ -145,6 +148,44 @@ def test_optimiser_agrees(name: str) -> None:
             path.append([float(loss.item()), *weight.detach().numpy().ravel().tolist()])
         paths.append(path)
     np.testing.assert_allclose(paths[0], paths[1], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("start", [(-1.2, 1.0), (2.0, -3.0)])
+def test_line_searches_down_a_curved_valley_agree(rate: float, start: tuple[float, float]) -> None:
+    paths = []
+    for namespace in (engine, torch):
+        point = namespace.tensor(start, dtype=namespace.float64, requires_grad=True)
+        optimiser = namespace.optim.LBFGS([point], lr=rate, max_iter=15, line_search_fn="strong_wolfe")
+        losses: list[float] = []
+
+        def closure(o: Any = optimiser, p: Any = point, seen: list[float] = losses) -> Any:
+            o.zero_grad()
+            loss = (1 - p[0]) ** 2 + 100 * (p[1] - p[0] ** 2) ** 2
+            loss.backward()
+            seen.append(float(loss.item()))
+            return loss
+
+        for _ in range(2):
+            optimiser.step(closure)
+        paths.append(losses)
+    assert len(paths[0]) > 10
+    np.testing.assert_allclose(paths[0][:12], paths[1][:12], rtol=1e-6)
+    assert min(paths[0]) < max(1e-3, 2 * min(paths[1]))
+
+
+def test_another_line_search_is_refused() -> None:
+    for namespace in (engine, torch):
+        point = namespace.ones(2, requires_grad=True)
+        optimiser = namespace.optim.LBFGS([point], line_search_fn="armijo")
+
+        def closure(p: Any = point) -> Any:
+            loss = (p**2).sum()
+            loss.backward()
+            return loss
+
+        with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+            optimiser.step(closure)
 
 
 def test_hooks_of_every_module_agree() -> None:

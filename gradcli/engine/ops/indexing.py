@@ -260,7 +260,10 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
     try:
         if not memory.flags.writeable:
             part = from_array(memory[place])
-            place, memory = ..., writeable(part if part._data.base is not None else input)
+            if part._data.base is None:  # a copy: the subscript has arrays in it
+                memory = writeable(input, once=False)
+            else:
+                place, memory = ..., writeable(part)
         memory[place] = value
     except ValueError as error:
         raise RuntimeError(

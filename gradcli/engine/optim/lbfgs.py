@@ -1,4 +1,4 @@
-"""The limited-memory quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno, without a line search."""
+"""The limited-memory quasi-Newton method of Broyden, Fletcher, Goldfarb and Shanno."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 from gradcli.engine.grad_mode import enable_grad, no_grad
 from gradcli.engine.ops.joining import cat
+from gradcli.engine.optim.line_search import Search, Trial
 from gradcli.engine.optim.optimizer import Optimizer
 from gradcli.engine.tensor import Tensor
+
+LEAST_CURVATURE = 1e-10
 
 
 class LBFGS(Optimizer):
@@ -16,11 +19,16 @@ class LBFGS(Optimizer):
 
     Args:
         params: what to optimise, as one group.
-        lr: the length of a step along the quasi-Newton direction.
+        lr: the length of a step along the quasi-Newton direction, or of the first trial of a line search.
         max_iter: iterations for one call of `step`.
+        max_eval: evaluations of the closure for one call of `step`; a quarter more than `max_iter` unless given.
         tolerance_grad: stop when no element of the gradient is larger.
-        tolerance_change: stop when no element of a step is larger.
+        tolerance_change: stop when no element of a step, nor the change of the loss, is larger.
         history_size: pairs of steps and gradient changes that are remembered.
+        line_search_fn: "strong_wolfe", or None for steps of a fixed length.
+
+    Raises:
+        RuntimeError: (by `step`) another line search is named.
     """
 
     def __init__(
@@ -28,13 +36,22 @@ class LBFGS(Optimizer):
         params: Iterable[Any],
         lr: float = 1,
         max_iter: int = 20,
+        max_eval: int | None = None,
         tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9,
         history_size: int = 100,
+        line_search_fn: str | None = None,
     ) -> None:
-        options = {"lr": lr, "max_iter": max_iter, "history_size": history_size}
+        options = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
         super().__init__(params, {**options, "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change})
         self._pairs: list[tuple[Tensor, Tensor]] = []
+        self._last: tuple[Tensor, Tensor] | None = None
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         del tensor, gradient, group, state
@@ -60,12 +77,29 @@ class LBFGS(Optimizer):
             direction = direction + step * (weight - (change.dot(direction) / change.dot(step)).item())
         return direction
 
-    def _move(self, step: Tensor) -> None:
-        start = 0
-        for tensor in self.param_groups[0]["params"]:
+    def _remember(self, gradient: Tensor, most: int) -> None:
+        """Keep the last step with the change of the gradient over it, if the curvature along it is positive."""
+        if self._last is None:
+            return
+        step, before = self._last
+        change = gradient - before
+        if change.dot(step).item() > LEAST_CURVATURE:
+            self._pairs = [*self._pairs, (step, change)][-most:]
+
+    def _place(self, starts: list[Tensor], step: Tensor) -> None:
+        """Put the parameters a step away from where they started."""
+        begin = 0
+        for tensor, start in zip(self.param_groups[0]["params"], starts, strict=True):
             size = tensor.numel()
-            tensor.add_(step[start : start + size].reshape(tensor.shape))
-            start += size
+            tensor.copy_(start + step[begin : begin + size].reshape(tensor.shape))
+            begin += size
+
+    def _trial(self, closure: Callable[[], Any], starts: list[Tensor], direction: Tensor, length: float) -> Trial:
+        self._place(starts, direction * length)
+        with enable_grad():
+            loss = float(closure())
+        gradient = self._gradient()
+        return Trial(length=length, loss=loss, gradient=gradient, slope=gradient.dot(direction).item())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take up to `max_iter` steps.
@@ -75,27 +109,68 @@ class LBFGS(Optimizer):
 
         Raises:
             ValueError: no closure was given.
+            RuntimeError: the line search is not known.
         """
         if closure is None:
             raise ValueError("LBFGS needs step(closure), where closure computes the loss and its gradients")
-        group = self.param_groups[0]
+        if self.param_groups[0]["line_search_fn"] not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
         with enable_grad():
             first = closure()
         with no_grad():
-            gradient = self._gradient()
-            for _ in range(group["max_iter"]):
-                if gradient.abs().max().item() <= group["tolerance_grad"]:
-                    break
-                direction = self._direction(gradient)
-                rate = group["lr"] if self._pairs else min(1.0, 1 / gradient.abs().sum().item()) * group["lr"]
-                step = direction * rate
-                self._move(step)
-                with enable_grad():
-                    closure()
-                after = self._gradient()
-                if step.dot(after - gradient).item() > 1e-10:
-                    self._pairs = [*self._pairs, (step, after - gradient)][-group["history_size"] :]
-                gradient = after
-                if step.abs().max().item() <= group["tolerance_change"]:
-                    break
+            self._iterate(closure, float(first))
         return first
+
+    def _iterate(self, closure: Callable[[], Any], loss: float) -> None:
+        group = self.param_groups[0]
+        gradient, made = self._gradient(), 1
+        if gradient.abs().max().item() <= group["tolerance_grad"]:
+            return
+        for number in range(1, group["max_iter"] + 1):
+            self._remember(gradient, group["history_size"])
+            direction = self._direction(gradient)
+            slope = gradient.dot(direction).item()
+            rate = group["lr"] if self._last is not None else min(1.0, 1 / gradient.abs().sum().item()) * group["lr"]
+            self._last = direction * rate, gradient
+            if slope > -group["tolerance_change"]:
+                return
+            here = Trial(length=0.0, loss=loss, gradient=gradient, slope=slope)
+            if group["line_search_fn"] is None:
+                there, trials = self._stride(closure, here, direction, rate, last=number == group["max_iter"])
+            else:
+                there, trials = self._search(closure, here, direction, rate, group["max_eval"] - made)
+            step = direction * there.length
+            self._last = step, gradient
+            change, loss, gradient, made = there.loss - loss, there.loss, there.gradient, made + trials
+            enough = gradient.abs().max().item() <= group["tolerance_grad"] or made >= group["max_eval"]
+            still = step.abs().max().item() <= group["tolerance_change"] or abs(change) < group["tolerance_change"]
+            if enough or still:
+                return
+
+    def _starts(self) -> list[Tensor]:
+        return [tensor.detach().clone() for tensor in self.param_groups[0]["params"]]
+
+    def _stride(
+        self, closure: Callable[[], Any], here: Trial, direction: Tensor, length: float, *, last: bool
+    ) -> tuple[Trial, int]:
+        """Move the parameters by a fixed length; what is there is not evaluated when nobody will ask."""
+        if last:
+            self._place(self._starts(), direction * length)
+            return Trial(length=length, loss=here.loss, gradient=here.gradient, slope=here.slope), 0
+        return self._trial(closure, self._starts(), direction, length), 1
+
+    def _search(
+        self, closure: Callable[[], Any], here: Trial, direction: Tensor, length: float, most: int
+    ) -> tuple[Trial, int]:
+        """Move the parameters to where a line search ends, and return that with the number of evaluations."""
+        starts = self._starts()
+        search = Search(
+            at=lambda trial: self._trial(closure, starts, direction, trial),
+            start=here,
+            size=direction.abs().max().item(),
+            tolerance_change=self.param_groups[0]["tolerance_change"],
+            most=most,
+        )
+        found, made = search.run(length)
+        self._place(starts, direction * found.length)
+        return found, made

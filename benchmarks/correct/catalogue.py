@@ -1,0 +1,45 @@
+"""All specimens."""
+
+from __future__ import annotations
+
+from benchmarks.correct.bodies import BODIES
+from benchmarks.correct.complexes import COMPLEX
+from benchmarks.correct.entries_arrays import ARRAYS
+from benchmarks.correct.entries_kinks import KINKS
+from benchmarks.correct.entries_smooth import SMOOTH
+from benchmarks.correct.layers import LAYERS
+from benchmarks.correct.layouts import LAYOUTS
+from benchmarks.correct.losses import LOSSES
+from benchmarks.correct.manners import MANNERS
+from benchmarks.correct.matrices import MATRICES
+from benchmarks.correct.ordering import ORDER
+from benchmarks.correct.others import ENGINE, JAX, NUMPY
+from benchmarks.correct.precision import ROUGH
+from benchmarks.correct.randomness import RANDOM
+from benchmarks.correct.reductions import REDUCTIONS
+from benchmarks.correct.solvers import SOLVERS
+from benchmarks.correct.specimen import Collection, Specimen
+from benchmarks.correct.spectra import SPECTRA
+
+GROUPS: tuple[Collection, ...] = (
+    SMOOTH,
+    KINKS,
+    ARRAYS,
+    MATRICES,
+    SPECTRA,
+    ROUGH,
+    SOLVERS,
+    LAYERS,
+    REDUCTIONS,
+    LOSSES,
+    ORDER,
+    MANNERS,
+    LAYOUTS,
+    RANDOM,
+    COMPLEX,
+    ENGINE,
+    JAX,
+    NUMPY,
+    BODIES,
+)
+ALL: tuple[Specimen, ...] = tuple(specimen for group in GROUPS for specimen in group)
