@@ -84,6 +84,26 @@ class TensorMap(VectorMap):
         noise: FloatArray = total / entry_scales(self._lower.domain, base)
         return noise
 
+    def depends(self, x: FloatArray) -> NDArray[np.bool_]:
+        """Whether the graph leads from each input block to each output block, shape (outputs, inputs)."""
+        with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            tensors = self._tensors(x, requires_grad=True)
+            outputs = self._evaluate(self._order, tensors, create_graph=True)
+            grad, ones_like = (
+                self.framework.namespace.autograd.grad,
+                self.framework.namespace.ones_like,
+            )
+            rows = [
+                [
+                    g is not None
+                    for g in grad([output], tensors, [ones_like(output)], retain_graph=True, allow_unused=True)
+                ]
+                if output.requires_grad
+                else [False] * len(tensors)
+                for output in outputs
+            ]
+        return np.array(rows)
+
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
         row: FloatArray = self.vjp_many(x, np.asarray(cotangent, dtype=np.float64)[None])[0]

@@ -31,6 +31,14 @@ class VectorMap(ABC):
         """
         return np.broadcast_to(0.0, self.codomain.size)
 
+    def depends(self, x: Vector) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that override it
+        """Whether each output block follows from each input block by steps that the map can differentiate.
+
+        Returns:
+            An array (output blocks, input blocks); a zero derivative means nothing where it is False, as after a detach.
+        """
+        return np.ones((len(self.codomain.blocks), len(self.domain.blocks)), bool)
+
     @abstractmethod
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
         """Return the claimed J(x)^T cotangent, a vector of length n."""
@@ -70,6 +78,10 @@ class CountedMap(VectorMap):
     def value_noise(self, x: Vector) -> Vector:
         """Ask the wrapped map; not counted."""
         return self.inner.value_noise(x)
+
+    def depends(self, x: Vector) -> npt.NDArray[np.bool_]:
+        """Ask the wrapped map; not counted."""
+        return self.inner.depends(x)
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
         """Run the wrapped vjp and count it."""

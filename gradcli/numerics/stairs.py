@@ -1,0 +1,136 @@
+"""Staircases that are meant: floor, round and sign have a derivative of zero, however they rise from far away.
+
+A function that is smooth on paper but computed in a lower precision is a staircase too, and there a gradient of zero is
+a mistake. The two differ in their treads: rounding to a floating-point format has treads of 2^-8 (bfloat16) to 2^-24
+(float32) of the value at every size of the value, a floor or a fixed grid has large ones where its values are small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.probe import moved, random_direction
+from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
+
+Pair = tuple[int, int]
+
+COARSE = (0.296875, -0.203125)
+FINER = (2.0**-8, 2.0**-16, 2.0**-24, 2.0**-32, 2.0**-38, 2.0**-44)
+NEARBY = 3
+MEANT = 2.0**-6
+"""A tread of at least this part of the value is no rounding to a floating-point format."""
+LEAST = 2.0**-20
+"""Smaller treads may be float16's, whose smallest numbers lie 2^-24 apart."""
+SHRINKING = (0, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38)
+HALVINGS = 48
+TRIED_OUTPUTS = 3
+
+
+def is_staircase(site: Site, pair: Pair) -> bool:
+    """Whether an output is constant round the point, and round others close by, though it varies further away.
+
+    The claim for the pair must be exactly zero. Constant means bit for bit, over a distance at which the change seen
+    from far away would be many units of rounding. The treads must be meant as such: the witness is zero too, and its
+    graph leads from the input to the output, or somewhere along the way to zero a tread is large beside the value.
+
+    Args:
+        site: the point, with its witness where there is one.
+        pair: the numbers of the input block and the output block.
+    """
+    if _claimed(site, pair).any():
+        return False
+    points = [site.x, *(moved(site.rng, site.x, site.scales) for _ in range(NEARBY))]
+    seen = [_steps(site, x, pair) for x in points]
+    if any(flat is None for flat in seen):
+        return False
+    flat, steep = np.sum([one[0] for one in seen if one], axis=0), np.sum([one[1] for one in seen if one], axis=0)
+    varying = np.flatnonzero(steep > 0)
+    if not varying.size or (2 * flat[varying] < steep[varying]).any():
+        return False
+    if witness_is_zero(site, pair):
+        return True
+    chosen = site.rng.permutation(varying)[:TRIED_OUTPUTS].tolist()
+    return all(_has_large_tread(site, pair, output) for output in chosen)
+
+
+def _claimed(site: Site, pair: Pair) -> Vector:
+    forms: Vector = site.claim.forms[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]]
+    return forms
+
+
+def witness_is_zero(site: Site, pair: Pair) -> bool:
+    """Whether a site's witness says that a pair's derivative is zero, and can know it."""
+    if site.testimony is None or site.witness is None:
+        return False
+    if site.testimony[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]].any():
+        return False
+    return bool(site.witness.depends(site.x)[pair[1], pair[0]])
+
+
+def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
+    """Which outputs are flat along a line through one input though they vary far away, and which vary far away.
+
+    Flat at a distance means unchanged there, although a slope like that from far away would change them by many units
+    of rounding. None where the output is not finite, or one without steps moves.
+    """
+    direction = _direction(site, pair)
+    try:
+        here = _values(site, x, pair)
+        far = [_values(site, x + t * direction, pair) for t in COARSE]
+        changes = np.maximum.reduce([np.abs(values - here) for values in far])
+        flat = np.zeros(here.size, bool)
+        for t in FINER:
+            still = np.logical_and.reduce([_values(site, x + s * t * direction, pair) == here for s in (1, -1)])
+            flat |= still & (changes * (t / COARSE[0]) >= 16 * EPS * np.abs(here))
+            if (flat | (changes == 0)).all():
+                break
+    except Exception:  # outside the domain: nothing is known of the function there
+        return None
+    return (flat, changes > 0) if np.isfinite([here, *far]).all() else None
+
+
+def _direction(site: Site, pair: Pair) -> Vector:
+    drawn = np.zeros(site.x.size)
+    places = site.map.domain.slices[pair[0]]
+    drawn[places] = site.scales[places]
+    return random_direction(site.rng, drawn)
+
+
+def _values(site: Site, x: Vector, pair: Pair) -> Vector:
+    return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
+
+
+def _has_large_tread(site: Site, pair: Pair, output: int) -> bool:
+    """Whether one output, somewhere between the point and zero, jumps by a large part of its size."""
+    direction = _direction(site, pair)
+    for power in SHRINKING:
+        try:
+            if _tread(site, site.x * 2.0**-power, direction * 2.0**-power, pair, output) >= MEANT:
+                return True
+        except Exception:  # outside the domain: try closer to zero
+            continue
+    return False
+
+
+def _tread(site: Site, x: Vector, direction: Vector, pair: Pair, output: int) -> float:
+    """The jump of one output between x and x + direction, relative to its size there; 0.0 if it does not change."""
+
+    def at(t: float) -> float:
+        return float(_values(site, x + t * direction, pair)[output])
+
+    low, high = 0.0, 1.0
+    below, above = at(low), at(high)
+    if not np.isfinite([below, above]).all() or below == above:
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        value = at(middle)
+        if value == below:
+            low = middle
+        else:
+            high, above = middle, value
+    tread, size = abs(above - below), max(abs(below), abs(above))
+    return tread / size if tread >= LEAST and np.isfinite(size) else 0.0
