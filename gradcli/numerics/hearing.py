@@ -10,7 +10,7 @@ from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Outcome
-from gradcli.numerics.seen import Pair, Seen, certified, glance_through, vanishing
+from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
 from gradcli.numerics.site import Site
 from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, settle, supports, wrong_focus
 
@@ -133,11 +133,15 @@ def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significanc
 def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, Seen]:
     """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
     inputs = sorted({input_ for input_, _ in agreed})
-    glance = glance_through(site, inputs)
-    found = {}
-    for pair, gap in agreed.items():
-        if glance is not None and certified(site, glance, pair, WITNESSED, quiet=gap.still):
-            found[pair] = _agreed(site, gap, glance.reading)
+    found: dict[Pair, Seen] = {}
+    for start in STARTS:
+        open_ = [pair for pair in agreed if pair not in found]
+        glance = glance_through(site, inputs, start) if open_ else None
+        if glance is None:
+            break
+        for pair in open_:
+            if certified(site, glance, pair, WITNESSED, quiet=agreed[pair].still):
+                found[pair] = _agreed(site, agreed[pair], glance.reading)
     for input_ in inputs:
         open_ = [pair for pair in agreed if pair[0] == input_ and pair not in found]
         if not open_:

@@ -20,6 +20,8 @@ Pair = tuple[int, int]
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 VANISHING = 1e-12
 KINK_FACTOR = 100.0
+STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
+"""Steps of a glance: finer ones for functions that bend, or cross a kink, within the coarse ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class Seen:
         return self.judgement.impression
 
 
-def glance_through(site: Site, inputs: Sequence[int]) -> Glance | None:
+def glance_through(site: Site, inputs: Sequence[int], start: float = STARTS[0]) -> Glance | None:
     """Three pairs along a random direction through some inputs at once; None where an output is not finite."""
     if not np.isfinite(site.row_values()).all():
         return None
@@ -54,7 +56,7 @@ def glance_through(site: Site, inputs: Sequence[int]) -> Glance | None:
     for input_ in inputs:
         places = site.map.domain.slices[input_]
         drawn[places] = site.scales[places]
-    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales))
+    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start)
 
 
 def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: bool) -> bool:

@@ -13,7 +13,7 @@ from gradcli.numerics.hearing import Hearing, hear
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import focuses, random_direction
-from gradcli.numerics.seen import Pair, Seen, certified, glance_through, stronger, vanishing
+from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, stronger, vanishing
 from gradcli.numerics.site import CERTIFIED, Glance, Site
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
 
@@ -41,17 +41,24 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
 def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
     """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
     found = _together(site, pairs, significance) if site.claim.finite else {}
+    for pair in [pair for pair in pairs if pair not in found]:
+        glance = glance_through(site, [pair[0]]) if is_staircase(site, pair) else None
+        if glance is not None:
+            found[pair] = _still(site, pair, _met(site, glance, pair, None))
     for input_ in sorted({input_ for input_, _ in pairs}):
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
-    return {pair: as_stairs(site, pair, seen) for pair, seen in found.items()}
+    return found
 
 
 def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:
     """Where a claim of zero seems to differ from the trend of a staircase that is meant as one: nothing is wrong."""
-    if seen.impression in (Impression.SILENT, Impression.AGREES) or not is_staircase(site, pair):
-        return seen
+    known = seen.impression in (Impression.SILENT, Impression.AGREES)
+    return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
+
+
+def _still(site: Site, pair: Pair, seen: Seen) -> Seen:
     judgement = replace(seen.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
     reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
     return replace(seen, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
@@ -60,23 +67,28 @@ def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:
 def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
     """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing.
 
-    A large input alone that clearly does not meet its claim is judged by the first of them.
+    Claims that the first steps leave open are tried with finer ones: a slope that a claim meets to nine digits is no
+    accident at any scale. A large input alone that clearly does not meet its claim is judged by the first direction.
     """
     slices = site.map.domain.slices
+    inputs = sorted({input_ for input_, _ in pairs})
     open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1 or _is_long(site, pair)]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
     found: dict[Pair, Seen] = {}
-    for _ in range(2):
-        glance = glance_through(site, sorted({input_ for input_, _ in pairs})) if open_ else None
+    for start in STARTS:
+        glance = glance_through(site, inputs, start) if open_ else None
         if glance is None:
-            return {}
-        if len(pairs) == 1 and not found and _is_long(site, pairs[0]):
+            break
+        if len(pairs) == 1 and start == STARTS[0] and _is_long(site, pairs[0]):
             clear = _clear(site, pairs[0], glance, significance)
             if clear is not None:
                 return {pairs[0]: clear}
         open_ = [pair for pair in open_ if len(focuses(site.scales, slices[pair[0]])) == 1]
-        open_ = [pair for pair in open_ if certified(site, glance, pair, CERTIFIED, quiet=pair in quiet)]
-        found = {pair: _met(site, glance, pair, found.get(pair)) for pair in open_}
+        if start == STARTS[0]:
+            found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
+        else:
+            found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
+        open_ = [pair for pair in open_ if pair not in found and pair not in quiet and _unsettled(site, glance, pair)]
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
         ours = [pair for pair in quiet if pair in found and pair[0] == input_]
         unmoved = _unmoved(site, input_)
@@ -84,6 +96,24 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
             if not unmoved[site.rows(pair[1])].all():
                 del found[pair]
     return found
+
+
+def _twice(site: Site, inputs: Sequence[int], start: float, first: Glance, pairs: dict[Pair, bool]) -> dict[Pair, Seen]:
+    """The pairs (and whether each is quiet) that a first direction and another with the same steps certify."""
+    met = [pair for pair, quiet in pairs.items() if certified(site, first, pair, CERTIFIED, quiet=quiet)]
+    second = glance_through(site, inputs, start) if met else None
+    if second is None:
+        return {}
+    met = [pair for pair in met if certified(site, second, pair, CERTIFIED, quiet=pairs[pair])]
+    return {pair: _met(site, second, pair, _met(site, first, pair, None)) for pair in met}
+
+
+def _unsettled(site: Site, glance: Glance, pair: Pair) -> bool:
+    """Whether three pairs leave open that the claim is right: it lies within what they know of their own error."""
+    reading, rows = glance.rough(), site.rows(pair[1])
+    with np.errstate(all="ignore"):
+        refuted = reading.error > FAIL_FACTOR * reading.tolerance
+    return not refuted[rows & ~reading.claimless].any()
 
 
 def is_quiet(site: Site, pair: Pair) -> bool:

@@ -35,7 +35,7 @@ class VectorMap(ABC):
         """Whether each output block follows from each input block by steps that the map can differentiate.
 
         Returns:
-            An array (output blocks, input blocks); a zero derivative means nothing where it is False, as after a detach.
+            An array (output blocks, input blocks). Where False (as after a detach), a derivative of zero means nothing.
         """
         return np.ones((len(self.codomain.blocks), len(self.domain.blocks)), bool)
 
