@@ -17,6 +17,7 @@ from gradcli.numerics.vector_map import VectorMap
 
 FloatArray = NDArray[np.float64]
 _ROUNDING = 2.0**-53
+_ROWS_ASKED = 64
 
 
 @final
@@ -80,9 +81,22 @@ class TensorMap(VectorMap):
         with np.errstate(all="ignore"):
             level = 16 * _ROUNDING * np.abs(self._lower.value(base)) + self._lower.value_noise(base)
             size = np.abs(cotangent) * level
-            total = float(np.linalg.norm(np.where(np.isfinite(size), size, 0.0)))
+            size = np.where(np.isfinite(size), size, 0.0)
+        total = self._reaching(base, size)
         noise: FloatArray = total / entry_scales(self._lower.domain, base)
         return noise
+
+    def _reaching(self, base: FloatArray, size: FloatArray) -> FloatArray | float:
+        """The norm of the errors `size` of the lower map's values that reach each entry of its gradient.
+
+        An output that does not depend on an entry adds nothing there: beside an entry of 1e8, one of 1e-8 would
+        otherwise drown. Few outputs are asked for one by one, many are taken together.
+        """
+        if self._lower is None or size.size > _ROWS_ASKED:
+            return float(np.linalg.norm(size))
+        rows = self._lower.vjp_many(base, np.eye(size.size))
+        reached: FloatArray = np.sqrt((size * size) @ (rows != 0))
+        return reached
 
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """Whether the graph leads from each input block to each output block, shape (outputs, inputs)."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gradcli.checks.base import Check, Situation, relative_gap
 from gradcli.findings import FindingKind
+from gradcli.numerics.noise import stored_roundoff
 from gradcli.results import Evidence
 
 LINEARITY_TOLERANCE = 128 * 2.0**-24
@@ -53,9 +54,10 @@ class LinearityCheck(Check):
         if not broken:
             yield self.passed()
 
-    def _tolerance(self, situation: Situation) -> float:
-        """Cotangents are rounded to the outputs' precision before backward sees them."""
-        return max(LINEARITY_TOLERANCE, 16 * situation.subject.call().unit_roundoff)
+    def _tolerance(self, situation: Situation, gradient: NDArray[Any]) -> float:
+        """Cotangents are rounded to the outputs' precision before backward sees them, gradients perhaps in it."""
+        inside = stored_roundoff(np.concatenate([gradient.real.ravel(), gradient.imag.ravel()]))
+        return max(LINEARITY_TOLERANCE, 16 * situation.subject.call().unit_roundoff, 16 * inside)
 
     def _nonlinear(
         self,
@@ -74,7 +76,7 @@ class LinearityCheck(Check):
                 continue
             floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in (*cotangents, mixed))
             floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
-            if departs(got, a * parts[0], b * parts[1], floor, tolerance=self._tolerance(situation)):
+            if departs(got, a * parts[0], b * parts[1], floor, tolerance=self._tolerance(situation, parts[0])):
                 return a, b
         return None
 

@@ -174,10 +174,11 @@ def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
 
 def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen:
     """Claim and witness agree; what does a direction through this input alone say?"""
-    judgement = site.judge(reading, *pair, significance)
-    seen = Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap)
+    judgement, rows = site.judge(reading, *pair, significance), site.rows(pair[1])
+    silent = judgement.impression is Impression.SILENT and vanishing(reading, rows)
     confirmed = judgement.impression is Impression.AGREES
     if judgement.impression is Impression.WEAK:
-        confirmed = supports(reading, site.rows(pair[1]), gap.scale, ROUGHLY)
-    silent = judgement.impression is Impression.SILENT and gap.still and vanishing(reading, site.rows(pair[1]))
-    return _agreed(site, gap, reading) if confirmed or silent else seen
+        confirmed = supports(reading, rows, gap.scale, ROUGHLY)
+    if confirmed or (silent and gap.still):
+        return _agreed(site, gap, reading)
+    return Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent)

@@ -97,3 +97,18 @@ def pool(noise: Vector, centre: Vector) -> Vector:
         return noise
     raised: Vector = np.maximum(noise, np.median(noise[usable] / size[usable]) * np.where(np.isfinite(size), size, 0.0))
     return raised
+
+
+def stored_roundoff(values: Vector) -> float:
+    """The unit roundoff of the coarsest floating-point format that holds all values: what they may have gone through.
+
+    Whole numbers and zeros say little; without others, or where an entry needs more bits, 2^-53.
+    """
+    known = np.asarray(values)[np.isfinite(values)]
+    telling = known[known != np.round(known)]
+    if not telling.size:
+        return EPS
+    for bits, roundoff in ((8, 2.0**-8), (11, 2.0**-11), (24, 2.0**-24)):
+        if (np.ldexp(np.frexp(telling)[0], bits) % 1 == 0).all():
+            return roundoff
+    return EPS

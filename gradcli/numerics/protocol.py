@@ -31,6 +31,7 @@ from gradcli.numerics.space import Vector
 from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
+from gradcli.numerics.vouching import vouched
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
@@ -279,6 +280,9 @@ class Protocol:
                 self._conclude(pair, seen, CLOSE_BY)
             if not pending:
                 break
+        for pair, seen in vouched(site, {p: kinked[p] for p in pending if p in kinked}, self.significance).items():
+            pending.remove(pair)
+            self._conclude(pair, seen, None)
         for pair in sorted(pending):
             if pair in singular:
                 self.outcomes[pair] = singular[pair]

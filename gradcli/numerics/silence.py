@@ -30,7 +30,8 @@ class Elsewhere:
     enough: bool
 
 
-def _other_points(site: Site) -> Iterator[tuple[str, Vector]]:
+def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
+    """Points of other sizes and signs, and what each is, nearest in kind first."""
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
     if site.testimony is not None:
@@ -61,7 +62,7 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
     needed = CONFIRMING if site.testimony is None else CONFIRMING_WITH_WITNESS
     zeros = dict.fromkeys(pairs, 0)
     decided: dict[Pair, Elsewhere] = {}
-    for where, x in _other_points(site):
+    for where, x in other_points(site):
         open_ = [pair for pair in pairs if pair not in decided and zeros[pair] < needed]
         if not open_:
             break

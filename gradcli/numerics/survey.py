@@ -88,7 +88,7 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
             found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
         else:
             found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
-        open_ = [pair for pair in open_ if pair not in found and pair not in quiet and _unsettled(site, glance, pair)]
+        open_ = [pair for pair in open_ if pair not in found and pair not in quiet and not _is_long(site, pair)]
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
         ours = [pair for pair in quiet if pair in found and pair[0] == input_]
         unmoved = _unmoved(site, input_)
@@ -106,14 +106,6 @@ def _twice(site: Site, inputs: Sequence[int], start: float, first: Glance, pairs
         return {}
     met = [pair for pair in met if certified(site, second, pair, CERTIFIED, quiet=pairs[pair])]
     return {pair: _met(site, second, pair, _met(site, first, pair, None)) for pair in met}
-
-
-def _unsettled(site: Site, glance: Glance, pair: Pair) -> bool:
-    """Whether three pairs leave open that the claim is right: it lies within what they know of their own error."""
-    reading, rows = glance.rough(), site.rows(pair[1])
-    with np.errstate(all="ignore"):
-        refuted = reading.error > FAIL_FACTOR * reading.tolerance
-    return not refuted[rows & ~reading.claimless].any()
 
 
 def is_quiet(site: Site, pair: Pair) -> bool:
