@@ -26,6 +26,10 @@ from gradcli.engine.ops.arithmetic import (
     add, addcdiv, addcmul, div, floor_divide, fmod, lerp, mul, neg, positive, pow, reciprocal, remainder, rsub,
     square, sub,
 )
+from gradcli.engine.ops.arrangement import (
+    atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_tensors, cartesian_prod, column_stack,
+    diagflat, dstack, fliplr, flipud, rot90, tensor_split, tril_indices, triu_indices,
+)
 from gradcli.engine.ops.comparison import (
     allclose, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, clamp, clamp_max, clamp_min, eq, equal, ge, gt,
     isclose, isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum,
@@ -39,6 +43,11 @@ from gradcli.engine.ops.contraction import (
 )
 from gradcli.engine.ops.copies import (
     clone, flip, roll, tile,
+)
+from gradcli.engine.ops.derived import (
+    addbmm, addmv, addr, aminmax, cross, cummax, cummin, dist, float_power, fmax, fmin,
+    heaviside, kthvalue, ldexp, logaddexp2, logcumsumexp, matrix_power, msort, nan_to_num, nanmean,
+    quantile, std_mean, trapezoid, var_mean, vdot,
 )
 from gradcli.engine.ops.elementwise import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, cos, cosh, deg2rad, digamma, erf, erfc, exp, exp2,
@@ -104,7 +113,9 @@ pi, inf, nan, e = _math.pi, _math.inf, _math.nan, _math.e
 absolute, multiply, subtract, divide, true_divide = abs, mul, sub, div, div
 arcsin, arccos, arctan, arctan2, clip = asin, acos, atan, atan2, clamp
 less, greater, ger, inverse, concat, concatenate = lt, gt, outer, inv, cat, cat
-swapaxes, moveaxis = transpose, movedim
+swapaxes, swapdims, moveaxis = transpose, transpose, movedim
+arccosh, arcsinh, arctanh, fix, negative, trapz = acosh, asinh, atanh, trunc, neg, trapezoid
+greater_equal, less_equal, not_equal, row_stack = ge, le, ne, vstack
 
 
 def is_tensor(obj: object) -> _Truth:
@@ -113,31 +124,37 @@ def is_tensor(obj: object) -> _Truth:
 
 
 __all__ = [  # noqa: RUF022  (sorted as one table)
-    "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addcdiv", "addcmul", "addmm", "all",
-    "allclose", "amax", "amin", "angle", "any", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax", "argmin",
-    "argsort", "as_strided", "as_tensor", "asin", "asinh", "atan", "atan2", "atanh", "autograd", "baddbmm", "bernoulli",
-    "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bmm", "bool", "broadcast_to", "bucketize",
-    "cat", "cdist", "cdouble", "ceil", "celu", "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip",
-    "clone", "complex", "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero",
-    "cuda", "cumprod", "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed", "diagonal",
-    "diff", "digamma", "div", "divide", "dot", "double", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad",
-    "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "eye", "flatten", "flip", "float", "float16", "float32",
-    "float64", "floor", "floor_divide", "fmod", "frac", "from_numpy", "full", "full_like", "gather", "ge", "ger",
-    "get_default_dtype", "get_rng_state", "greater", "gt", "half", "hstack", "hypot", "imag", "index_add", "index_copy",
-    "index_fill", "index_put", "index_select", "inf", "inference_mode", "int", "int16", "int32", "int64", "int8", "inv",
-    "inverse", "is_complex", "is_floating_point", "is_grad_enabled", "is_inference_mode_enabled", "isclose", "isfinite",
-    "isinf", "isnan", "kron", "le", "lerp", "less", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2",
-    "log_softmax", "logaddexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
+    "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm",
+    "addmv", "addr", "all", "allclose", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh",
+    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "as_strided", "as_tensor",
+    "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "baddbmm",
+    "bernoulli", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "block_diag", "bmm", "bool",
+    "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu",
+    "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "complex",
+    "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero", "cross", "cuda",
+    "cummax", "cummin", "cumprod", "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed",
+    "diagflat", "diagonal", "diff", "digamma", "dist", "div", "divide", "dot", "double", "dstack", "dtype", "e",
+    "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "eye", "fix",
+    "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor",
+    "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like", "gather", "ge", "ger",
+    "get_default_dtype", "get_rng_state", "greater", "greater_equal", "gt", "half", "heaviside", "hstack", "hypot",
+    "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "int",
+    "int16", "int32", "int64", "int8", "inv", "inverse", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference_mode_enabled", "isclose", "isfinite", "isinf", "isnan", "kron", "kthvalue", "ldexp", "le", "lerp",
+    "less", "less_equal", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
+    "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
     "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
-    "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim", "mul", "multiply",
-    "mv", "nan", "nansum", "narrow", "ne", "neg", "nn", "no_grad", "nonzero", "norm", "normal", "numel", "ones",
-    "ones_like", "optim", "outer", "permute", "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu",
-    "prod", "promote_types", "qr", "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "randperm",
-    "ravel", "real", "reciprocal", "relu", "remainder", "repeat_interleave", "reshape", "result_type", "roll", "round",
-    "rsqrt", "rsub", "scalar_tensor", "scatter", "scatter_add", "searchsorted", "select", "selu", "set_default_dtype",
+    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
+    "msort", "mul", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nansum", "narrow", "ne", "neg", "negative", "nn",
+    "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute",
+    "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu", "prod", "promote_types", "qr", "quantile",
+    "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu",
+    "remainder", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub",
+    "scalar_tensor", "scatter", "scatter_add", "searchsorted", "select", "selu", "set_default_dtype",
     "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "sin", "sinc", "sinh",
-    "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "svd",
-    "swapaxes", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensordot", "tile", "topk", "trace",
-    "transpose", "tril", "triu", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "utils",
-    "var", "view_as_complex", "view_as_real", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract",
+    "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
+    "tensordot", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu",
+    "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "utils",
+    "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from gradcli.engine.catalogue_derived import derived_operations
 from gradcli.engine.catalogue_further import further_operations
 from gradcli.engine.catalogue_rows import Domain, Operation, Sample, row
 
@@ -266,4 +267,5 @@ def operations() -> tuple[Operation, ...]:
         *_matrices(),
         *_networks(),
         *further_operations(),
+        *derived_operations(),
     )

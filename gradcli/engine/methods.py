@@ -15,10 +15,12 @@ from gradcli.engine.in_place import in_place, overwritten
 from gradcli.engine.ops import (
     activation,
     arithmetic,
+    arrangement,
     comparison,
     complexes,
     contraction,
     copies,
+    derived,
     elementwise,
     factorisation,
     indexing,
@@ -56,6 +58,9 @@ METHODS: dict[ModuleType, str] = {
     linalg: """mm bmm mv dot outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
     contraction: "tensordot",
     factorisation: "qr svd",
+    arrangement: "diagflat fliplr flipud rot90 tensor_split",
+    derived: """addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside kthvalue ldexp
+        logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
     searching: "unique bincount",
     strides: "as_strided",
     complexes: "conj angle is_complex",

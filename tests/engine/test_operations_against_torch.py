@@ -41,11 +41,16 @@ def _run(namespace: Any, row: Operation, arrays: list[Any], weights: np.random.G
     again = [namespace.tensor(weights.normal(size=tuple(entry.shape))) for entry in second]
     try:
         found = namespace.autograd.grad(second, tensors + seeds, again, allow_unused=True)
-    except NotImplementedError:
-        assert namespace is not engine  # PyTorch's cdist, for one, has no second derivative
-        return record | {"stops": True}
+    except RuntimeError as error:
+        if namespace is not engine and "is not implemented" in str(error):  # by PyTorch, for cdist or hardsigmoid
+            return record | {"stops": True}
+        raise
     record["second"] = [None if entry is None else entry.detach().numpy(force=True) for entry in found]
     return record
+
+
+# PyTorch's derivative of hardsigmoid holds 1/6 in single precision.
+PRECISION = {"hardsigmoid": 1e-7}
 
 
 def _zeros_for_none(entries: list[Any], like: list[Any]) -> list[Any]:
@@ -73,4 +78,6 @@ def test_row_agrees_with_torch(row: Operation) -> None:
             reference_all = _zeros_for_none(theirs.get(order, [None] * len(like)), like)
             for mine, reference in zip(mine_all, reference_all, strict=True):
                 assert mine.shape == reference.shape, order
-                np.testing.assert_allclose(mine, reference, rtol=1e-8, atol=1e-10, err_msg=f"{order}, sample {number}")
+                np.testing.assert_allclose(
+                    mine, reference, rtol=PRECISION.get(row.name, 1e-8), atol=1e-10, err_msg=f"{order}, sample {number}"
+                )

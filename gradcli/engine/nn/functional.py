@@ -9,6 +9,23 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.creation import ones, random_source
+from gradcli.engine.nn.further_functions import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hinge_embedding_loss,
+    instance_norm,
+    margin_ranking_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    rms_norm,
+    soft_margin_loss,
+    softshrink,
+    threshold,
+    triplet_margin_loss,
+)
 from gradcli.engine.nn.loss_functions import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -58,11 +75,14 @@ from gradcli.engine.tensor import Tensor, from_array
 __all__ = [
     "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
-    "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gelu", "glu", "group_norm", "hardtanh",
-    "huber_loss", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "max_pool1d",
-    "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "pixel_shuffle", "pixel_unshuffle",
-    "prelu", "relu", "relu6", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "softmax",
-    "softmin", "softplus", "softsign", "tanh", "tanhshrink", "unfold",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gaussian_nll_loss",
+    "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
+    "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",
+    "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize",
+    "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu",
+    "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
 

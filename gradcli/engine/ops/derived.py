@@ -1,0 +1,248 @@
+"""Functions made of other operations, whose gradients follow from those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.ops.comparison import maximum, minimum, where
+from gradcli.engine.ops.linalg import matmul
+from gradcli.engine.ops.operands import Operand, axis, numpy_names
+from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
+from gradcli.engine.ops.shape import movedim
+from gradcli.engine.ops.statistics import norm, std, var
+from gradcli.engine.tensor import Tensor, from_array
+
+CUMMAX, CUMMIN, KTHVALUE = named_result("cummax"), named_result("cummin"), named_result("kthvalue")
+
+
+# --- of every element
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    """Return the larger of the two, element by element; a number wins over NaN."""
+    larger: Tensor = where(other.isnan(), input, where(input.isnan(), other, maximum(input, other)))
+    return larger
+
+
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    """Return the smaller of the two, element by element; a number wins over NaN."""
+    smaller: Tensor = where(other.isnan(), input, where(input.isnan(), other, minimum(input, other)))
+    return smaller
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """Return 0 below 0, 1 above it, and the given value at 0; it has no gradient."""
+    return from_array(np.heaviside(input._data, values._data))
+
+
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Return the elements with numbers in the places of NaN and the infinities, where the gradient is 0."""
+    x = input._data
+    if x.dtype.kind not in "f":
+        return input.clone()
+    limit = np.finfo(x.dtype)
+    high = float(limit.max) if posinf is None else posinf
+    low = float(limit.min) if neginf is None else neginf
+    result = input.masked_fill(input.isnan(), 0.0 if nan is None else nan)
+    return result.masked_fill(from_array(np.isposinf(x)), high).masked_fill(from_array(np.isneginf(x)), low)
+
+
+def float_power(input: Operand, exponent: Operand) -> Tensor:
+    """Return input raised to a power, computed in float64 (or complex128)."""
+    base, power = (_doubled(value) if isinstance(value, Tensor) else value for value in (input, exponent))
+    result: Tensor = base**power
+    return result
+
+
+def _doubled(input: Tensor) -> Any:
+    return input.to(np.dtype(np.complex128 if input._data.dtype.kind == "c" else np.float64))
+
+
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """Return input times 2 to the power of other."""
+    return input * 2.0**other
+
+
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """Return the logarithm to base 2 of 2^input + 2^other, without overflow."""
+    factor = math.log(2)
+    return (input * factor).logaddexp(other * factor) / factor
+
+
+# --- products
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Return the vector products along an axis of length 3 (the first such unless named)."""
+    shape = np.broadcast_shapes(input._data.shape, other._data.shape)
+    spot = shape.index(3) if dim is None else axis(dim, len(shape))
+    if shape[spot] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {spot} must have length 3. Got {shape[spot]}")
+    x, y = input.expand(shape), other.expand(shape)
+    return x.roll(-1, spot) * y.roll(-2, spot) - x.roll(-2, spot) * y.roll(-1, spot)
+
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the vector products along an axis of length 3."""
+    return cross(input, other, dim)
+
+
+def vdot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Return the sum of products of two vectors, the first conjugated."""
+    return (input.conj() if input._data.dtype.kind == "c" else input).dot(tensor)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Return the sums of products along an axis, the first factor conjugated."""
+    return ((x.conj() if x._data.dtype.kind == "c" else x) * y).sum(dim)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return beta * input + alpha * (mat @ vec)."""
+    return input * beta + mat.mv(vec) * alpha
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return beta * input + alpha * outer(vec1, vec2)."""
+    return input * beta + vec1.outer(vec2) * alpha
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """Return beta * input + alpha * the sum of the products of two batches of matrices."""
+    return input * beta + batch1.bmm(batch2).sum(0) * alpha
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the product of several matrices, from left to right."""
+    result = tensors[0]
+    for factor in tensors[1:]:
+        result = matmul(result, factor)
+    return result
+
+
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """Return a whole power of every square matrix, by squaring."""
+    if n < 0:
+        return matrix_power(input.inv(), -n)
+    if n == 0:
+        size = input._data.shape
+        return from_array(np.broadcast_to(np.eye(size[-1], dtype=input._data.dtype), size).copy())
+    half = matrix_power(input, n // 2) if n > 1 else None
+    square = None if half is None else matmul(half, half)
+    return input if square is None else matmul(square, input) if n % 2 else square
+
+
+# --- over axes
+@numpy_names
+def var_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
+    """Return the variance and the mean, over some axes or all."""
+    return var(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
+
+
+@numpy_names
+def std_mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, correction: float = 1) -> tuple[Tensor, Tensor]:
+    """Return the standard deviation and the mean, over some axes or all."""
+    return std(input, dim, keepdim=keepdim, correction=correction), input.mean(dim, keepdim)
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest element, along an axis or of all; equal ones share the gradient."""
+    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+
+
+@numpy_names
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Return the mean of the elements that are numbers."""
+    count = from_array((~np.isnan(input._data)).astype(input._data.dtype)).sum(dim, keepdim)
+    return input.nansum(dim, keepdim) / count
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """Return the p-norm of the difference."""
+    return norm(input - other, p)
+
+
+def _running(kind: type[ValuesIndices], input: Tensor, dim: int, sign: int) -> ValuesIndices:
+    if not input._data.ndim:
+        return kind(input.clone(), from_array(np.zeros((), dtype=np.int64)))
+    x, spot = np.moveaxis(input._data * sign, dim, 0), axis(dim, input._data.ndim)
+    best, places = x[:1].copy(), np.zeros(x.shape, dtype=np.int64)
+    for place in range(1, len(x)):
+        newer = (x[place] >= best[0]) | np.isnan(x[place])
+        best[0] = np.where(newer, x[place], best[0])
+        places[place] = np.where(newer, place, places[place - 1])
+    indices = from_array(np.ascontiguousarray(np.moveaxis(places, 0, dim)))
+    return kind(input.gather(spot, indices), indices)
+
+
+def cummax(input: Tensor, dim: int) -> ValuesIndices:
+    """Return the largest element so far along an axis, and where it was; of equal ones the last."""
+    return _running(CUMMAX, input, dim, 1)
+
+
+def cummin(input: Tensor, dim: int) -> ValuesIndices:
+    """Return the smallest element so far along an axis, and where it was; of equal ones the last."""
+    return _running(CUMMIN, input, dim, -1)
+
+
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """Return the logarithm of the running sums of exponentials along an axis."""
+    if not input._data.ndim:
+        return input.clone()
+    spot, count = axis(dim, input._data.ndim), input._data.shape[dim]
+    pieces: list[Tensor] = []
+    for piece in input.split(1, spot):
+        pieces.append(pieces[-1].logaddexp(piece) if pieces else piece)
+    return pieces[0].cat(pieces, spot) if count else input.clone()
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """Return the k-th smallest element along an axis, counted from 1, and where it was."""
+    values, indices = input.sort(dim)
+    spot = axis(dim, input._data.ndim)
+    if not keepdim:
+        return KTHVALUE(values.select(spot, k - 1), indices.select(spot, k - 1))
+    return KTHVALUE(values.narrow(spot, k - 1, 1), indices.narrow(spot, k - 1, 1))
+
+
+def msort(input: Tensor) -> Tensor:
+    """Return the elements sorted along the first axis."""
+    values: Tensor = input.sort(0)[0]
+    return values
+
+
+@numpy_names
+def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Return quantiles along an axis or of all elements, linear between neighbours.
+
+    Args:
+        input: real numbers.
+        q: a number between 0 and 1, or a tensor of such, whose axis then comes first.
+        dim: the axis; all elements for None.
+        keepdim: keep the axis, with length 1.
+    """
+    flat = input.reshape(-1) if dim is None else movedim(input, dim, -1)
+    ordered = flat.sort(-1)[0]
+    ranks = np.asarray(q._data if isinstance(q, Tensor) else q, dtype=input._data.dtype) * (flat._data.shape[-1] - 1)
+    below = np.floor(ranks).astype(np.int64)
+    above = np.ceil(ranks).astype(np.int64)
+    share = from_array(np.asarray(ranks - below, dtype=input._data.dtype).reshape(-1))
+    low, high = (ordered.index_select(-1, from_array(places.reshape(-1))) for places in (below, above))
+    found = low + (high - low) * share
+    if keepdim:
+        rest = input._data.ndim if dim is None else 1
+        found = found.reshape([1] * rest + [-1]) if dim is None else movedim(found.unsqueeze(-2), -2, dim)
+    found = movedim(found, -1, 0)
+    return found if ranks.ndim else found.squeeze(0)
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """Return the integral along an axis by the trapezoidal rule, at distance dx or at points x."""
+    spot, count = axis(dim, y._data.ndim), y._data.shape[dim]
+    heights = y.narrow(spot, 0, count - 1) + y.narrow(spot, 1, count - 1)
+    if x is None:
+        return heights.sum(spot) * (dx / 2)
+    steps = x.diff() if x._data.ndim > 1 else x.diff().reshape([-1] + [1] * (y._data.ndim - 1 - spot))
+    return (heights * steps).sum(spot) / 2
