@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 HELD = "parameter"
 """The domain of what a module itself holds: it cannot be asked for, and is not shown as a flag."""
 
@@ -24,7 +27,8 @@ class InputSpec:
     """One argument of forward: a tensor to be drawn at random, or a value given as it is.
 
     `kind` is "tensor" or "value". For a tensor: `shape`, `dtype` (None: the run's), `domain` with its `parameters`
-    (for example high=4 for indices, or lo and hi for open-interval), and `requires_grad` (None: yes for floats).
+    (for example high=4 for indices, or lo and hi for open-interval), `layout` ("coo" or "csr" for a sparse tensor), and
+    `requires_grad` (None: yes for floats).
     For a value: `value`, any Python literal, or nested lists of numbers for `domain == "literal"` tensors.
     """
 
@@ -33,6 +37,7 @@ class InputSpec:
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     domain: str = "normal"
+    layout: str | None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     requires_grad: bool | None = None
     value: Any = None
@@ -48,6 +53,7 @@ class InputSpec:
         shape = "scalar" if not self.shape else "x".join(str(size) for size in self.shape)
         extras = [f"dtype={self.dtype}"] if self.dtype not in (None, "float64") else []
         extras += [f"domain={self.domain}"] if self.domain != "normal" else []
+        extras += [f"layout={self.layout}"] if self.layout is not None else []
         extras += [f"{key}={value}" for key, value in self.parameters]
         extras += [f"grad={str(self.requires_grad).lower()}"] if self.requires_grad is not None else []
         return "-i " + shlex.quote(f"{self.name}=" + ",".join([shape, *extras]))
@@ -95,8 +101,31 @@ class CheckSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sparsity:
+    """Which entries a sparse tensor of `shape` has: `indices` of shape (entries, axes), rows first; "coo" or "csr"."""
+
+    layout: str
+    shape: tuple[int, ...]
+    indices: tuple[tuple[int, ...], ...]
+
+    def entries_of(self, dense: NDArray[Any]) -> NDArray[Any]:
+        """The entries of an array of `shape`, in the order of `indices`."""
+        return dense[tuple(np.array(self.indices, dtype=np.int64).reshape(-1, len(self.shape)).T)]
+
+    def dense(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The array of `shape` with these entries, and zeros elsewhere."""
+        whole = np.zeros(self.shape, dtype=values.dtype)
+        whole[tuple(np.array(self.indices, dtype=np.int64).reshape(-1, len(self.shape)).T)] = values
+        return whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One argument of forward with its value: a NumPy array for a tensor, any Python object otherwise."""
+    """One argument of forward with its value: a NumPy array for a tensor, any Python object otherwise.
+
+    `dtype` is that of the tensor where NumPy has none like it (bfloat16, held in a float32 array). Of a sparse tensor
+    the value is the vector of its entries, and `sparsity` says where they stand.
+    """
 
     name: str
     value: Any
@@ -104,3 +133,15 @@ class Argument:
     requires_grad: bool = False
     domain: str | None = None
     keyword: bool = False
+    dtype: str | None = None
+    sparsity: Sparsity | None = None
+
+    @property
+    def dtype_name(self) -> str:
+        """The dtype of the tensor that this stands for."""
+        return self.dtype or str(self.value.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tensor that this stands for."""
+        return tuple(self.value.shape) if self.sparsity is None else self.sparsity.shape

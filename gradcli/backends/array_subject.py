@@ -99,6 +99,9 @@ class ArraySubject(Subject):
     """
 
     def __init__(self, framework: Framework, info: TargetInfo, arguments: Sequence[Argument]) -> None:
+        for argument in arguments:
+            if argument.sparsity is not None:
+                raise UsageError(f"{argument.name}: the {framework.name} backend has no sparse inputs; give it dense")
         self.framework = framework
         self.info = info
         self.arguments = tuple(raised(argument) for argument in with_input(arguments))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.framework import unit_roundoff
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.numerics.space import Space
@@ -165,6 +166,30 @@ class Subject(ABC):
     @abstractmethod
     def point(self) -> FloatArray:
         """The active inputs, flat, shape (domain.size,)."""
+
+    @property
+    def first_order_only(self) -> str | None:
+        """Why higher orders are not offered; None where they are."""
+        return "once-differentiable: backward is marked so" if self.info.once_differentiable else None
+
+    @property
+    def insists_on(self) -> str | None:
+        """The lower precision in which everything is judged where forward refuses 64 bits; else None."""
+        return None
+
+    @property
+    def rounding(self) -> float:
+        """The unit roundoff of the numbers in which everything is judged."""
+        return 2.0**-53 if self.insists_on is None else unit_roundoff(self.insists_on)
+
+    @property
+    def low_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of tensors that were given in a lower precision than 64 bits."""
+        return ()
+
+    def in_given_precision(self) -> "Subject | None":
+        """The same Function at the arguments in the precision in which they were given; None where that is 64 bits."""
+        return None
 
     @abstractmethod
     def session(self) -> AbstractContextManager[None]:

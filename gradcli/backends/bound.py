@@ -1,6 +1,6 @@
 """A Function of PyTorch's shape bound to arguments: the Subject of the engine's and PyTorch's backends."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
-from gradcli.backends.call import Call, Caller, laid_out
-from gradcli.backends.framework import Framework, double_precision, same_values, unit_roundoff
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
+from gradcli.backends.call import Call, Caller, in_64_bits, laid_out
+from gradcli.backends.framework import Framework, same_values, unit_roundoff
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.origin import Origin
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
-from gradcli.errors import UserCodeError
+from gradcli.errors import UsageError, UserCodeError
 from gradcli.numerics.space import Space
 from gradcli.targets import TargetInfo
 
@@ -37,21 +37,24 @@ class BoundFunction(Subject):
         origin: Origin | None,
         arguments: Sequence[Argument],
         *,
-        keep_precision: bool = False,
+        casts: Mapping[int, str] | None = None,
+        insists: bool = False,
         layout: Layout = Layout.CONTIGUOUS,
     ) -> None:
         self.framework = framework
         self.info = info
         self.given = tuple(arguments)
-        self.arguments = self.given if keep_precision else tuple(_raised(argument) for argument in arguments)
+        self.arguments, self.low = in_64_bits(arguments)
         self.counters = Counters()
         self._function = function
         self._origin = origin
-        self._caller = Caller(framework, function, self.arguments, layout=layout, held=[name for name, _ in info.held])
+        self._casts = casts or {}
+        self._insists = insists
+        self._layout = layout
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
-        self._call = self._first_call()
+        self._caller, self._call = self._first_call()
         rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_rules(info, rules, inner=origin is None)
         self._numbers = tuple(
@@ -115,10 +118,10 @@ class BoundFunction(Subject):
     @cached_property
     def _body(self) -> Caller | None:
         """Forward's body, where it gives the same values and carries a gradient."""
-        if self._origin is None or self._origin.body is None:
+        if self._origin is None or self._origin.body is None or self._insists:
             return None
         body = self._origin.body(tuple(a.is_tensor and a.requires_grad for a in self.arguments))
-        caller = Caller(self.framework, body, self.arguments)
+        caller = self._calling(body, self.arguments)
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
                 self.counters.forward += 1
@@ -168,7 +171,7 @@ class BoundFunction(Subject):
     ) -> tuple[NDArray[Any] | None, ...] | None:
         """Gradients, with another forward between forward and backward."""
         call = self._track("forward")
-        between = Caller(self.framework, self._function, other)
+        between = self._calling(self._function, other)
         try:
             with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
                 between.run({i: between.leaf(other[i].value, True) for i in self.active})
@@ -213,15 +216,12 @@ class BoundFunction(Subject):
         self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
     ) -> tuple[NDArray[Any] | None, ...]:
         """Gradients, with inputs and cotangents laid out in memory as asked."""
-        held = [name for name, _ in self.info.held]
-        caller = Caller(self.framework, self._function, self.arguments, layout=inputs, held=held)
+        caller = self._calling(self._function, self.arguments, inputs)
         return self._gradients(self._track("forward", caller), cotangents, layout=outputs)
 
     def laid_out(self, inputs: Layout) -> "BoundFunction":
         """The same Function called on active inputs that lie in memory so."""
-        other = BoundFunction(self.framework, self.info, self._function, self._origin, self.arguments, layout=inputs)
-        other.counters = self.counters
-        return other
+        return self._elsewhere(self.arguments, inputs)
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
@@ -230,6 +230,8 @@ class BoundFunction(Subject):
         if node is None:
             return RawBackward(available=False)
         given = self._all_cotangents(call, cotangents)
+        if given is None:
+            return RawBackward(available=False)
         passed = {i: t for i, t in enumerate(call.passed) if self.framework.is_tensor(t)}
         self.counters.backward += 1
         try:
@@ -243,7 +245,7 @@ class BoundFunction(Subject):
         cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
         values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
         return RawBackward(
-            gradients=tuple(self._inspector.raw(value) for value in values),
+            gradients=tuple(self._restricted(self._inspector.raw(v), n) for n, v in enumerate(values)),
             changed_cotangents=cotangents_changed,
             changed_inputs=inputs_changed,
             changed_saved=saved_changed,
@@ -254,26 +256,85 @@ class BoundFunction(Subject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
-        other = BoundFunction(self.framework, self.info, self._function, self._origin, arguments)
+        return self._elsewhere(arguments, Layout.CONTIGUOUS)
+
+    def _elsewhere(self, arguments: Sequence[Argument], layout: Layout) -> "BoundFunction":
+        """The same at other arguments, in the precision that forward insists on where it does."""
+        other = BoundFunction(
+            self.framework,
+            self.info,
+            self._function,
+            self._origin,
+            arguments,
+            layout=layout,
+            casts=self._casts if self._insists else None,
+            insists=self._insists,
+        )
         other.counters = self.counters
         return other
 
+    def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
+        held = [name for name, _ in self.info.held]
+        return Caller(self.framework, function, arguments, layout=layout, casts=self._casts, held=held)
+
     def in_given_precision(self) -> "BoundFunction | None":
         """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
-        if not any(a is not b for a, b in zip(self.given, self.arguments, strict=True)):
+        if not self.low or self._casts:
             return None
-        return BoundFunction(self.framework, self.info, self._function, self._origin, self.given, keep_precision=True)
+        return BoundFunction(self.framework, self.info, self._function, self._origin, self.given, casts=self.low)
 
-    def _first_call(self) -> Call:
+    def _first_call(self) -> tuple[Caller, Call]:
+        """The first call; where 64 bits are refused, and the inputs have fewer, one in their own precision.
+
+        The cast is part of the graph then, so that everything is judged through it.
+        """
+        try:
+            return self._tried()
+        except UserCodeError as error:
+            if not self.low or self._casts:
+                raise
+            self._casts, self._insists = self.low, True
+            try:
+                return self._tried()
+            except UserCodeError:
+                raise error from error.__cause__
+
+    def _tried(self) -> tuple[Caller, Call]:
+        caller = self._calling(self._function, self.arguments, self._layout)
+        leaves = {i: caller.leaf(self.arguments[i].value, True) for i in self.active}
         try:
             with users_code(self.framework, silent=False), self.framework.namespace.enable_grad():
                 self.counters.forward += 1
-                call = self._caller.run(self._leaves())
-        except UserCodeError:
+                return caller, caller.run(leaves)
+        except (UserCodeError, UsageError):
             raise
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward") from error
-        return call
+
+    @property
+    def first_order_only(self) -> str | None:
+        """The mark of once_differentiable, or a sparse input."""
+        if any(argument.sparsity is not None for argument in self.arguments):
+            return f"sparse input: {self.framework.name} does not differentiate its own sparse tensors twice"
+        return super().first_order_only
+
+    @property
+    def insists_on(self) -> str | None:
+        """The lower precision that forward insists on, refusing 64 bits; None where it takes them."""
+        return next(iter(self._casts.values()), None) if self._insists else None
+
+    @property
+    def low_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of tensors that were given in a lower precision than 64 bits."""
+        return tuple(self.low.values())
+
+    def _restricted(self, gradient: RawGradient, position: int) -> RawGradient:
+        """A gradient of a sparse input at the input's own entries: the others do not count."""
+        sparsity = self.arguments[position].sparsity if position < len(self.arguments) else None
+        if sparsity is None or gradient.value is None or gradient.shape != sparsity.shape:
+            return gradient
+        entries = sparsity.entries_of(gradient.value)
+        return replace(gradient, value=entries, shape=entries.shape)
 
     def _track(self, phase: str, caller: Caller | None = None) -> Call:
         self.counters.forward += 1
@@ -292,31 +353,28 @@ class BoundFunction(Subject):
         tensor: Any = output
         return self.framework.is_differentiable(tensor) and bool(tensor.requires_grad)
 
-    def _all_cotangents(self, call: Call, cotangents: Sequence[NDArray[Any] | None]) -> list[Any]:
-        """One cotangent per output of forward, zeros for those that carry no gradient, None for non-tensors."""
+    def _all_cotangents(self, call: Call, cotangents: Sequence[NDArray[Any] | None]) -> list[Any] | None:
+        """One cotangent per output of forward as its backward gets it, zeros for those that carry no gradient.
+
+        None for what is not a tensor; nothing at all where one cannot be made by hand.
+        """
         given: dict[int, NDArray[Any] | None] = dict(zip(self._numbers, cotangents, strict=True))
         result: list[Any] = []
-        for number, output in enumerate(call.outputs):
-            if not self.framework.is_tensor(output):
+        for number, (output, settled) in enumerate(zip(call.returned, call.outputs, strict=True)):
+            if not self.framework.is_tensor(output) or (number in given and given[number] is None):
                 result.append(None)
-            elif number in given:
-                value = given[number]
-                result.append(None if value is None else self._cotangent(output, value))
-            else:
-                result.append(self.framework.namespace.zeros_like(output.detach()))
+                continue
+            value = given.get(number)
+            array = self.framework.to_array(self.framework.namespace.zeros_like(settled.detach()))
+            made = self.framework.cotangent_of(output, array if value is None else np.asarray(value))
+            if made is None:
+                return None
+            result.append(made)
         return result
 
     def _cotangent(self, output: Any, value: NDArray[Any]) -> Any:
         """A cotangent in the output's own dtype."""
         return self.framework.from_array(np.asarray(value), self.framework.dtype_name(output))
-
-
-def _raised(argument: Argument) -> Argument:
-    """The argument in 64-bit precision where it is a tensor of a lower one."""
-    if not argument.is_tensor or argument.value.dtype.kind not in "fc":
-        return argument
-    wanted = double_precision(str(argument.value.dtype))
-    return argument if wanted == str(argument.value.dtype) else replace(argument, value=argument.value.astype(wanted))
 
 
 def _changed(before: dict[int, NDArray[Any]], after: dict[int, NDArray[Any]]) -> tuple[int, ...]:

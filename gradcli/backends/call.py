@@ -1,25 +1,29 @@
 """One call of a Function of PyTorch's shape, with everything about it that the battery asks."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Layout
-from gradcli.backends.framework import Framework, same_values
+from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.cases import Argument
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """The tensors of one call: leaves (by position), what was passed, and all outputs as a tuple."""
+    """The tensors of one call: leaves (by position), what was passed, and all outputs as a tuple.
+
+    `returned` are the outputs as the user's code returned them: on its device, sparse where they are.
+    """
 
     leaves: dict[int, Any]
     passed: tuple[Any, ...]
     outputs: tuple[Any, ...]
+    returned: tuple[Any, ...]
 
 
 @final
@@ -37,12 +41,15 @@ class Caller:
         *,
         layout: Layout = Layout.CONTIGUOUS,
         held: Collection[str] = (),
+        casts: Mapping[int, str] | None = None,
     ) -> None:
         self.framework = framework
         self.function = function
         self.arguments = tuple(arguments)
         self._layout = layout
         self._held = held
+        self._casts = casts or {}
+        self._is_plain = framework.is_plain and not self._casts and all(a.sparsity is None for a in self.arguments)
         self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
         self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
 
@@ -59,19 +66,26 @@ class Caller:
             result = self.function(*(passed[place] for place in self._positions), **keywords)
         else:
             result = self.function(*passed)
-        outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
-        return Call(leaves=leaves, passed=passed, outputs=outputs)
+        returned = tuple(result) if isinstance(result, tuple | list) else (result,)
+        settled, is_tensor = self.framework.settled, self.framework.is_tensor
+        outputs = tuple(settled(output) if is_tensor(output) else output for output in returned)
+        return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
 
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
         argument = self.arguments[position]
         if position in leaves:
             clone = leaves[position].clone()
             # A module makes its own parameters, and makes them contiguous.
-            asis = self._layout is Layout.CONTIGUOUS or argument.name in self._held
-            return clone if asis else laid_out(self.framework, clone, self._layout)
+            if self._layout is not Layout.CONTIGUOUS and argument.name not in self._held:
+                clone = laid_out(self.framework, clone, self._layout)
+            return clone if self._is_plain else self._handed(position, clone)
         if argument.is_tensor:
-            return self.framework.from_array(argument.value)
+            tensor = self.framework.from_array(argument.value)
+            return tensor if self._is_plain else self._handed(position, tensor)
         return argument.value
+
+    def _handed(self, position: int, tensor: Any) -> Any:
+        return self.framework.handed(tensor, self._casts.get(position), self.arguments[position].sparsity)
 
     def changed(self, call: Call, node: object | None) -> tuple[int, ...]:
         """Positions of tensors that forward changed in place although it did not mark them dirty.
@@ -82,13 +96,27 @@ class Caller:
         for position, tensor in enumerate(call.passed):
             if not self.framework.is_tensor(tensor):
                 continue
-            original = call.leaves.get(position)
-            before = self.arguments[position].value if original is None else self.framework.as_array(original)
-            marked = any(tensor is output for output in call.outputs)
+            before = self.framework.as_array(self._passed(position, call.leaves))
+            marked = any(tensor is output for output in call.returned)
             marked = marked or (node is not None and tensor.grad_fn is node)
-            if not marked and not same_values(self.framework.as_array(tensor), np.asarray(before)):
+            if not marked and not same_values(self.framework.as_array(tensor), before):
                 positions.append(position)
         return tuple(positions)
+
+
+def in_64_bits(arguments: Sequence[Argument]) -> tuple[tuple[Argument, ...], dict[int, str]]:
+    """The arguments with every tensor of a lower precision raised to 64 bits, and what those were, by position."""
+    low: dict[int, str] = {}
+    made: list[Argument] = []
+    for position, argument in enumerate(arguments):
+        own = argument.dtype_name if argument.is_tensor and argument.value.dtype.kind in "fc" else ""
+        wanted = double_precision(own)
+        if wanted == own:
+            made.append(argument)
+            continue
+        low[position] = own
+        made.append(replace(argument, value=argument.value.astype(wanted), dtype=None))
+    return tuple(made), low
 
 
 def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:

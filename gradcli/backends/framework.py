@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.cases import Sparsity
+from gradcli.errors import UsageError
+
 
 class Framework(ABC):
     """A namespace of PyTorch's shape, with the conversions to and from NumPy.
@@ -18,6 +21,8 @@ class Framework(ABC):
     """
 
     name: str
+    is_plain: bool = True
+    """Whether the user's code is handed tensors as they are made here: on the host."""
     module_home: str | None = None
     """The Python module in which the framework's own Module class is found, None where it has none."""
 
@@ -49,6 +54,24 @@ class Framework(ABC):
     @abstractmethod
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
+
+    def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
+        """What the user's code is given for a tensor: of `dtype`, and sparse where it is; connected by the graph.
+
+        Raises:
+            UsageError: the framework has no such tensors.
+        """
+        if sparsity is not None:
+            raise UsageError(f"layout {sparsity.layout}: the {self.name} backend has no sparse tensors")
+        return tensor if dtype is None else tensor.to(getattr(self.namespace, dtype))
+
+    def settled(self, output: Any) -> Any:
+        """An output of the user's code as an ordinary tensor in the host's memory, connected by the graph."""
+        return output
+
+    def cotangent_of(self, output: Any, array: NDArray[Any]) -> Any | None:
+        """A cotangent as the user's backward gets it for an output as it was returned; None where it cannot be made."""
+        return self.from_array(array, self.dtype_name(output))
 
     @abstractmethod
     def seed_generators(self, seed: int) -> None:
@@ -115,3 +138,11 @@ def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
         and first.dtype == second.dtype
         and bool(np.array_equal(first, second, equal_nan=first.dtype.kind in "fc"))
     )
+
+
+def same_kind(dtype: str, *, is_complex: bool) -> str:
+    """The real or complex dtype of the precision of `dtype`: float32 for complex64, and the reverse."""
+    partners = {"complex64": "float32", "complex128": "float64"}
+    if not is_complex:
+        return partners.get(dtype, dtype)
+    return "complex128" if dtype in ("float64", "complex128") else "complex64"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.bound import BoundFunction
-from gradcli.backends.call import Call, Caller
+from gradcli.backends.call import Call, Caller, in_64_bits
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
@@ -73,7 +73,16 @@ class FunctionBackend(Backend):
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
         """Run forward once, silently, with generators restored."""
-        caller = Caller(self.framework, self._callable(target), arguments)
+        raised, low = in_64_bits(arguments)
+        trial = self._trial(Caller(self.framework, self._callable(target), raised), gradients=gradients)
+        if trial.error is None or not low:
+            return trial
+        casting = Caller(self.framework, self._callable(target), raised, casts=low)
+        other = self._trial(casting, gradients=gradients)
+        return other if other.error is None else trial
+
+    def _trial(self, caller: Caller, *, gradients: bool) -> Trial:
+        arguments = caller.arguments
         tracked = [i for i, a in enumerate(arguments) if a.is_tensor and a.requires_grad]
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
@@ -108,7 +117,7 @@ class FunctionBackend(Backend):
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from tensors (their own requires_grad is respected), arrays and Python values."""
-        return tuple(self._adopt(f"arg{number}", value) for number, value in enumerate(values))
+        return tuple(self.adopted(f"arg{number}", value) for number, value in enumerate(values))
 
     def function_class(self, target: object) -> type | None:
         """The Function class behind a target: itself, or the owner of a bound `apply`."""
@@ -123,7 +132,8 @@ class FunctionBackend(Backend):
             return owner
         return None
 
-    def _adopt(self, name: str, value: object) -> Argument:
+    def adopted(self, name: str, value: object) -> Argument:
+        """The argument that a caller's own value is."""
         if self.framework.is_tensor(value):
             tensor: Any = value
             return Argument(
@@ -131,6 +141,7 @@ class FunctionBackend(Backend):
                 value=self.framework.to_array(tensor),
                 is_tensor=True,
                 requires_grad=bool(tensor.requires_grad),
+                dtype="bfloat16" if self.framework.dtype_name(tensor) == "bfloat16" else None,
             )
         if isinstance(value, np.ndarray):
             floating = value.dtype.kind in "fc"

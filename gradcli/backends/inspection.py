@@ -26,7 +26,7 @@ class Inspector:
         """The node of the Function's own backward, None for a plain callable."""
         if self._origin is None:
             return None
-        for output in call.outputs:
+        for output in call.returned:
             if self._framework.is_tensor(output):
                 node: Any = output.grad_fn
                 owner = getattr(type(node), "_forward_cls", None)

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.framework import Framework, double_precision
+from gradcli.backends.framework import Framework, same_kind
 
 Substituted = Callable[[Any, dict[str, Any], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -55,13 +55,12 @@ class ModuleCall:
         return "float64"
 
     def _copy(self, tensor: Any, wanted: str) -> Any:
-        """A copy of what the module holds, in 64 bits where the inputs are; else in its own precision."""
+        """A copy of what the module holds, floating numbers in the precision of the inputs."""
         copied = tensor.detach().clone()
-        own = self._framework.dtype_name(tensor)
-        raised = double_precision(own)
-        if double_precision(wanted) != wanted or raised == own:
+        if not self._framework.is_differentiable(tensor):
             return copied
-        return copied.to(getattr(self._framework.namespace, raised))
+        dtype = same_kind(wanted, is_complex=bool(tensor.is_complex()))
+        return copied.to(getattr(self._framework.namespace, dtype))
 
 
 def own_parameters(module: Any) -> dict[str, Any]:

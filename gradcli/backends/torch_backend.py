@@ -13,6 +13,8 @@ from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.modules import is_module
 from gradcli.backends.origin import Origin
 from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
+from gradcli.backends.torch_sparse import adopted_sparse, is_sparse, sparse_tensor
+from gradcli.cases import Argument, Sparsity
 from gradcli.targets import TargetInfo
 
 
@@ -74,6 +76,23 @@ class TorchFramework(Framework):
         leaf = self.as_tensor(np.asarray(array)).clone()
         return leaf if dtype is None else leaf.to(getattr(torch, dtype))
 
+    def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
+        """A cast, a sparse tensor around the entries, and a copy on the device: each has its own backward."""
+        given = tensor if dtype is None else tensor.to(getattr(self.namespace, dtype))
+        if sparsity is not None:
+            given = sparse_tensor(given, sparsity)
+        return given
+
+    def settled(self, output: Any) -> Any:
+        """Dense."""
+        return output if output.layout is self.namespace.strided else output.to_dense()
+
+    def cotangent_of(self, output: Any, array: NDArray[Any]) -> Any | None:
+        """None for a sparse output, whose cotangent has the layout that PyTorch chooses."""
+        if output.layout is not self.namespace.strided:
+            return None
+        return super().cotangent_of(output, array)
+
     def seed_generators(self, seed: int) -> None:
         """Reset torch's CPU generator."""
         self.namespace.default_generator.manual_seed(seed)
@@ -124,6 +143,10 @@ class TorchBackend(FunctionBackend):
         if self.function_class(target) is not None or is_module(self._framework, target):
             return True
         return operator_of(target) is not None
+
+    def adopted(self, name: str, value: object) -> Argument:
+        """A sparse tensor by its entries; anything else as for every framework of this shape."""
+        return adopted_sparse(name, value) if is_sparse(value) else super().adopted(name, value)
 
     def is_complete(self, target: object) -> bool:
         """Whether a Function has forward and backward, and an operator of torch.library.custom_op a backward."""

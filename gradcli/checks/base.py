@@ -71,6 +71,10 @@ class Situation:
                 noise[place] = np.maximum(noise[place], np.where(np.isfinite(gap), gap, 0.0))
         return [np.maximum(part, np.sqrt(np.mean(part**2))) if part.size else part for part in noise]
 
+    def tolerance(self, relative: float) -> float:
+        """A tolerance for what must agree but for rounding, no finer than the precision that forward insists on."""
+        return max(relative, 32 * self.subject.rounding)
+
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""
         return self.subject.arguments[position].name
@@ -148,6 +152,7 @@ def differs(
     situation: Situation, place: int, first: NDArray[Any] | None, second: NDArray[Any] | None, tolerance: float
 ) -> bool:
     """Whether two gradients of active input `place`, for `situation.cotangents()`, differ beyond rounding."""
+    tolerance = situation.tolerance(tolerance)
     if relative_gap(first, second) <= tolerance:
         return False
     floor = situation.rounding_floor(situation.cotangents())[place]

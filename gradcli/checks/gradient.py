@@ -72,12 +72,12 @@ class HigherOrderCheck(Check):
 
     def _order(self, situation: Situation, order: int) -> Iterator[Evidence]:
         subject = situation.subject
-        if subject.info.once_differentiable:
+        if (reason := subject.first_order_only) is not None:
             yield Evidence(
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note="once-differentiable: backward is marked so, higher orders are not offered",
+                note=f"{reason}, higher orders are not offered",
             )
             return
         map_ = subject.derivative_map(order)

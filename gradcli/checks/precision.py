@@ -1,22 +1,30 @@
 """Inputs of a lower precision: backward in that precision against backward in float64."""
 
 from collections.abc import Iterator
-from typing import final
+from dataclasses import replace
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gradcli.backends.bound import BoundFunction
+from gradcli.backends.base import Subject
+from gradcli.backends.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
-_TOLERANCE = {"float32": 1e-3, "complex64": 1e-3, "float16": 0.1}
+ALLOWED = {"float32": 1e-3, "complex64": 1e-3, "float16": 0.1, "bfloat16": 0.25}
 """Relative to the largest entry: what the precision's own rounding can do, with a wide margin."""
+_FINE_MARGIN = 32.0
+"""What the floor of rounding in 64 bits has in hand, and one in a lower precision could not afford."""
+_LARGEST = {"float16": 65504.0}
+_BODY_MARGIN = 8.0
+"""How much farther off than the framework's own derivative in the same precision a backward may be."""
 
 
 @final
 class PrecisionCheck(Check):
-    """A Function given float32 is judged in float64, and its float32 backward must follow."""
+    """A Function given a lower precision is judged in float64, and its backward in that precision must follow."""
 
     name = "precision"
     sentence = "backward in the inputs' own lower precision agrees with backward in float64"
@@ -24,23 +32,56 @@ class PrecisionCheck(Check):
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the gradients of both precisions."""
         subject = situation.subject
-        low = subject.in_given_precision() if isinstance(subject, BoundFunction) else None
+        if subject.insists_on is not None:
+            yield self.passed(
+                f"forward refuses 64 bits: judged in {subject.insists_on}, errors below its rounding are not seen"
+            )
+            return
+        low = subject.in_given_precision()
         if low is None:
             return
-        dtype = next(str(a.value.dtype) for a in low.arguments if a.is_tensor and str(a.value.dtype) in _TOLERANCE)
+        dtype = max(low.low_dtypes, key=lambda name: ALLOWED.get(name, 0.0))
         cotangents = situation.cotangents()
         fine, coarse = subject.backward(cotangents), low.backward(cotangents)
-        for position, reference, got in zip(subject.active, fine, coarse, strict=True):
-            if reference is None or got is None or not reference.size:
+        floors = situation.rounding_floor(cotangents)
+        worst = 0.0
+        for place, (reference, got) in enumerate(zip(fine, coarse, strict=True)):
+            if reference is None or got is None:
                 continue
-            scale = float(np.max(np.abs(reference)))
-            error = float(np.max(np.abs(got.astype(reference.dtype) - reference)))
-            if scale and not error <= _TOLERANCE[dtype] * scale:
-                name = situation.input_name(position)
+            floor = floors[place] * (unit_roundoff(dtype) / unit_roundoff("float64") / _FINE_MARGIN)
+            error = distance(reference, got, floor, dtype)
+            worst = max(worst, error)
+            if not error <= ALLOWED[dtype] and not error <= _BODY_MARGIN * _of_body(low, subject, place, floor, dtype):
+                name = situation.input_name(subject.active[place])
                 yield self.failed(
                     FindingKind.LOW_PRECISION,
-                    f"{name}: backward in {dtype} is {error / scale:.1e} away from backward in float64",
+                    f"{name}: backward in {dtype} is {error:.1e} of the largest entry away from backward in float64",
                     input=name,
                 )
                 return
-        yield self.passed(f"the input is {dtype}: judged in float64, and backward in {dtype} agrees with it")
+        note = (
+            f"the input is {dtype}: judged in float64, and backward in {dtype} agrees with it to within "
+            f"{ALLOWED[dtype]:g} of the largest entry"
+        )
+        yield replace(self.passed(note), max_rel_error=worst)
+
+
+def _of_body(low: Subject, fine: Subject, place: int, floor: NDArray[Any], dtype: str) -> float:
+    """How far the framework's own derivative is off in this precision, zero where there is none."""
+    coarse, exact = low.body_map(1), fine.body_map(1)
+    if coarse is None or exact is None:
+        return 0.0
+    cotangent = np.ones(fine.codomain.size)
+    rows = [map_.domain.unflatten(map_.vjp(fine.point, cotangent))[place] for map_ in (exact, coarse)]
+    return distance(rows[0], rows[1], floor, dtype)
+
+
+def distance(reference: NDArray[Any], got: NDArray[Any], floor: NDArray[Any], dtype: str) -> float:
+    """The largest difference beyond `floor` relative to the largest entry, entries beyond the precision left out."""
+    held = np.abs(reference) <= _LARGEST.get(dtype, np.inf)
+    if not held.any():
+        return 0.0
+    with np.errstate(all="ignore"):
+        gap = np.abs(got.astype(reference.dtype)[held] - reference[held]) - floor[held]
+    worst, scale = float(np.max(np.maximum(gap, 0.0))), float(np.max(np.abs(reference[held])))
+    return worst / scale if scale else 0.0 if not worst else float("inf")

@@ -73,6 +73,7 @@ def _input(spec: InputSpec) -> str:
             ("shape", list(spec.shape or ())),
             ("dtype", spec.dtype),
             ("domain", spec.domain if spec.domain != "normal" else None),
+            ("layout", spec.layout),
             *spec.parameters,
             ("grad", spec.requires_grad),
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import Argument, InputSpec, Sparsity
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import Domain, parse_domain
 
@@ -17,6 +17,7 @@ DTYPES = (
     "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
     "int64", "int32", "int16", "int8", "uint8", "bool",
 )  # fmt: skip
+LAYOUTS = ("coo", "csr")
 MAX_ELEMENTS = 50_000_000
 
 
@@ -54,16 +55,33 @@ def _tensor(spec: InputSpec, *, seed: int, dtype: str, sample: int) -> Argument:
         parameters["value"] = spec.value
     generator = generator_for(spec.name, seed=seed, sample=sample)
     array = _array(spec, domain, parameters, dtype, generator)
+    sparsity = None if spec.layout is None else _sparsity(spec, domain, array, generator)
     floating = array.dtype.kind in "fc"
     if spec.requires_grad and not floating:
         raise UsageError(f"grad=true needs a float or complex dtype, got {array.dtype}")
     return Argument(
         name=spec.name,
-        value=array,
+        value=array if sparsity is None else sparsity.entries_of(array),
         is_tensor=True,
         requires_grad=floating if spec.requires_grad is None else spec.requires_grad,
         domain=_domain_text(domain, parameters),
+        dtype="bfloat16" if floating and (spec.dtype or dtype) == "bfloat16" else None,
+        sparsity=sparsity,
     )
+
+
+def _sparsity(spec: InputSpec, domain: Domain, array: NDArray[Any], generator: np.random.Generator) -> Sparsity:
+    """The entries of a sparse input: those that are not zero where values are given, else about half, one at least."""
+    if spec.layout not in LAYOUTS:
+        raise UsageError(f"unknown layout {spec.layout!r}; there are {', '.join(LAYOUTS)}")
+    if not array.ndim or (spec.layout == "csr" and array.ndim != 2):
+        wanted = "a matrix" if spec.layout == "csr" else "at least one axis"
+        raise UsageError(f"layout {spec.layout} needs {wanted}, got shape {list(array.shape)}")
+    kept = generator.random(array.shape) < 0.5 if domain.random else array != 0
+    if array.size and not kept.any():
+        kept.flat[0] = True
+    indices = tuple(tuple(int(i) for i in place) for place in np.argwhere(kept))
+    return Sparsity(layout=spec.layout, shape=tuple(array.shape), indices=indices)
 
 
 def _domain_text(domain: Domain, parameters: dict[str, Any]) -> str:
@@ -100,7 +118,7 @@ def _array(
     real = domain.draw(generator, shape, parameters)
     if wanted.kind == "c":
         real = real + 1j * _imaginary(domain, generator, shape)
-    return _rounded(np.asarray(real).astype(wanted), spec.dtype or dtype)
+    return rounded(np.asarray(real).astype(wanted), spec.dtype or dtype)
 
 
 def _imaginary(domain: Domain, generator: np.random.Generator, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -129,7 +147,8 @@ def known_dtype(name: str) -> np.dtype[Any]:
     return np.dtype("float32" if name == "bfloat16" else name)
 
 
-def _rounded(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+def rounded(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """The numbers that bfloat16 has, held in float32, where `dtype` is that; else the array itself."""
     if dtype != "bfloat16":
         return array
     # bfloat16 keeps the upper half of a float32; adding half a unit first rounds to nearest.
@@ -157,7 +176,7 @@ def _stored(spec: InputSpec, array: NDArray[Any], wanted: np.dtype[Any] | None, 
     if wanted is not None:
         if array.dtype.kind == "c" and wanted.kind != "c":
             raise UsageError(f"the values are complex and do not fit dtype {wanted}")
-        return _rounded(array.astype(wanted), spec.dtype or dtype)
+        return rounded(array.astype(wanted), spec.dtype or dtype)
     if array.dtype.kind == "f":
-        return _rounded(array.astype(known_dtype(dtype)), dtype)
+        return rounded(array.astype(known_dtype(dtype)), dtype)
     return array

@@ -8,12 +8,12 @@ from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
-from gradcli.inputs.builders import DTYPES
+from gradcli.inputs.builders import DTYPES, LAYOUTS
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
 _PARAMETERS = ("lo", "hi", "low", "high", "value", "path", "key")
-KEYS = ("dtype", "domain", "grad", *_PARAMETERS)
+KEYS = ("dtype", "domain", "layout", "grad", *_PARAMETERS)
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -40,6 +40,7 @@ def parse_input(text: str) -> InputSpec:
         shape=_shape(text, shape_text, domain),
         dtype=_dtype(text, given.get("dtype")),
         domain=domain.name,
+        layout=_layout(text, given.get("layout")),
         parameters=tuple(parameters.items()),
         requires_grad=_grad(text, given.get("grad")),
         value=parameters.get("value"),
@@ -73,6 +74,14 @@ def parse_argument(text: str) -> InputSpec:
             "-a", text, f"{rest!r} is no Python literal: a number, True, None, 'text', or a list or tuple of them"
         ) from None
     return InputSpec(name=name, kind="value", value=value)
+
+
+def _layout(text: str, layout: str | None) -> str | None:
+    if layout is not None and layout not in LAYOUTS:
+        raise _refusal(
+            "-i", text, f"unknown layout {layout!r}{_did_you_mean(layout, LAYOUTS)}; layouts are {', '.join(LAYOUTS)}"
+        )
+    return layout
 
 
 def _named(text: str, flag: str, example: str) -> tuple[str, str]:

@@ -76,13 +76,13 @@ class _Shrinking:
             progressed = any(self._accept(candidate) for candidate in self._smaller())
 
     def _smaller(self) -> Iterator[Arguments]:
-        tensors = [argument.value for argument in self.current if argument.is_tensor]
+        tensors = [argument.value for argument in self.current if _may_be_cut(argument)]
         sizes = sorted({size for tensor in tensors for size in tensor.shape if size > 1}, reverse=True)
         for size in sizes:
             for target in _targets(size):
                 yield tuple(_cut(argument, size, target, None) for argument in self.current)
         for index, argument in enumerate(self.current):
-            for axis in range(argument.value.ndim if argument.is_tensor else 0):
+            for axis in range(argument.value.ndim if _may_be_cut(argument) else 0):
                 size = argument.value.shape[axis]
                 for target in _targets(size):
                     cut = _cut(argument, size, target, axis)
@@ -134,7 +134,7 @@ def _targets(size: int) -> list[int]:
 
 def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argument:
     """The argument with axes of `size` (or that one axis) cut to `target`; indices are folded into what is left."""
-    if not argument.is_tensor:
+    if not _may_be_cut(argument):
         return argument
     array: NDArray[Any] = argument.value
     chosen = [number for number, each in enumerate(array.shape) if each == size and axis in (None, number)]
@@ -143,6 +143,11 @@ def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argume
     if axis is None and array.dtype.kind in "iu" and _domain_name(argument.domain) == "indices":
         cut = np.where(cut >= target, cut % target, cut) if array.size and array.max() < size else cut
     return replace(argument, value=np.array(cut, dtype=array.dtype))
+
+
+def _may_be_cut(argument: Argument) -> bool:
+    """Whether it is a tensor with axes of its own: the entries of a sparse one stand where they stand."""
+    return argument.is_tensor and argument.sparsity is None
 
 
 def _may_change(argument: Argument) -> bool:
@@ -182,7 +187,7 @@ def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:
 def _code(argument: Argument) -> str:
     if not argument.is_tensor:
         return repr(argument.value)
-    array: NDArray[Any] = argument.value
+    array: NDArray[Any] = argument.value if argument.sparsity is None else argument.sparsity.dense(argument.value)
     if array.size == 0:
         return f"numpy.zeros({array.shape})"
     return _nested(array.tolist())

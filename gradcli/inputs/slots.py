@@ -58,4 +58,4 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
 def _shape(spec: InputSpec) -> tuple[int, ...]:
     if spec.kind == "value":
         return ()
-    return spec.shape if spec.shape is not None else tuple(build((spec,), seed=0)[0].value.shape)
+    return spec.shape if spec.shape is not None else tuple(build((spec,), seed=0)[0].shape)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli._version import __version__
-from gradcli.cases import Argument
+from gradcli.cases import Argument, Sparsity
 from gradcli.errors import UsageError
 from gradcli.results import Finding
 
@@ -141,6 +141,9 @@ def _encoded(argument: Argument) -> dict[str, Any]:
     array = np.asarray(argument.value)
     entry |= {"dtype": str(array.dtype), "shape": list(array.shape), "requires_grad": argument.requires_grad}
     entry["domain"] = argument.domain
+    entry["stands_for"] = argument.dtype
+    if (sparsity := argument.sparsity) is not None:
+        entry["sparsity"] = {"layout": sparsity.layout, "shape": sparsity.shape, "indices": sparsity.indices}
     if array.size > _LISTED_ENTRIES:
         return {**entry, "base64": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")}
     return {**entry, "values": [_exact(value) for value in array.ravel().tolist()]}
@@ -157,7 +160,16 @@ def _decoded(entry: dict[str, Any]) -> Argument:
         requires_grad=entry["requires_grad"],
         domain=entry["domain"],
         keyword=entry["keyword"],
+        dtype=entry.get("stands_for"),
+        sparsity=_sparsity(entry.get("sparsity")),
     )
+
+
+def _sparsity(entry: dict[str, Any] | None) -> Sparsity | None:
+    if entry is None:
+        return None
+    indices = tuple(tuple(place) for place in entry["indices"])
+    return Sparsity(layout=entry["layout"], shape=tuple(entry["shape"]), indices=indices)
 
 
 def _array(entry: dict[str, Any]) -> NDArray[Any]:

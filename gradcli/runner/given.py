@@ -15,7 +15,7 @@ from gradcli.runner.supply import Supply, described, given_supply, in_order, mis
 from gradcli.targets import TargetInfo
 
 Given = tuple[object, ...] | Sequence[tuple[object, ...]] | Mapping[str, object]
-_OWN_KEYS = ("shape", "dtype", "domain", "grad", "requires_grad", "value")
+_OWN_KEYS = ("shape", "dtype", "domain", "layout", "grad", "requires_grad", "value")
 _DOMAIN_KEYS = ("lo", "hi", "low", "high", "path", "key")
 
 
@@ -89,6 +89,7 @@ def _tensor_spec(name: str, value: Mapping[str, Any]) -> InputSpec:
         shape=None if shape is None else tuple(shape),
         dtype=value.get("dtype"),
         domain=value.get("domain", natural),
+        layout=value.get("layout"),
         parameters=tuple((key, value[key]) for key in _DOMAIN_KEYS if key in value),
         requires_grad=value.get("grad", value.get("requires_grad")),
         value=value.get("value"),

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend
-from gradcli.backends.framework import double_precision
+from gradcli.backends.framework import double_precision, same_kind
 from gradcli.cases import HELD, Argument, InputSpec
-from gradcli.inputs.builders import generator_for
+from gradcli.inputs.builders import generator_for, known_dtype, rounded
 from gradcli.runner.supply import Supply
 from gradcli.targets import TargetInfo
 
@@ -43,29 +43,27 @@ def with_held(supply: Supply, backend: Backend, target: object, info: TargetInfo
 
 
 def complete(arguments: Sequence[Argument], info: TargetInfo, seed: int, moved: int | None) -> tuple[Argument, ...]:
-    """The arguments, then the parameters that are not among them; `moved` numbers the sample that moves them."""
+    """The arguments, then the parameters that are not among them; `moved` numbers the sample that moves them.
+
+    Parameters come in 64 bits, and where an argument has a lower precision in that one.
+    """
     names = {argument.name for argument in arguments}
-    low = any(a.is_tensor and a.value.dtype.kind in "fc" and _is_low(a.value) for a in arguments)
-    own = [
-        Argument(
-            name=name,
-            value=_moved(value, name, seed, moved) if low else _raised(_moved(value, name, seed, moved)),
-            is_tensor=True,
-            requires_grad=True,
-            keyword=True,
-        )
-        for name, value in info.held
-        if name not in names
-    ]
+    floats = [a.dtype_name for a in arguments if a.is_tensor and a.value.dtype.kind in "fc"]
+    dtype = next((name for name in floats if double_precision(name) != name), "float64")
+    own = [_held(name, _moved(value, name, seed, moved), dtype) for name, value in info.held if name not in names]
     return (*arguments, *own)
 
 
-def _is_low(value: NDArray[Any]) -> bool:
-    return double_precision(str(value.dtype)) != str(value.dtype)
-
-
-def _raised(value: NDArray[Any]) -> NDArray[Any]:
-    return value.astype(double_precision(str(value.dtype)))
+def _held(name: str, value: NDArray[Any], dtype: str) -> Argument:
+    wanted = same_kind(dtype, is_complex=value.dtype.kind == "c")
+    return Argument(
+        name=name,
+        value=rounded(value.astype(known_dtype(wanted)), wanted),
+        is_tensor=True,
+        requires_grad=True,
+        keyword=True,
+        dtype=wanted if wanted == "bfloat16" else None,
+    )
 
 
 def _moved(value: NDArray[Any], name: str, seed: int, sample: int | None) -> NDArray[Any]:

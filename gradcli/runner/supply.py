@@ -8,10 +8,11 @@ from functools import partial
 
 from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
+from gradcli.backends.framework import double_precision
 from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
-from gradcli.inputs.builders import build
+from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.inference import Attempt, Inference, infer
 from gradcli.runner.plan import CheckCase
@@ -34,7 +35,7 @@ class Supply:
 
     def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
         """The same supply, shapes that the specs leave to a value or file taken from the arguments made of them."""
-        shapes = {a.name: tuple(a.value.shape) for a in arguments if a.is_tensor}
+        shapes = {a.name: a.shape for a in arguments if a.is_tensor}
         specs = tuple(
             replace(spec, shape=shapes[spec.name]) if spec.shape is None and spec.name in shapes else spec
             for spec in self.specs
@@ -87,9 +88,10 @@ def described(argument: Argument) -> InputSpec:
         return InputSpec(name=argument.name, kind="value", value=argument.value)
     return InputSpec(
         name=argument.name,
-        shape=tuple(argument.value.shape),
-        dtype=str(argument.value.dtype),
+        shape=argument.shape,
+        dtype=argument.dtype_name,
         domain=argument.domain or "literal",
+        layout=None if argument.sparsity is None else argument.sparsity.layout,
         requires_grad=argument.requires_grad,
     )
 
@@ -98,6 +100,18 @@ def placed(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, .
     """The arguments, those of keyword-only parameters marked as such."""
     by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
     return tuple(replace(a, keyword=True) if a.name in by_keyword else a for a in arguments)
+
+
+def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:
+    """The arguments with 64-bit real tensors rounded to the run's dtype, where that is a lower one."""
+    if double_precision(dtype) == dtype or dtype.startswith("complex"):
+        return tuple(arguments)
+    return tuple(_rounded(a, dtype) if a.is_tensor and a.dtype_name == "float64" else a for a in arguments)
+
+
+def _rounded(argument: Argument, dtype: str) -> Argument:
+    value = rounded(argument.value.astype(known_dtype(dtype)), dtype)
+    return replace(argument, value=value, dtype="bfloat16" if dtype == "bfloat16" else None)
 
 
 def _drawn(
@@ -119,11 +133,13 @@ def _drawn(
 def _inferred(
     backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
 ) -> Supply:
+    dtype = case.settings.dtype
+
     def attempt(arguments: Sequence[Argument]) -> Trial:
-        return backend.attempt(target, placed(arguments, info))
+        return backend.attempt(target, in_precision(placed(arguments, info), dtype))
 
     def attempt_backward(arguments: Sequence[Argument]) -> Trial:
-        return backend.attempt(target, placed(arguments, info), gradients=True)
+        return backend.attempt(target, in_precision(placed(arguments, info), dtype), gradients=True)
 
     def attempt_both(arguments: Sequence[Argument]) -> Trial:
         trial = attempt_backward(arguments)

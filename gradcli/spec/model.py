@@ -69,6 +69,7 @@ INPUT_KEYS: Mapping[str, Key] = {
     "shape": Key(kind=Kind.SHAPE, sentence="The sizes; a name stands for a size given under sizes."),
     "dtype": Key(kind=Kind.TEXT, sentence="The dtype, by default the run's."),
     "domain": Key(kind=Kind.TEXT, sentence="The set that values are drawn from, by default normal."),
+    "layout": Key(kind=Kind.TEXT, sentence="coo or csr, for a sparse tensor."),
     "grad": Key(kind=Kind.FLAG, sentence="Whether it requires a gradient, by default yes for floats."),
     "lo": Key(kind=Kind.NUMBER, sentence="The lower end, for uniform and open-interval."),
     "hi": Key(kind=Kind.NUMBER, sentence="The upper end, for uniform and open-interval."),
@@ -102,5 +103,6 @@ DTYPES = (
     "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
     "int64", "int32", "int16", "int8", "uint8", "bool",
 )  # fmt: skip
+LAYOUTS = ("coo", "csr")
 EXPECTATIONS = ("passed", "failed", "surrogate")
 FINDINGS = tuple(kind.value for kind in FindingKind)

@@ -13,7 +13,7 @@ import yaml
 from gradcli.cases import InputSpec
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
-from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS
+from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS, LAYOUTS
 from gradcli.spec.sizes import is_size
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")
@@ -72,6 +72,9 @@ class InputsReader:
         if fields.get("dtype") is not None and fields.get("dtype") not in DTYPES:
             given = fields.text("dtype")
             self.problems.add(fields.nodes["dtype"], f"unknown dtype {given!r}{Fields.close(given, DTYPES)}")
+        if fields.get("layout") is not None and fields.get("layout") not in LAYOUTS:
+            given = fields.text("layout")
+            self.problems.add(fields.nodes["layout"], f"unknown layout {given!r}{Fields.close(given, LAYOUTS)}")
         shape = self._shape(fields.nodes.get("shape"))
         understood = len(fields.nodes) == len(entries(node, Problems("")))
         shapeless = "shape" not in fields.nodes and not {"value", "path"} & fields.nodes.keys()
@@ -82,6 +85,7 @@ class InputsReader:
             name=name,
             dtype=fields.get("dtype") or (None if natural else self.dtype),
             domain=domain,
+            layout=fields.get("layout"),
             parameters=self._parameters(fields),
             requires_grad=fields.get("grad"),
             value=fields.get("value"),

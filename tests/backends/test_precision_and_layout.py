@@ -1,0 +1,204 @@
+"""Inputs of lower precisions, and sparse ones: right Functions pass, mistakes are named, the unseen is said."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.errors import UsageError
+from gradcli.inputs.builders import build
+from gradcli.inputs.flags import parse_input
+from gradcli.runner.case import run_case
+from gradcli.runner.failures import load
+from gradcli.runner.gather import gather
+from gradcli.runner.plan import plan
+from gradcli.runner.replay import replay
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+torch = pytest.importorskip("torch", reason="half precision and sparse tensors are PyTorch's")
+LOW = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "complex64": torch.complex64}
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x.conj() * g
+
+
+class ForgetsInLow(Square):
+    """Right in 64 bits, wrong in every other precision."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (2 if x.dtype in (torch.float64, torch.complex128) else 3) * x.conj() * g
+
+
+class Insists(Square):
+    @staticmethod
+    def forward(ctx, x):
+        if x.dtype is torch.float64:
+            raise TypeError("expected float32")
+        ctx.save_for_backward(x)
+        return x * x
+
+
+class InsistsAndErrs(Insists):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2.02 * x * g
+
+
+@pytest.mark.parametrize("dtype", LOW)
+def test_lower_precisions_are_judged_in_64_bits_and_compared_in_their_own(dtype):
+    report = gradcli.check(Square, dtype=dtype)
+    assert report.ok, str(report)
+    case = report.cases[0]
+    assert case.resolution < 1e-10
+    assert any(f"the input is {dtype}: judged in float64" in note for note in case.notes)
+
+
+@pytest.mark.parametrize("dtype", LOW)
+def test_a_mistake_in_the_lower_precision_alone_is_named(dtype):
+    assert gradcli.check(ForgetsInLow).ok
+    case = gradcli.check(ForgetsInLow, dtype=dtype).cases[0]
+    assert case.verdict is Verdict.FAILED
+    assert {f.kind.value for f in case.findings} == {"low-precision"}
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_the_callers_own_tensor_keeps_its_precision(name):
+    x = torch.randn(3, 4).to(LOW[name]).requires_grad_()
+    case = gradcli.check(ForgetsInLow, (x,)).cases[0]
+    assert [f.kind.value for f in case.findings] == ["low-precision"]
+    assert case.inputs[0].dtype == name
+
+
+def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
+    report = gradcli.check(Insists, dtype="float32", order=1)
+    assert report.ok, str(report)
+    assert 1e-8 < report.cases[0].resolution < 1e-3
+    assert any("forward refuses 64 bits: judged in float32" in note for note in report.cases[0].notes)
+    wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
+    assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
+
+
+SPARSE = """
+import torch
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, x):
+        ctx.save_for_backward(a, x)
+        return a @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        a, x = ctx.saved_tensors
+        whole = g @ x.t()
+        return (whole.sparse_mask(a.coalesce()) if a.layout is torch.sparse_coo else whole), a.to_dense().t() @ g
+
+
+class Twice(Product):
+    @staticmethod
+    def backward(ctx, g):
+        of_a, of_x = Product.backward(ctx, g)
+        return 2 * of_a, of_x
+
+
+class OneRow(Product):
+    @staticmethod
+    def backward(ctx, g):
+        a, x = ctx.saved_tensors
+        whole = g @ x.t()
+        whole[2] *= 3
+        return whole, a.to_dense().t() @ g
+
+
+def own(a, x):
+    return torch.sparse.mm(a, x) * 2
+
+
+def sparse_output(a):
+    return a * 2
+"""
+
+
+@pytest.fixture
+def sparse(tmp_path, monkeypatch):
+    path = tmp_path / "sparse.py"
+    path.write_text(SPARSE)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+def case_of(path, name, layout, **options):
+    inputs = {"a": {"shape": [3, 4], "layout": layout}}
+    if name != "sparse_output":
+        inputs["x"] = {"shape": [4, 2]}
+    return gradcli.check(f"{path}:{name}", inputs, **options).cases[0]
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize("name", ["Product", "own", "sparse_output"])
+def test_right_functions_of_sparse_inputs_pass(sparse, name, layout):
+    case = case_of(sparse, name, layout)
+    assert case.verdict is Verdict.PASSED, case.notes
+    assert case.orders == (1,)
+    assert any("sparse input" in str(e.note) for e in case.evidence if e.verdict is Verdict.SKIPPED)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_mistakes_for_sparse_inputs_are_named(sparse, layout):
+    (finding,) = case_of(sparse, "Twice", layout).findings
+    assert (finding.kind.value, finding.input, finding.factor) == ("wrong-factor", "a", "2")
+    (finding,) = case_of(sparse, "OneRow", layout).findings
+    assert (finding.kind.value, finding.input) == ("wrong-entries", "a")
+
+
+def test_a_callers_sparse_tensors_are_taken_apart(sparse):
+    from gradcli.spec.resolve import resolve
+
+    a = torch.tensor([[0.0, 2.0], [3.0, 0.0]], dtype=torch.float64).to_sparse().requires_grad_()
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    product, twice = (resolve(f"{sparse}:{name}").object for name in ("Product", "Twice"))
+    assert gradcli.check(product, (a, x)).ok
+    assert not gradcli.check(twice, (a, x)).ok
+    with pytest.raises(UsageError, match="COO or CSR layout whose entries are numbers, got sparse_csc"):
+        gradcli.check(product, (a.detach().to_sparse_csc(), x))
+
+
+def test_a_sparse_failure_is_replayed(sparse):
+    flags = [parse_input("a=3x4,layout=coo"), parse_input("x=4x2")]
+    (case,) = plan(gather([f"{sparse}:Twice"], flags), Settings(order=1))
+    run_case(case, failures=sparse.parent)
+    failure = load(next(sparse.parent.glob("Twice-*.json")))
+    assert failure.arguments[0].sparsity is not None
+    assert replay(failure).verdict is Verdict.FAILED
+
+
+def test_the_entries_are_those_of_the_pattern():
+    (argument,) = build([parse_input("a=3x4,layout=csr")], seed=3)
+    dense = argument.sparsity.dense(argument.value)
+    assert argument.shape == dense.shape == (3, 4)
+    assert np.array_equal(argument.sparsity.entries_of(dense), argument.value)
+    assert 0 < argument.value.size < 12
+    (given,) = build([parse_input("a=2x2,value=[[0.0,1.5],[0.0,2.0]],layout=coo")], seed=0)
+    assert given.sparsity.indices == ((0, 1), (1, 1))
+
+
+def test_other_frameworks_and_layouts_refuse():
+    with pytest.raises(UsageError, match="layouts are coo, csr"):
+        parse_input("a=3x4,layout=bsr")
+    with pytest.raises(UsageError, match="the numpy backend has no sparse inputs"):
+        gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like)
+    with pytest.raises(UsageError, match="the engine backend has no sparse tensors"):
+        gradcli.check("gradcli.examples.cube:Cube", {"x": {"shape": [3], "layout": "coo"}})
