@@ -59,7 +59,7 @@ class TensorMap(VectorMap):
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
         try:
             with users_code(self.framework, silent=True):
-                return self.codomain.flatten([self.framework.as_array(t) for t in self._values(x)])
+                return self._flat(self._values(x))
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
@@ -125,6 +125,10 @@ class TensorMap(VectorMap):
 
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         """The claimed gradients for several cotangents (k, m), shape (k, n), from one forward where it can be kept."""
+        return self.value_and_vjps(x, cotangents)[1]
+
+    def value_and_vjps(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+        """As `vjp_many`, and at order 1 the value from the same forward."""
         if self._retainable:
             try:
                 return self._gradients(x, cotangents)
@@ -132,21 +136,25 @@ class TensorMap(VectorMap):
                 if len(cotangents) == 1:
                     raise
                 self._retainable = False
-        separate: FloatArray = np.concatenate([self._gradients(x, row[None]) for row in cotangents])
-        return separate
+        separate: FloatArray = np.concatenate([self._gradients(x, row[None])[1] for row in cotangents])
+        return None, separate
 
-    def _gradients(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+    def _gradients(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
                 tensors = self._tensors(x, requires_grad=True)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
+                value = self._flat(outputs) if self._order == 1 else None
                 last = len(cotangents) - 1
                 rows = np.empty((len(cotangents), self.domain.size))
                 for number, cotangent in enumerate(cotangents):
                     self._pull_back(outputs, tensors, cotangent, rows[number], retain=number < last)
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
-        return rows
+        return value, rows
+
+    def _flat(self, outputs: list[Any]) -> FloatArray:
+        return self.codomain.flatten([self.framework.as_array(output) for output in outputs])
 
     def _pull_back(
         self, outputs: list[Any], tensors: list[Any], cotangent: FloatArray, row: FloatArray, *, retain: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +35,16 @@ class Prediction:
 
 
 def predict(
-    f: Function, x: Vector, v: Vector, *, f0: Vector, rng: np.random.Generator, start: float = 0.02
+    f: Function,
+    x: Vector,
+    v: Vector,
+    *,
+    f0: Vector,
+    rng: np.random.Generator,
+    start: float = 0.02,
+    enough: Callable[[Prediction], bool] | None = None,
 ) -> Prediction:
-    """Evaluate three symmetric pairs along v (6 evaluations).
+    """Evaluate three symmetric pairs along v (6 evaluations), or the finer two if they are enough.
 
     Args:
         f: the function.
@@ -45,10 +53,20 @@ def predict(
         f0: f(x).
         rng: draws the steps.
         start: the coarsest step lies in [start, 2.2 start).
+        enough: says of the finer two pairs whether the coarsest may be left out; it is evaluated by default.
     """
     line = Line(f, x, v, f0)
     first = start * (1 + rng.random())
     steps = tuple(on_grid(first * 2.0**-k * (1 + 0.1 * rng.random())) for k in range(3))
+    if enough is not None:
+        early = _extrapolated(line, steps[1:])
+        if enough(early):
+            return early
+    return _extrapolated(line, steps)
+
+
+def _extrapolated(line: Line, steps: tuple[float, ...]) -> Prediction:
+    """What the pairs at some steps, coarsest first, amount to; a pair is evaluated once."""
     with np.errstate(all="ignore"):
         pairs = [pair(t, line.at(t), line.at(-t), line.centre) for t in steps]
         wide, narrow, even = odd_weights(steps), odd_weights(steps[1:]), even_weights(steps)

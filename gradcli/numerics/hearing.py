@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
 
 from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jitter
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Outcome
+from gradcli.numerics.pieces import PIECE
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
-from gradcli.numerics.site import Site
+from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.stencil import EPS
 from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, settle, supports, wrong_focus
 
 WITNESSED = 1e-8
 """Differences that meet claim and witness to this part of a block certify both."""
+SHORTEST, LONGEST = 2.0**-10, 0.02
+"""Limits of the coarsest step there."""
+ALIKE = 1e-12
+"""Claim and witness that differ by less for one cotangent have no error that it hides: one of 1e-6 would have to cancel
+to a millionth of itself."""
 ROUGHLY = 1e-2
 """Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
 DETACHED = (
@@ -58,8 +68,11 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
     heard = Hearing()
     agreed: dict[Pair, Gap] = {}
     parted: dict[Pair, Gap] = {}
-    for pair in pairs:
-        gap = compare(site, *pair)
+    gaps = {pair: compare(site, *pair) for pair in pairs}
+    if site.sparing and any(gap.error > ALIKE for gap in gaps.values()):
+        site.ask_again()
+        gaps = {pair: compare(site, *pair) for pair in pairs}
+    for pair, gap in gaps.items():
         (agreed if gap.equal or gap.error <= significance else parted)[pair] = gap
     if any(gap.error < CLEAR for gap in parted.values()):
         significance = _forgive(site, agreed, parted, significance)
@@ -134,14 +147,22 @@ def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[P
     """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
     inputs = sorted({input_ for input_, _ in agreed})
     found: dict[Pair, Seen] = {}
-    for start in STARTS:
+
+    def meets(glance: Glance, pair: Pair) -> bool:
+        gap = agreed[pair]
+        return certified(site, glance, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
+
+    crowded = site.x.size > PIECE and not any(gap.still for gap in agreed.values())
+    enough = partial(_all_meet, meets, list(agreed)) if crowded else None
+    for start in (_short_start(site, agreed), *STARTS) if crowded else STARTS:
         open_ = [pair for pair in agreed if pair not in found]
-        glance = glance_through(site, inputs, start) if open_ else None
+        glance = glance_through(site, inputs, start, enough) if open_ else None
         if glance is None:
             break
         for pair in open_:
-            if certified(site, glance, pair, WITNESSED, quiet=agreed[pair].still):
+            if meets(glance, pair):
                 found[pair] = _agreed(site, agreed[pair], glance.reading)
+        enough = None
     for input_ in inputs:
         open_ = [pair for pair in agreed if pair[0] == input_ and pair not in found]
         if not open_:
@@ -150,6 +171,24 @@ def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[P
         for pair in open_:
             found[pair] = _weigh(site, pair, agreed[pair], reading, significance)
     return found
+
+
+def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
+    """The coarsest of three steps where very many entries move at once.
+
+    Truncation leaves something of every entry in u·f, and is held against a single one: steps are as short as they may
+    be if rounding, about 8 eps |u·f| / t at the finest, is to stay below a quarter of what is allowed.
+    """
+    values = np.abs(site.row_values())
+    needed = [
+        float(values[site.rows(output)].max(initial=0.0)) / (WITNESSED * gap.scale)
+        for (_, output), gap in agreed.items()
+    ]
+    return min(LONGEST, max(SHORTEST, 4 * 32 * EPS * max(needed)))
+
+
+def _all_meet(meets: Callable[[Glance, Pair], bool], pairs: Sequence[Pair], glance: Glance) -> bool:
+    return all(meets(glance, pair) for pair in pairs)
 
 
 def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.numerics.pieces import PIECE, pieces
 from gradcli.numerics.space import Vector
 
 GRID = 2.0**-44
@@ -31,6 +32,17 @@ def power_of_two_above(magnitudes: Vector) -> Vector:
 def on_grid(t: float) -> float:
     """Round a parameter to the grid that keeps x + t v exact."""
     return round(t / GRID) * GRID
+
+
+def point_along(x: Vector, v: Vector, t: float) -> Vector:
+    """x + t v."""
+    if x.size <= PIECE:
+        return x + t * v
+    point = np.empty(x.size)
+    for piece in pieces(slice(0, x.size)):
+        part = np.multiply(v[piece], t, out=point[piece])
+        part += x[piece]
+    return point
 
 
 class Line:
@@ -69,7 +81,7 @@ class Line:
             self.evaluations += 1
             with np.errstate(all="ignore"):
                 try:
-                    known = np.asarray(self.f(self.x + t * self.v), dtype=np.float64) / self.scale
+                    known = np.asarray(self.f(point_along(self.x, self.v, t)), dtype=np.float64) / self.scale
                 except Exception:  # whatever the user's function raises away from x means "not in the domain"
                     known = np.full(self.outputs, np.nan)
             if known.shape != (self.outputs,):

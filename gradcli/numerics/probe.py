@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from gradcli.numerics.line import power_of_two_above
 from gradcli.numerics.pieces import PIECE, pieces
@@ -13,6 +12,8 @@ from gradcli.numerics.space import Space, Vector
 
 POINT_BITS = 44
 """x is rounded to multiples of 2^-44 of its scale."""
+SMALLEST, LARGEST = 2.0**-970, 2.0**970
+"""Scales lie between these, so that neither a step nor a rounding of one underflows or overflows."""
 
 
 def entry_scales(space: Space, x: Vector) -> Vector:
@@ -20,19 +21,18 @@ def entry_scales(space: Space, x: Vector) -> Vector:
 
     An entry that is zero has no size of its own; it takes the median of the nonzero entries of its block, or 1.
     """
-    scales = np.ones(x.size)
+    scales = np.empty(x.size)
     for place in space.slices:
-        typical = 1.0
+        typical = None
         for piece in pieces(place):
             magnitudes = np.abs(x[piece])
-            if not (magnitudes.min() > 0 and magnitudes.max() < np.inf):
-                typical = _typical(x[place])
-                break
-        for piece in pieces(place):
-            magnitudes = np.abs(x[piece])
-            usable = (magnitudes > 0) & (magnitudes < np.inf)
-            powers = power_of_two_above(np.where(usable, magnitudes, typical))
-            np.clip(powers, 2.0**-970, 2.0**970, out=scales[piece])
+            low, high = magnitudes.min(), magnitudes.max()
+            if not (low > 0 and high < np.inf):
+                typical = _typical(x[place]) if typical is None else typical
+                magnitudes = np.where((magnitudes > 0) & (magnitudes < np.inf), magnitudes, typical)
+            scales[piece] = power_of_two_above(magnitudes)
+            if not SMALLEST <= low <= high <= LARGEST:
+                np.clip(scales[piece], SMALLEST, LARGEST, out=scales[piece])
     return scales
 
 
@@ -56,7 +56,7 @@ def snap(x: Vector, scales: Vector) -> Vector:
 
 
 def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
-    """Draw sign × magnitude in [1/2, 1) × scale for every entry, from one byte each where there are many.
+    """Draw sign × magnitude in [1/2, 1) × scale for every entry, from one number each where there are many.
 
     Pure signs would miss an exchange of two slots half the time.
     """
@@ -64,10 +64,8 @@ def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
         few: Vector = rng.integers(128, 256, scales.size) / 256.0 * _signs(rng, scales.size) * scales
         return few
     drawn = np.empty(scales.size)
-    whole = rng.integers(-128, 128, scales.size, dtype=np.int8)
     for piece in pieces(slice(0, scales.size)):
-        drawn[piece] = _from_half(whole[piece], 2.0**-8)
-        drawn[piece] *= scales[piece]
+        np.multiply(_signed(rng, piece.stop - piece.start, 7), scales[piece], out=drawn[piece])
     return drawn
 
 
@@ -79,11 +77,13 @@ def _signs(rng: np.random.Generator, size: int) -> Vector:
     return signs
 
 
-def _from_half(whole: npt.NDArray[np.int8] | npt.NDArray[np.int16], unit: float) -> Vector:
-    """Sign × magnitude in [1/2, 1) from every whole number: its sign, and its own size as the second half."""
-    fraction: Vector = np.where(whole < 0, ~whole, whole) * unit
-    fraction += 0.5
-    return np.copysign(fraction, whole, out=fraction)
+def _signed(rng: np.random.Generator, size: int, digits: int) -> Vector:
+    """Sign × magnitude in [1/2, 1), a multiple of 2^-digits-1: random bits below the exponent of one half."""
+    bits = rng.integers(0, 2**64, size, dtype=np.uint64)
+    bits &= np.uint64((1 << 63) | ((1 << digits) - 1) << (52 - digits))
+    bits |= np.uint64(1022 << 52)
+    drawn: Vector = bits.view(np.float64)
+    return drawn
 
 
 def within(scales: Vector, places: slice) -> Vector:
@@ -141,9 +141,8 @@ def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector
         return few
     rows = np.empty((count, size))
     for row in rows:
-        whole = rng.integers(-(2**15), 2**15, size, dtype=np.int16)
         for piece in pieces(slice(0, size)):
-            row[piece] = _from_half(whole[piece], 2.0**-16)
+            row[piece] = _signed(rng, piece.stop - piece.start, 52)
     return rows
 
 

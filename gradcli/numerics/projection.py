@@ -6,12 +6,12 @@ u·f with random signed cotangents u, three for every output block.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.pieces import all_finite, consecutive, largest, magnitudes_along
+from gradcli.numerics.pieces import all_finite, consecutive, largest, magnitudes_along, products
 from gradcli.numerics.probe import signed_cotangents
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
@@ -33,7 +33,8 @@ class Claim:
     """The claimed derivative at one point, as linear forms on the domain.
 
     `forms[r]` is the claimed gradient of row r; `cotangents[r]` is the row as a functional of the outputs (None where
-    row r is output r). `block[r]` is the output block of row r; `finite` says that every claimed number is.
+    row r is output r). `block[r]` is the output block of row r; `outputs` are the map's values at
+    the point where the claim told them too; `finite` says that every claimed number is.
     """
 
     map: VectorMap
@@ -43,6 +44,7 @@ class Claim:
     block: npt.NDArray[np.intp]
     watch: bool
     jvp_rows: bool
+    outputs: Vector | None = None
     finite: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +61,7 @@ class Claim:
         if self.cotangents is None:
             return outputs
         with np.errstate(all="ignore"):
-            rows = self.cotangents @ outputs
+            rows = products(self.cotangents, outputs)
             if np.isfinite(rows).all():  # then so are the outputs: a cotangent's zero times infinity is NaN
                 return np.concatenate([outputs, rows]) if self.watch else rows
             finite = np.isfinite(outputs)
@@ -86,7 +88,7 @@ class Claim:
 
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
-        claimed = self.forms @ v if self.finite else _products(self.forms, v)
+        claimed = products(self.forms, v) if self.finite else _products(self.forms, v)
         with np.errstate(all="ignore"):
             rounding = 16 * EPS * magnitudes_along(self.forms, v)
         if self.cotangents is None or not self.watch:
@@ -135,35 +137,36 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
         projections: rows wanted for every output block; by default all outputs where those are few, else 3.
     """
     n, m = map_.domain.size, map_.codomain.size
-    blocks = output_blocks(map_)
     sizes = [block.size for block in map_.codomain.blocks]
     small = n * m <= FULL_ENTRIES and m <= FULL_ROWS if projections is None else max(sizes, default=0) <= projections
     if small:
-        forms = np.asarray(map_.vjp_many(x, np.eye(m)), dtype=np.float64).reshape(m, n)
-        return Claim(map=map_, x=x, forms=forms, cotangents=None, block=blocks, watch=False, jvp_rows=False)
+        outputs, forms = map_.value_and_vjps(x, np.eye(m))
+        return Claim(
+            map=map_,
+            x=x,
+            forms=np.asarray(forms, dtype=np.float64).reshape(m, n),
+            cotangents=None,
+            block=output_blocks(map_),
+            watch=False,
+            jvp_rows=False,
+            outputs=outputs,
+        )
     cotangents, row_block = _signed_rows(map_, rng, PROJECTIONS if projections is None else projections)
-    forms = np.asarray(map_.vjp_many(x, cotangents), dtype=np.float64).reshape(len(cotangents), n)
+    outputs, forms = map_.value_and_vjps(x, cotangents)
     watch = m <= WATCHED_OUTPUTS
     claim = Claim(
         map=map_,
         x=x,
-        forms=forms,
+        forms=np.asarray(forms, dtype=np.float64).reshape(len(cotangents), n),
         cotangents=cotangents,
         block=row_block,
         watch=watch,
         jvp_rows=False,
+        outputs=outputs,
     )
     if not (map_.has_jvp and watch and claim.finite):
         return claim
-    return Claim(
-        map=map_,
-        x=x,
-        forms=forms,
-        cotangents=cotangents,
-        block=claim.block,
-        watch=True,
-        jvp_rows=_consistent(claim, rng),
-    )
+    return replace(claim, jvp_rows=_consistent(claim, rng))
 
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:

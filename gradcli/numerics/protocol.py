@@ -23,6 +23,7 @@ from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
+from gradcli.numerics.pieces import pieces
 from gradcli.numerics.probe import moved
 from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
@@ -135,8 +136,9 @@ class Protocol:
     def _check_mixed(self, site: Site, seen: dict[Pair, Seen]) -> None:
         """Move all inputs at once; blocks that agreed alone must agree together."""
         agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
-        alone = {i for i, o in agreed if np.count_nonzero(seen[i, o].reading.direction) <= self._size(i)}
-        if len({i for i, _ in agreed}) < 2 or not alone or not site.claim.finite:
+        if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
+            return
+        if all(self._mixes(seen[pair].reading.direction, pair[0]) for pair in agreed):
             return
         reading = site.probe(slice(0, site.x.size))
         for output in sorted({o for _, o in agreed}):
@@ -148,6 +150,12 @@ class Protocol:
                 again = by_differences(site.alone(), [pair], self.significance)[pair]
                 if again.impression is Impression.DIFFERS:
                     self._conclude(pair, again, None)
+
+    def _mixes(self, direction: Vector, input_: int) -> bool:
+        """Whether a direction moves anything beside one input."""
+        place = self.map.domain.slices[input_]
+        beside = (slice(0, place.start), slice(place.stop, direction.size))
+        return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
 
     def _size(self, input_: int) -> int:
         return self.map.domain.blocks[input_].size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,21 +48,27 @@ class Seen:
         return self.judgement.impression
 
 
-def glance_through(site: Site, inputs: Sequence[int], start: float = STARTS[0]) -> Glance | None:
-    """Three pairs along a random direction through some inputs at once; None where an output is not finite."""
+def glance_through(
+    site: Site, inputs: Sequence[int], start: float = STARTS[0], enough: Callable[[Glance], bool] | None = None
+) -> Glance | None:
+    """Three pairs along a random direction through some inputs at once; None where an output is not finite.
+
+    The finer two pairs are all that is evaluated where they are `enough`.
+    """
     if not np.isfinite(site.row_values()).all():
         return None
     drawn = np.zeros(site.x.size)
     for input_ in inputs:
         places = site.map.domain.slices[input_]
         drawn[places] = site.scales[places]
-    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start)
+    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
 
 
-def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: bool) -> bool:
+def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: bool, scale: float | None = None) -> bool:
     """Whether the rows of an output meet the claim to `part` of the block, and no output shows a kink.
 
-    A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size.
+    A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size. `scale`
+    is the block's largest scaled entry where that is known.
     """
     input_, output = pair
     slices = site.map.domain.slices
@@ -71,7 +77,8 @@ def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: boo
         scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
         allowed = np.full(rows.size, part * scale) if scale > 0 else 1e-11 * reading.size
     else:
-        allowed = np.full(rows.size, part * site.claim.entry_scale(slices[input_], output, site.scales))
+        known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
+        allowed = np.full(rows.size, part * known)
     with np.errstate(all="ignore"):
         met = reading.claimless | (np.abs(glance.short.value - reading.claimed) + glance.short.rounding <= allowed)
         straight = np.abs(glance.short.kink) <= KINK_FACTOR * allowed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.pieces import all_finite
+from gradcli.numerics.pieces import PIECE, all_finite
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
 from gradcli.numerics.projection import WITNESSED_PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
@@ -68,7 +69,8 @@ def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
 class Site:
     """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
 
-    `testimony` holds what the witness says of the claim's rows, None without a witness or where it is not finite.
+    `testimony` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
+    `sparing` says that both were asked for fewer rows than usual.
     """
 
     map: CountedMap
@@ -83,6 +85,7 @@ class Site:
     known_outputs: Vector | None = None
     known_noise: Vector | None = None
     known_rows: Vector | None = None
+    sparing: bool = False
     without_witness: Site | None = None
 
     @classmethod
@@ -104,20 +107,32 @@ class Site:
             rng: draws cotangents and directions.
             budget: evaluations allowed in the whole verification.
             witness: another claim on the same derivative.
-            projections: rows wanted for every output block; with a witness 2 by default, otherwise all where few.
+            projections: rows wanted for every output block; with a witness 2 by default (1 at first for very many
+                outputs), otherwise all where few.
 
         Raises:
             Exception: whatever value or vjp raise.
         """
         scales = entry_scales(map_.domain, x)
+        sparing = projections is None and witness is not None and map_.codomain.size > PIECE
         wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
+        wanted = 1 if sparing else wanted
         with np.errstate(all="ignore"):
             x = snap(x, scales)
             claim = make_claim(map_, x, rng, wanted)
-        site = cls(map_, x, scales, claim, rng, budget)
+        site = cls(map_, x, scales, claim, rng, budget, known_outputs=claim.outputs)
+        site.sparing = sparing
         if witness is not None:
             site.witness, site.testimony = witness, _testimony(witness, claim, x)
         return site
+
+    def ask_again(self) -> None:
+        """Ask claim and witness for as many rows as they are usually asked for."""
+        with np.errstate(all="ignore"):
+            self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
+        self.testimony = None if self.witness is None else _testimony(self.witness, self.claim, self.x)
+        self.known_rows = self.known_noise = None
+        self.sparing = False
 
     def evaluate(self) -> Vector:
         """f(x), evaluated when first asked for. Raises whatever the map raises."""
@@ -225,13 +240,32 @@ class Site:
             certified=False,
         )
 
-    def glance(self, v: Vector, focus: Focus, start: float = 0.02) -> Glance:
-        """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference."""
+    def glance(
+        self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[Glance], bool] | None = None
+    ) -> Glance:
+        """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference.
+
+        Args:
+            v: the direction.
+            focus: what it moves.
+            start: the coarsest step is about this.
+            enough: says of two pairs whether the third may be left out.
+        """
         if self.map.values >= self.budget:
             raise BudgetExceededError
         claimed, rounding = self.claim.along(v)
         f0 = self.row_values()
-        short = predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start)
+
+        def beside_claim(short: Prediction) -> Glance:
+            return self._beside(short, v, focus, (claimed, rounding), start)
+
+        early = None if enough is None else lambda short: enough(beside_claim(short))
+        return beside_claim(predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start, enough=early))
+
+    def _beside(self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float) -> Glance:
+        """A prediction with the claim along the same direction, and that claim's own rounding."""
+        claimed, rounding = along
+        f0 = self.row_values()
         noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
         with np.errstate(all="ignore"):
             error = np.abs(short.value - claimed)
@@ -280,4 +314,4 @@ class Site:
             forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
         except Exception:
             return None
-        return replace(claim, x=x, forms=forms)
+        return replace(claim, x=x, forms=forms, outputs=None)

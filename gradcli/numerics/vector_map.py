@@ -51,6 +51,10 @@ class VectorMap(ABC):
         rows = [np.asarray(self.vjp(x, row), dtype=np.float64) for row in cotangents]
         return np.array(rows).reshape(len(rows), self.domain.size)
 
+    def value_and_vjps(self, x: Vector, cotangents: Matrix) -> tuple[Vector | None, Matrix]:
+        """Return what `vjp_many` does, and before it the value at x where that costs no further evaluation."""
+        return None, self.vjp_many(x, cotangents)
+
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
         raise NotImplementedError(
@@ -92,6 +96,13 @@ class CountedMap(VectorMap):
         """Run the wrapped vjp for every row and count each."""
         self.vjps += len(cotangents)
         return self.inner.vjp_many(x, cotangents)
+
+    def value_and_vjps(self, x: Vector, cotangents: Matrix) -> tuple[Vector | None, Matrix]:
+        """Run the wrapped map for both and count them."""
+        self.vjps += len(cotangents)
+        value, rows = self.inner.value_and_vjps(x, cotangents)
+        self.values += value is not None
+        return value, rows
 
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Run the wrapped jvp and count it."""
