@@ -25,8 +25,9 @@ class TargetInfo:
     """What can be known of a target without running it.
 
     `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
-    `backward` is that of a Function which the target calls, not of the target itself. `held` are the parameters that a
-    module brings along, inputs beside forward's own, with their values.
+    `backward` is that of a Function which the target calls, not of the target itself. `jvp` and `vmap` are the user's
+    rules for forward mode and for batches, where there are any. `held` are the parameters that a module brings along,
+    inputs beside forward's own, with their values.
     """
 
     name: str
@@ -38,6 +39,8 @@ class TargetInfo:
     setup_context: Callable[..., Any] | None = None
     once_differentiable: bool = False
     has_jvp: bool = False
+    jvp: Callable[..., Any] | None = None
+    vmap: Callable[..., Any] | None = None
     inner: bool = False
     held: tuple[tuple[str, NDArray[Any]], ...] = ()
 

@@ -67,6 +67,17 @@ class ForwardCall:
     unit_roundoff: float = 2.0**-53
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batched:
+    """What a function gave for a whole batch at once: outputs stacked along axis 0, and the gradients of the inputs.
+
+    A gradient has the shape of its input, with the batch where the input had it.
+    """
+
+    outputs: tuple[NDArray[Any], ...]
+    gradients: tuple[NDArray[Any] | None, ...]
+
+
 class Layout(Enum):
     """How a tensor of equal values may lie in memory."""
 
@@ -230,6 +241,24 @@ class Subject(ABC):
 
     def laid_out(self, inputs: Layout) -> "Subject | None":  # noqa: ARG002 - for those that override it
         """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
+        return None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether forward draws random numbers."""
+        return False
+
+    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:  # noqa: ARG002
+        """Tangents of the outputs through the Function's own jvp; None without one. Raises UserCodeError."""
+        return None
+
+    def batched(
+        self,
+        stacked: Sequence[NDArray[Any]],  # noqa: ARG002 - for those that override it
+        places: Sequence[int | None],  # noqa: ARG002 - as above
+        cotangents: Sequence[NDArray[Any]],  # noqa: ARG002 - as above
+    ) -> Batched | None:
+        """A call under vmap over the axes `places` of the active inputs; None without a rule. Raises UserCodeError."""
         return None
 
     @abstractmethod

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
+from gradcli.backends.base import Batched, Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
+from gradcli.backends.by_hand import called_by_hand
 from gradcli.backends.call import Call, Caller, in_64_bits, laid_out
 from gradcli.backends.framework import Framework, same_values, unit_roundoff
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.inspection import Inspector, with_rules
+from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
@@ -92,6 +93,18 @@ class BoundFunction(Subject):
     def point(self) -> FloatArray:
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether another seed gives other outputs."""
+        try:
+            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.no_grad():
+                self.counters.forward += 1
+                other = self._caller.run({}).outputs
+        except (Exception, SystemExit):
+            return False
+        to_array = self.framework.to_array
+        return any(not same_values(to_array(other[n]), to_array(self._call.outputs[n])) for n in self._numbers)
 
     def session(self) -> AbstractContextManager[None]:
         """Keep the random generators over many calls."""
@@ -223,36 +236,36 @@ class BoundFunction(Subject):
         """The same Function called on active inputs that lie in memory so."""
         return self._elsewhere(self.arguments, inputs)
 
+    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:
+        """Through the framework's forward mode, which calls jvp."""
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                self.counters.forward += 1
+                return pushed(self._caller, self.active, self._numbers, tangents)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "jvp") from error
+
+    def batched(
+        self,
+        stacked: Sequence[NDArray[Any]],
+        places: Sequence[int | None],
+        cotangents: Sequence[NDArray[Any]],
+    ) -> Batched | None:
+        """Through the framework's vmap, which calls the rule."""
+        try:
+            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+                self.counters.forward += 1
+                self.counters.backward += 1
+                return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "vmap") from error
+
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
         call = self._track("forward")
-        node = self._inspector.node(call)
-        if node is None:
-            return RawBackward(available=False)
-        given = self._all_cotangents(call, cotangents)
-        if given is None:
-            return RawBackward(available=False)
-        passed = {i: t for i, t in enumerate(call.passed) if self.framework.is_tensor(t)}
         self.counters.backward += 1
-        try:
-            with users_code(self.framework, silent=True), self.framework.namespace.no_grad():
-                saved = dict(enumerate(self._inspector.saved(node)))
-                watched = [self._arrays(tensors) for tensors in (dict(enumerate(given)), passed, saved)]
-                returned = node.apply(*given)
-        except (Exception, SystemExit) as error:
-            return RawBackward(error=error)
-        after = [self._arrays(tensors) for tensors in (dict(enumerate(given)), passed, saved)]
-        cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
-        values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
-        return RawBackward(
-            gradients=tuple(self._restricted(self._inspector.raw(v), n) for n, v in enumerate(values)),
-            changed_cotangents=cotangents_changed,
-            changed_inputs=inputs_changed,
-            changed_saved=saved_changed,
-        )
-
-    def _arrays(self, tensors: dict[int, Any]) -> dict[int, NDArray[Any]]:
-        return {i: self.framework.to_array(t) for i, t in tensors.items() if t is not None}
+        given = dict(zip(self._numbers, cotangents, strict=True))
+        return called_by_hand(self.framework, self._inspector, call, self.arguments, given)
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
@@ -328,14 +341,6 @@ class BoundFunction(Subject):
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return tuple(self.low.values())
 
-    def _restricted(self, gradient: RawGradient, position: int) -> RawGradient:
-        """A gradient of a sparse input at the input's own entries: the others do not count."""
-        sparsity = self.arguments[position].sparsity if position < len(self.arguments) else None
-        if sparsity is None or gradient.value is None or gradient.shape != sparsity.shape:
-            return gradient
-        entries = sparsity.entries_of(gradient.value)
-        return replace(gradient, value=entries, shape=entries.shape)
-
     def _track(self, phase: str, caller: Caller | None = None) -> Call:
         self.counters.forward += 1
         try:
@@ -353,29 +358,6 @@ class BoundFunction(Subject):
         tensor: Any = output
         return self.framework.is_differentiable(tensor) and bool(tensor.requires_grad)
 
-    def _all_cotangents(self, call: Call, cotangents: Sequence[NDArray[Any] | None]) -> list[Any] | None:
-        """One cotangent per output of forward as its backward gets it, zeros for those that carry no gradient.
-
-        None for what is not a tensor; nothing at all where one cannot be made by hand.
-        """
-        given: dict[int, NDArray[Any] | None] = dict(zip(self._numbers, cotangents, strict=True))
-        result: list[Any] = []
-        for number, (output, settled) in enumerate(zip(call.returned, call.outputs, strict=True)):
-            if not self.framework.is_tensor(output) or (number in given and given[number] is None):
-                result.append(None)
-                continue
-            value = given.get(number)
-            array = self.framework.to_array(self.framework.namespace.zeros_like(settled.detach()))
-            made = self.framework.cotangent_of(output, array if value is None else np.asarray(value))
-            if made is None:
-                return None
-            result.append(made)
-        return result
-
     def _cotangent(self, output: Any, value: NDArray[Any]) -> Any:
         """A cotangent in the output's own dtype."""
         return self.framework.from_array(np.asarray(value), self.framework.dtype_name(output))
-
-
-def _changed(before: dict[int, NDArray[Any]], after: dict[int, NDArray[Any]]) -> tuple[int, ...]:
-    return tuple(key for key, first in before.items() if not same_values(first, after[key]))

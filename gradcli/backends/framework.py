@@ -73,6 +73,14 @@ class Framework(ABC):
         """A cotangent as the user's backward gets it for an output as it was returned; None where it cannot be made."""
         return self.from_array(array, self.dtype_name(output))
 
+    def mapped(self, function: Callable[..., Any], places: tuple[int | None, ...]) -> Callable[..., Any]:  # noqa: ARG002
+        """The function mapped over the axes `places` of its arguments.
+
+        Raises:
+            UsageError: the framework has no such transformation.
+        """
+        raise UsageError(f"the {self.name} backend has no vmap")
+
     @abstractmethod
     def seed_generators(self, seed: int) -> None:
         """Reset the framework's own random generators."""

@@ -47,15 +47,17 @@ class FunctionBackend(Backend):
             return self._describe_module(target)
         if function_class is None:
             return self._describe_callable(target)
-        forward = _static(function_class, "forward")
-        setup = _static(function_class, "setup_context") if self._overrides(function_class, "setup_context") else None
+        forward = static_method(function_class, "forward")
+        setup = (
+            static_method(function_class, "setup_context") if self._overrides(function_class, "setup_context") else None
+        )
         if forward is None or not self._overrides(function_class, "forward"):
             raise TargetError(
                 f"{function_class.__name__} defines no forward: expected `forward(ctx, ...)`, or `forward(...)` with "
                 "`setup_context(ctx, inputs, output)`"
             )
         overrides_vjp = self._overrides(function_class, "vjp")
-        backward = _static(function_class, "vjp" if overrides_vjp else "backward")
+        backward = static_method(function_class, "vjp" if overrides_vjp else "backward")
         if not overrides_vjp and not self._overrides(function_class, "backward"):
             raise TargetError(_no_backward(function_class))
         sample_inputs = getattr(function_class, "sample_inputs", None)
@@ -69,6 +71,8 @@ class FunctionBackend(Backend):
             setup_context=setup,
             once_differentiable=backward is not None and "once_differentiable" in backward.__code__.co_qualname,
             has_jvp=self._overrides(function_class, "jvp"),
+            jvp=static_method(function_class, "jvp") if self._overrides(function_class, "jvp") else None,
+            vmap=self.vmap_rule(function_class),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
@@ -215,6 +219,10 @@ class FunctionBackend(Backend):
         name = getattr(target, "__qualname__", type(target).__name__)
         return TargetInfo(name=name, backend=self.name, parameters=parameters, forward=function, backward=None)
 
+    def vmap_rule(self, function_class: type) -> Callable[..., Any] | None:
+        """What vmap would run of the user's for this Function; None where it defines nothing."""
+        return static_method(function_class, "vmap") if self._overrides(function_class, "vmap") else None
+
     def _overrides(self, function_class: type, name: str) -> bool:
         own = inspect.getattr_static(function_class, name, None)
         return own is not None and own is not inspect.getattr_static(self.function_base(), name, None)
@@ -227,7 +235,7 @@ def _no_backward(function_class: type) -> str:
     return f"{function_class.__name__} defines no backward{hint}"
 
 
-def _static(owner: type, name: str) -> Callable[..., Any] | None:
+def static_method(owner: type, name: str) -> Callable[..., Any] | None:
     """The plain function behind a static method or a method."""
     found = inspect.getattr_static(owner, name, None)
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.framework import Framework
-from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.function_backend import FunctionBackend, static_method
 from gradcli.backends.modules import is_module
 from gradcli.backends.origin import Origin
 from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
@@ -93,6 +93,11 @@ class TorchFramework(Framework):
             return None
         return super().cotangent_of(output, array)
 
+    def mapped(self, function: Callable[..., Any], places: tuple[int | None, ...]) -> Callable[..., Any]:
+        """torch.func.vmap."""
+        over: Callable[..., Any] = self.namespace.func.vmap(function, in_dims=places)
+        return over
+
     def seed_generators(self, seed: int) -> None:
         """Reset torch's CPU generator."""
         self.namespace.default_generator.manual_seed(seed)
@@ -159,6 +164,12 @@ class TorchBackend(FunctionBackend):
         """As for Functions, modules and callables; for an operator what was registered for it."""
         operator = operator_of(target)
         return super().describe(target) if operator is None else describe_operator(operator, self.name)
+
+    def vmap_rule(self, function_class: type) -> Callable[..., Any] | None:
+        """The method vmap, or forward where PyTorch is asked to make the rule of it."""
+        own = super().vmap_rule(function_class)
+        generated = getattr(function_class, "generate_vmap_rule", False)
+        return own or (static_method(function_class, "forward") if generated else None)
 
     def origin(self, target: object) -> Origin | None:
         """A Function's or an operator's."""

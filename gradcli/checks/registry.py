@@ -1,6 +1,8 @@
 """The battery, in the order in which it runs."""
 
 from gradcli.checks.base import Check
+from gradcli.checks.batching import BatchingCheck
+from gradcli.checks.forward_mode import ForwardModeCheck
 from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.checks.layout import LayoutCheck
 from gradcli.checks.linearity import LinearityCheck
@@ -20,6 +22,8 @@ CHECKS: tuple[Check, ...] = (
     RepeatCheck(),
     LinearityCheck(),
     GradientCheck(),
+    ForwardModeCheck(),
+    BatchingCheck(),
     SubsetsCheck(),
     LayoutCheck(),
     UnusedOutputsCheck(),

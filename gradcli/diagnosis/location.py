@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeGuard
@@ -33,8 +33,7 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
     write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
     """
-    in_forward = finding.kind in _IN_FORWARD and not finding.message.startswith("backward")
-    function = subject.info.forward if in_forward else subject.info.backward
+    function = _function_of(finding, subject)
     source = function_tree(function)
     if source is None:
         return None
@@ -42,10 +41,23 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
         seen = watched_write(subject, finding.kind) if function is subject.info.backward else None
         line = _first_write(source) if seen is None else seen - source.first_line + 1
         return None if line is None else _place(source, line, "writes in place")
+    if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH):
+        line = _return_line(source, _all_lines(source))
+        return None if line is None else _place(source, line, "computes what is returned")
     executed = _executed_lines(subject, source)
     slot = None if subject.info.inner else _slot(finding, subject)
     line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
+
+
+def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | None:
+    """The user's function in which a finding has its cause."""
+    if finding.kind is FindingKind.JVP_MISMATCH:
+        return subject.info.jvp
+    if finding.kind is FindingKind.VMAP_MISMATCH:
+        return subject.info.vmap
+    in_forward = finding.kind in _IN_FORWARD and not finding.message.startswith("backward")
+    return subject.info.forward if in_forward else subject.info.backward
 
 
 def _place(source: FunctionSource, line: int, why: str) -> Place:

@@ -1,0 +1,56 @@
+"""Forward mode and batching: a Function's own jvp, and its rule for vmap, run on arrays."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Batched
+from gradcli.backends.call import Caller
+
+
+def pushed(
+    caller: Caller, active: Sequence[int], outputs: Sequence[int], tangents: Sequence[NDArray[Any]]
+) -> tuple[NDArray[Any], ...]:
+    """The tangents of the outputs for those of the active inputs, through the framework's forward mode.
+
+    An output that gets none has a tangent of zeros.
+    """
+    framework = caller.framework
+    forward_mode = framework.namespace.autograd.forward_ad
+    with warnings.catch_warnings(), forward_mode.dual_level():
+        warnings.simplefilter("ignore", DeprecationWarning)  # what a framework deprecates inside of itself
+        leaves = {
+            i: forward_mode.make_dual(caller.leaf(caller.arguments[i].value, True), framework.from_array(tangent))
+            for i, tangent in zip(active, tangents, strict=True)
+        }
+        call = caller.run(leaves)
+        found = [(call.outputs[n], forward_mode.unpack_dual(call.outputs[n]).tangent) for n in outputs]
+        zeros = framework.namespace.zeros_like
+        return tuple(framework.to_array(zeros(output) if t is None else t) for output, t in found)
+
+
+def batched(
+    caller: Caller,
+    active: Sequence[int],
+    outputs: Sequence[int],
+    stacked: Sequence[NDArray[Any]],
+    places: Sequence[int | None],
+    cotangents: Sequence[NDArray[Any]],
+) -> Batched:
+    """The function mapped over the axes `places` of its active inputs, None for those without a batch."""
+    framework = caller.framework
+
+    def function(*tensors: Any) -> tuple[Any, ...]:
+        found = caller.run(dict(zip(active, tensors, strict=True))).outputs
+        return tuple(found[number] for number in outputs)
+
+    leaves = [caller.leaf(array, True) for array in stacked]
+    found = framework.mapped(function, tuple(places))(*leaves)
+    seeds = [framework.from_array(c) for c in cotangents]
+    gradients = framework.namespace.autograd.grad(list(found), leaves, seeds, allow_unused=True)
+    return Batched(
+        outputs=tuple(framework.to_array(output) for output in found),
+        gradients=tuple(None if g is None else framework.to_array(g) for g in gradients),
+    )
