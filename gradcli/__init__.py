@@ -8,11 +8,12 @@ from gradcli._version import __version__
 if TYPE_CHECKING:
     from gradcli.api import check, trace
     from gradcli.results import Report
-    from gradcli.tolerance import GradcheckError, gradcheck, gradgradcheck
+    from gradcli.tolerance import GradcheckError, GradcheckWarning, gradcheck, gradgradcheck
     from gradcli.verdict import Verdict
 
 __all__ = [
     "GradcheckError",
+    "GradcheckWarning",
     "Report",
     "Verdict",
     "__version__",
@@ -28,6 +29,7 @@ _HOME = {
     "gradcheck": "gradcli.tolerance",
     "gradgradcheck": "gradcli.tolerance",
     "GradcheckError": "gradcli.tolerance",
+    "GradcheckWarning": "gradcli.tolerance",
     "Report": "gradcli.results",
     "Verdict": "gradcli.verdict",
 }
