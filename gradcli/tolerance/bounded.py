@@ -79,6 +79,8 @@ def _settings(claim: Claim, options: Options, significance: float) -> Settings:
         "untracked": True,
         "layout": not of_function and not options.non_contiguous,
         "unused-outputs": not options.check_undefined_grad,
+        "forward-mode": not options.check_forward_ad,
+        "batching": not options.check_batched_grad,
         "forward": options.nondet_tol > 0,
         "repeat": options.nondet_tol > 0,
     }

@@ -141,13 +141,16 @@ def test_a_wrong_jvp_and_a_wrong_batch_are_found() -> None:
     assert gradcheck(Jvp.apply, x, check_forward_ad=True)
     Jvp.factor = 2.001
     assert gradcheck(Jvp.apply, x)
-    with pytest.raises(GradcheckError, match=r"(?s)Jacobian mismatch.*jvp-mismatch: forward mode is wrong for x"):
+    with pytest.raises(GradcheckError, match=r"(?s)Jacobian mismatch.*jvp-mismatch"):
         gradcheck(Jvp.apply, x, check_forward_ad=True)
+    with pytest.raises(GradcheckError, match=r"(?s)Jacobian mismatch.*jvp-mismatch"):
+        gradcheck(Jvp.apply, x, check_forward_ad=True, check_backward_ad=False)
     assert gradcheck(lambda t: t.sin(), x, check_forward_ad=True, check_batched_forward_grad=True)
 
     def branches(t: Any) -> Any:
         y = t * 2
-        y.register_hook(lambda g: g * float(g.sum() != 0))
+        if y.requires_grad:
+            y.register_hook(lambda g: g * float(g.sum() != 0))
         return y
 
     with pytest.raises(GradcheckError, match="batched gradient computation"):
