@@ -30,6 +30,7 @@ def check(
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
     dtype: str = "float64",
+    device: str | None = None,
     require_resolution: float | None = None,
     significance: float = 1e-7,
     allow_inconclusive: bool = False,
@@ -46,11 +47,9 @@ def check(
         grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr"; see
             the documentation of backends for what it may return.
         order: the highest derivative order.
-        seed: the run's seed, from which the case derives its own.
-        samples: how many random inputs are tried where inputs are drawn.
-        only: the checks of the battery to run, all if empty.
-        skip: the checks to leave out.
-        dtype: the dtype of floating inputs that are drawn.
+        seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
+        only, skip: the checks of the battery to run, all if empty, and those to leave out.
+        dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
         require_resolution: fail a case that would not have caught a relative error of this size.
         significance: the relative error below which a difference is measured but does not matter.
         allow_inconclusive: count an inconclusive report as ok.
@@ -70,6 +69,7 @@ def check(
         seed=seed,
         samples=samples,
         dtype=dtype,
+        device=device,
         only=tuple(only),
         skip=tuple(skip),
         require_resolution=require_resolution,

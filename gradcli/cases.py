@@ -73,6 +73,7 @@ class CheckSpec:
 
     `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a NumPy callable.
     `construct` are keywords for a target that is a class of modules.
+    `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
     `order`, `seed` and `samples` override the run's settings. `origin` is `file:line` of a spec, or None.
     """
 
@@ -82,6 +83,9 @@ class CheckSpec:
     inputs_from: InputsFrom = InputsFrom.INFERRED
     grad: str | None = None
     construct: tuple[tuple[str, Any], ...] = ()
+    nondeterminism: float | None = None
+    reason: str | None = None
+    device: str | None = None
     order: int | None = None
     seed: int | None = None
     samples: int | None = None

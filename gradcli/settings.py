@@ -9,7 +9,8 @@ class Settings:
 
     `order` is the highest derivative order; `samples` the number of random inputs a case;
     `significance` the relative error, of the block of one input and output, below which a
-    difference is measured but does not matter; `timeout` is in seconds, per case.
+    difference is measured but does not matter; `nondeterminism` what results may vary by from call to call, relative to
+    the largest; `device` where the tensors lie; `timeout` is in seconds, per case.
     """
 
     order: int = 2
@@ -20,6 +21,8 @@ class Settings:
     skip: tuple[str, ...] = ()
     require_resolution: float | None = None
     significance: float = 1e-7
+    nondeterminism: float = 0.0
+    device: str | None = None
     timeout: float | None = None
     jobs: int = 1
     fail_fast: bool = False

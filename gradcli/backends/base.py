@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
 from gradcli.cases import Argument
-from gradcli.errors import TargetError
+from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.results import Stage
@@ -131,6 +131,16 @@ class Backend(ABC):
     @abstractmethod
     def bind(self, target: object, arguments: Sequence[Argument]) -> "Subject":
         """`target` at these arguments. Raises UserCodeError where forward raises."""
+
+    def on(self, device: str | None) -> "Backend":
+        """The backend with its tensors on `device`; itself for None.
+
+        Raises:
+            UsageError: it has no such device, or there is none here.
+        """
+        if device in (None, "cpu"):
+            return self
+        raise UsageError(f"device {device}: the {self.name} backend computes on the CPU only")
 
     def constructor(self, target: object) -> TargetInfo | None:  # noqa: ARG002 - for those that override it
         """What the constructor takes of a class that has to be made an instance of before it can be run; else None."""

@@ -1,9 +1,11 @@
 """The few things in which tensor frameworks of PyTorch's shape differ, behind one abstract class."""
 
+import contextlib
 import inspect
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -54,6 +56,10 @@ class Framework(ABC):
     @abstractmethod
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
+
+    def calm(self) -> AbstractContextManager[None]:
+        """A context around the user's code, free of what would change its precision."""
+        return contextlib.nullcontext()
 
     def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
         """What the user's code is given for a tensor: of `dtype`, and sparse where it is; connected by the graph.

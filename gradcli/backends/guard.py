@@ -89,6 +89,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         self._state: tuple[Any, Any, object] | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
+        self._calm: contextlib.AbstractContextManager[None] = framework.calm()
 
     def __enter__(self) -> None:
         """Set the generators, and drop what is printed if that is asked for: the numerics call forward many times."""
@@ -101,9 +102,11 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             self._streams = sys.stdout, sys.stderr
             sys.stdout = sys.stderr = io.StringIO()
         self._numpy.__enter__()
+        self._calm.__enter__()
 
     def __exit__(self, *raised: object) -> None:
         """Put back the streams, and the generators if nobody else will."""
+        self._calm.__exit__(None, None, None)
         self._numpy.__exit__(None, None, None)
         if self._streams is not None:
             sys.stdout, sys.stderr = self._streams

@@ -58,9 +58,9 @@ class ModuleCall:
         """A copy of what the module holds, floating numbers in the precision of the inputs."""
         copied = tensor.detach().clone()
         if not self._framework.is_differentiable(tensor):
-            return copied
+            return self._framework.handed(copied, None, None)
         dtype = same_kind(wanted, is_complex=bool(tensor.is_complex()))
-        return copied.to(getattr(self._framework.namespace, dtype))
+        return self._framework.handed(copied, dtype, None)
 
 
 def own_parameters(module: Any) -> dict[str, Any]:

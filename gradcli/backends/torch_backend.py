@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, final
 
@@ -15,6 +16,7 @@ from gradcli.backends.origin import Origin
 from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
 from gradcli.backends.torch_sparse import adopted_sparse, is_sparse, sparse_tensor
 from gradcli.cases import Argument, Sparsity
+from gradcli.errors import UsageError
 from gradcli.targets import TargetInfo
 
 
@@ -76,22 +78,41 @@ class TorchFramework(Framework):
         leaf = self.as_tensor(np.asarray(array)).clone()
         return leaf if dtype is None else leaf.to(getattr(torch, dtype))
 
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self.is_plain = device == "cpu"
+
+    def calm(self) -> AbstractContextManager[None]:
+        """Without autocast, which would change the precision of what is compared."""
+        kind = self.device.partition(":")[0]
+        if not self.namespace.is_autocast_enabled(kind):
+            return super().calm()
+        off: AbstractContextManager[None] = self.namespace.autocast(kind, enabled=False)
+        return off
+
     def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
-        """A cast, a sparse tensor around the entries, and a copy on the device: each has its own backward."""
+        """A cast, a sparse tensor around the entries, and a copy on the device: each has its own backward.
+
+        MPS has no 64 bits: what has them is rounded to 32 there.
+        """
+        if dtype is None and self.device.startswith("mps"):
+            dtype = {"float64": "float32", "complex128": "complex64"}.get(self.dtype_name(tensor))
         given = tensor if dtype is None else tensor.to(getattr(self.namespace, dtype))
         if sparsity is not None:
             given = sparse_tensor(given, sparsity)
-        return given
+        return given if self.is_plain else given.to(self.device)
 
     def settled(self, output: Any) -> Any:
-        """Dense."""
-        return output if output.layout is self.namespace.strided else output.to_dense()
+        """Dense, on the CPU."""
+        dense = output if output.layout is self.namespace.strided else output.to_dense()
+        return dense if self.is_plain else dense.cpu()
 
     def cotangent_of(self, output: Any, array: NDArray[Any]) -> Any | None:
         """None for a sparse output, whose cotangent has the layout that PyTorch chooses."""
         if output.layout is not self.namespace.strided:
             return None
-        return super().cotangent_of(output, array)
+        cotangent = self.from_array(array, self.dtype_name(output))
+        return cotangent if self.is_plain else cotangent.to(output.device)
 
     def mapped(self, function: Callable[..., Any], places: tuple[int | None, ...]) -> Callable[..., Any]:
         """torch.func.vmap."""
@@ -99,16 +120,27 @@ class TorchFramework(Framework):
         return over
 
     def seed_generators(self, seed: int) -> None:
-        """Reset torch's CPU generator."""
+        """Reset torch's generators of the CPU and the device."""
         self.namespace.default_generator.manual_seed(seed)
+        if not self.is_plain:
+            self._accelerator.manual_seed(seed)
 
     def generator_states(self) -> object:
-        """torch's CPU generator state."""
-        return self.namespace.get_rng_state()
+        """The states of torch's generators of the CPU and the device."""
+        own = None if self.is_plain else self._accelerator.get_rng_state()
+        return self.namespace.get_rng_state(), own
 
     def restore_generators(self, states: object) -> None:
-        """Put torch's CPU generator back."""
-        self.namespace.set_rng_state(states)
+        """Put torch's generators back."""
+        kept: Any = states
+        self.namespace.set_rng_state(kept[0])
+        if not self.is_plain:
+            self._accelerator.set_rng_state(kept[1])
+
+    @property
+    def _accelerator(self) -> Any:
+        """The module of the device's kind, torch.cuda or torch.mps."""
+        return getattr(self.namespace, self.device.partition(":")[0])
 
     def rule_of(self, owner: type) -> Callable[..., Any] | None:
         """The same, behind the classes that PyTorch makes for operators too."""
@@ -127,8 +159,19 @@ class TorchBackend(FunctionBackend):
 
     name = "torch"
 
-    def __init__(self) -> None:
-        self._framework = TorchFramework()
+    def __init__(self, device: str = "cpu") -> None:
+        self._framework = TorchFramework(device)
+
+    def on(self, device: str | None) -> "TorchBackend":
+        """The backend on a device that PyTorch has here."""
+        if device is None or device == self._framework.device:
+            return self
+        kind, _, index = device.partition(":")
+        known = {"cpu": 1, **accelerators(self._framework.namespace)}
+        if kind not in known or (index and not (index.isdigit() and int(index) < known[kind])):
+            there = ", ".join(known)
+            raise UsageError(f"device {device}: PyTorch has no such device here; there are: {there}")
+        return TorchBackend(device)
 
     @property
     def framework(self) -> Framework:
@@ -175,3 +218,13 @@ class TorchBackend(FunctionBackend):
         """A Function's or an operator's."""
         operator = operator_of(target)
         return super().origin(target) if operator is None else operator_origin(operator)
+
+
+def accelerators(torch: ModuleType) -> dict[str, int]:
+    """The kinds of accelerators that PyTorch can use here, and how many there are of each."""
+    found = {}
+    if torch.cuda.is_available():
+        found["cuda"] = int(torch.cuda.device_count())
+    if torch.backends.mps.is_available():
+        found["mps"] = 1
+    return found

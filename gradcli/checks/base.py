@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.numerics.probe import entry_scales
+from gradcli.numerics.vector_map import VectorMap
 from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+
+_VARIATION = 4.0
+"""Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,18 @@ class Situation:
 
     def tolerance(self, relative: float) -> float:
         """A tolerance for what must agree but for rounding, no finer than the precision that forward insists on."""
-        return max(relative, 32 * self.subject.rounding)
+        return max(relative, 32 * self.subject.rounding, _VARIATION * self.settings.nondeterminism)
+
+    @property
+    def significance(self) -> float:
+        """The relative error that matters: the run's, or four times what the target is declared to vary by."""
+        return max(self.settings.significance, _VARIATION * self.settings.nondeterminism)
+
+    def map_of(self, subject: Subject, order: int) -> VectorMap:
+        """The map of `order`, noisy by what the target is declared to vary by."""
+        map_ = subject.derivative_map(order)
+        varies = self.settings.nondeterminism
+        return VaryingMap(map_, varies) if varies else map_
 
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""

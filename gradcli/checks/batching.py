@@ -72,7 +72,7 @@ class BatchingCheck(Check):
     def _compared(
         self, situation: Situation, places: Places, found: Batched, loop: Sequence[Batched], where: str
     ) -> Evidence | None:
-        tolerance = max(_TOLERANCE, 32 * situation.subject.call().unit_roundoff)
+        tolerance = max(situation.tolerance(_TOLERANCE), 32 * situation.subject.call().unit_roundoff)
         for n, output in enumerate(found.outputs):
             if relative_gap(output, np.stack([each.outputs[n] for each in loop])) > tolerance:
                 number = situation.subject.output_numbers[n]

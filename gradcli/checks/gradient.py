@@ -42,12 +42,12 @@ class GradientCheck(Check):
         subject = situation.subject
         if not comparable(situation):
             return
-        map_ = subject.derivative_map(1)
+        map_ = situation.map_of(subject, 1)
         found = verify(
             map_,
             subject.point,
             seed=situation.seed,
-            significance=situation.settings.significance,
+            significance=situation.significance,
             witness=subject.body_map(1),
         )
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
@@ -80,14 +80,14 @@ class HigherOrderCheck(Check):
                 note=f"{reason}, higher orders are not offered",
             )
             return
-        map_ = subject.derivative_map(order)
+        map_ = situation.map_of(subject, order)
         point = subject.base_point(order, situation.seed)
         try:
             found = verify(
                 map_,
                 point,
                 seed=situation.seed + order,
-                significance=situation.settings.significance,
+                significance=situation.significance,
                 witness=subject.body_map(order),
                 witness_values=True,
             )

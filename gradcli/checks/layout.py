@@ -89,10 +89,10 @@ class LayoutCheck(Check):
         if all(same_values(here[n], there[n]) for n in situation.subject.output_numbers):
             return False
         found = verify(
-            other.derivative_map(1),
+            situation.map_of(other, 1),
             other.point,
             seed=situation.seed + 3,
-            significance=situation.settings.significance,
+            significance=situation.significance,
         )
         return all(block.outcome is not Outcome.DIFFERS for block in found.blocks)
 

@@ -29,7 +29,7 @@ class RepeatCheck(Check):
         first, second = subject.backward(cotangents), subject.backward(cotangents)
         problems = []
         for position, one, other in zip(subject.active, first, second, strict=True):
-            if relative_gap(one, other) > REPEAT_TOLERANCE:
+            if relative_gap(one, other) > situation.tolerance(REPEAT_TOLERANCE):
                 name = situation.input_name(position)
                 problems.append(
                     self.failed(
@@ -55,7 +55,7 @@ class RepeatCheck(Check):
         if gradients is None:
             return
         for position, one, two in zip(subject.active, reference, gradients, strict=True):
-            if relative_gap(one, two) > REPEAT_TOLERANCE:  # type: ignore[arg-type]
+            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):  # type: ignore[arg-type]
                 name = situation.input_name(position)
                 yield self.failed(
                     FindingKind.STATEFUL,
@@ -78,7 +78,7 @@ class RepeatCheck(Check):
             )
             return
         for position, one, two in zip(situation.subject.active, first, second, strict=True):
-            if relative_gap(one, two) > REPEAT_TOLERANCE:
+            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):
                 name = situation.input_name(position)
                 yield self.failed(
                     FindingKind.SECOND_BACKWARD_FAILS,

@@ -129,11 +129,9 @@ def variant(
     inputs: list[int] | None = None,
 ) -> Iterator[Evidence]:
     """Verify another subject; a failure is reported with the label, anything less is no news."""
-    map_ = other.derivative_map(1)
+    map_ = situation.map_of(other, 1)
     try:
-        found = verify(
-            map_, other.point, seed=situation.seed + 1, significance=situation.settings.significance, inputs=inputs
-        )
+        found = verify(map_, other.point, seed=situation.seed + 1, significance=situation.significance, inputs=inputs)
     except UserCodeError:
         # The same call is made, and reported, by the check on that input itself.
         yield Evidence(check=check.name, verdict=Verdict.PASSED, note=note)

@@ -31,6 +31,12 @@ Order = Annotated[int, typer.Option("--order", min=1, help="Highest derivative o
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Every case derives its own seed from it.")]
 Samples = Annotated[int, typer.Option("--samples", min=1, help="Random inputs per case.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device", metavar="NAME", help="Where the tensors lie: cpu, cuda, cuda:1 or mps.", show_default=False
+    ),
+]
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="CHECK", help="Run only this check; repeatable.", show_default=False),

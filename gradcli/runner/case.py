@@ -145,6 +145,8 @@ def _saved(
         finding,
         grad=case.spec.grad,
         construct=case.spec.construct,
+        nondeterminism=settings.nondeterminism,
+        device=settings.device,
     )
     try:
         return result.with_replay(str(save(failure, folder)))
@@ -163,12 +165,20 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         inputs_from=None if supply is None else supply.source.value,
         inputs=_inputs(case, supply),
         evidence=evidence,
-        notes=(*(() if supply is None else supply.notes), *trail.lints, *telling_notes(evidence)),
+        notes=(*_declared(case), *(() if supply is None else supply.notes), *trail.lints, *telling_notes(evidence)),
         forwards=trail.forwards,
         stages=tuple(trail.stages.items()),
         backwards=trail.backwards,
         orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
     )
+
+
+def _declared(case: CheckCase) -> tuple[str, ...]:
+    """What a spec allows the target, with its reason."""
+    spec = case.spec
+    if spec.nondeterminism is None:
+        return ()
+    return (f"results may vary by {spec.nondeterminism:g} of the largest: {spec.reason}",)
 
 
 def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:

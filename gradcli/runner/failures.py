@@ -37,6 +37,8 @@ class Failure:
     input: str | None = None
     grad: str | None = None
     construct: tuple[tuple[str, Any], ...] = ()
+    nondeterminism: float = 0.0
+    device: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The document of a failure file, schema gradcli.failure/1."""
@@ -46,6 +48,8 @@ class Failure:
             "target": self.target,
             "name": self.name,
             "grad": self.grad,
+            "nondeterminism": self.nondeterminism,
+            "device": self.device,
             "construct": {name: _text(name, value) for name, value in self.construct},
             "seed": self.seed,
             "order": self.order,
@@ -67,6 +71,8 @@ def failure_of(
     *,
     grad: str | None = None,
     construct: Sequence[tuple[str, Any]] = (),
+    nondeterminism: float = 0.0,
+    device: str | None = None,
 ) -> Failure:
     """The failure that `finding` is, at these arguments."""
     return Failure(
@@ -80,6 +86,8 @@ def failure_of(
         input=finding.input,
         grad=grad,
         construct=tuple(construct),
+        nondeterminism=nondeterminism,
+        device=device,
     )
 
 
@@ -128,6 +136,8 @@ def load(path: Path) -> Failure:
             finding=document["finding"],
             input=document["input"],
             grad=document.get("grad"),
+            nondeterminism=float(document.get("nondeterminism", 0.0)),
+            device=document.get("device"),
             construct=tuple((name, ast.literal_eval(text)) for name, text in document.get("construct", {}).items()),
         )
     except (KeyError, TypeError, ValueError, SyntaxError) as error:

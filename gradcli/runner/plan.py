@@ -83,6 +83,8 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
     """The case of `spec`: what the spec says goes before the run's settings, a check named by the run before both."""
     own = replace(
         settings,
+        nondeterminism=spec.nondeterminism or settings.nondeterminism,
+        device=settings.device or spec.device,
         order=settings.order if spec.order is None else spec.order,
         samples=settings.samples if spec.samples is None else spec.samples,
         only=settings.only or spec.only,
@@ -111,9 +113,10 @@ def require_checks(names: Iterable[str], where: str) -> None:
 def _require_targets(cases: Sequence[CheckCase]) -> None:
     """Import every target once, and report all that fail together."""
     problems: list[tuple[str, UsageError]] = []
-    for spec in {(case.spec.target, case.spec.grad, case.spec.origin): case.spec for case in cases}.values():
+    for case in {(each.spec.target, each.spec.grad, each.spec.origin): each for each in cases}.values():
+        spec = case.spec
         try:
-            backend_for(claimed(resolve(spec.target).object, spec))
+            backend_for(claimed(resolve(spec.target).object, spec)).on(case.settings.device)
         except UsageError as error:
             problems.append(("" if spec.origin is None else f"{spec.origin}: ", error))
     if len(problems) == 1 and not problems[0][0]:

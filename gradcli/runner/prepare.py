@@ -38,7 +38,7 @@ def prepared(target: object, case: CheckCase, supply: Supply | None = None, back
         InputsNotFoundError: no inputs, or nothing to make an instance with, could be found.
     """
     target = claimed(target, case.spec)
-    backend = backend or backend_for(target)
+    backend = (backend or backend_for(target)).on(case.settings.device)
     takes = backend.constructor(target)
     if takes is None:
         if case.spec.construct:

@@ -21,7 +21,14 @@ def replay(failure: Failure) -> CheckResult:
     """
     case = CheckCase(
         spec=CheckSpec(target=failure.target, name=failure.name, grad=failure.grad, construct=failure.construct),
-        settings=Settings(order=failure.order, dtype=failure.dtype, samples=1, shrink=False),
+        settings=Settings(
+            order=failure.order,
+            dtype=failure.dtype,
+            samples=1,
+            shrink=False,
+            nondeterminism=failure.nondeterminism,
+            device=failure.device,
+        ),
         seed=failure.seed,
     )
     supply = supply_of([failure.arguments], InputsFrom.GIVEN)

@@ -16,6 +16,7 @@ from gradcli.spec.model import CASE_KEYS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTAT
 from gradcli.spec.read_inputs import InputsReader
 from gradcli.spec.sizes import read_sizes, size_combinations
 
+MOST_NONDETERMINISM = 1e-2
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -158,14 +159,34 @@ class _Document:
         return reader.values(fields.nodes["construct"])
 
     def _overridden(self, spec: CheckSpec, fields: Fields) -> CheckSpec:
+        self._require_reason(fields)
         return replace(
             spec,
+            nondeterminism=fields.get("nondeterminism", spec.nondeterminism),
+            reason=fields.get("reason", spec.reason),
+            device=fields.get("device", spec.device),
             seed=fields.get("seed", spec.seed),
             order=fields.get("order", spec.order),
             samples=fields.get("samples", spec.samples),
             only=fields.names("only", spec.only),
             skip=fields.names("skip", spec.skip),
         )
+
+    def _require_reason(self, fields: Fields) -> None:
+        """A nondeterminism is a licence: it is bounded, and says why it is needed."""
+        given = fields.get("nondeterminism")
+        if given is not None and not 0 < given <= MOST_NONDETERMINISM:
+            self.problems.add(
+                fields.nodes["nondeterminism"],
+                f"nondeterminism must be above 0 and at most {MOST_NONDETERMINISM:g}, got {given:g}",
+            )
+        if given is not None and "reason" not in fields:
+            self.problems.add(
+                fields.nodes["nondeterminism"],
+                "nondeterminism needs a reason beside it, as in reason: atomic additions",
+            )
+        if "reason" in fields and given is None:
+            self.problems.add(fields.nodes["reason"], "a reason is given for a nondeterminism, and there is none here")
 
     def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:
         if "expect" not in fields and "findings" not in fields:

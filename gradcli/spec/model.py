@@ -35,6 +35,12 @@ RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
     "order": Key(kind=Kind.COUNT, sentence="The highest derivative order to check."),
     "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
+    "nondeterminism": Key(
+        kind=Kind.NUMBER,
+        sentence="What results may vary by from call to call, relative to the largest.",
+    ),
+    "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic."),
+    "device": Key(kind=Kind.TEXT, sentence="Where the tensors lie: cpu, cuda, cuda:1, mps; --device goes before it."),
     "only": Key(kind=Kind.NAMES, sentence="The checks to run, others are left out."),
     "skip": Key(kind=Kind.NAMES, sentence="The checks to leave out."),
 }

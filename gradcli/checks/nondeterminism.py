@@ -1,0 +1,53 @@
+"""A nondeterminism that the spec declares, with its reason: what repeats and differences may vary by."""
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray
+from gradcli.numerics.vector_map import VectorMap
+
+
+@final
+class VaryingMap(VectorMap):
+    """A map whose values are declared to vary by `relative` of the largest of their block, in every evaluation."""
+
+    def __init__(self, inner: VectorMap, relative: float) -> None:
+        self.domain = inner.domain
+        self.codomain = inner.codomain
+        self.has_jvp = inner.has_jvp
+        self._inner = inner
+        self._relative = relative
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """The inner map's value."""
+        return self._inner.value(x)
+
+    def value_noise(self, x: FloatArray) -> FloatArray:
+        """The inner map's, and the declared share of the largest value of each block."""
+        noise: FloatArray = np.array(self._inner.value_noise(x))
+        values = np.abs(self._inner.value(x))
+        for place in self.codomain.slices:
+            noise[place] += self._relative * np.max(values[place], initial=0.0)
+        return noise
+
+    def depends(self, x: FloatArray) -> NDArray[np.bool_]:
+        """As the inner map says."""
+        return self._inner.depends(x)
+
+    def value_and_vjps(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+        """The inner map's value and claims."""
+        return self._inner.value_and_vjps(x, cotangents)
+
+    def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """The inner map's claim."""
+        return self._inner.vjp(x, cotangent)
+
+    def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+        """The inner map's claims."""
+        return self._inner.vjp_many(x, cotangents)
+
+    def jvp(self, x: FloatArray, tangent: FloatArray) -> FloatArray:
+        """The inner map's forward mode."""
+        return self._inner.jvp(x, tangent)
