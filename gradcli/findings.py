@@ -80,8 +80,8 @@ class FindingKind(Enum):
         "missing-term",
         "GC110",
         "The returned gradient lacks a term.",
-        "The difference to the numerical gradient has a simple form: constant along an axis, proportional to the input "
-        "or the output, or of low rank.",
+        "With one more term of a simple form (grad_output times inputs and output, or sums of such along axes) the "
+        "gradient agrees with slopes of forward along several directions, for several cotangents.",
         "Differentiate every place the input occurs in, statistics such as a mean or a norm included.",
     )
     WRONG_SHIFT = (

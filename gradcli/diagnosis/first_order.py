@@ -12,6 +12,7 @@ from gradcli.diagnosis.entries import indices_of, pulled_back, worst_entries, wr
 from gradcli.diagnosis.factor import constant_factor, describe_factor, fit_factor
 from gradcli.diagnosis.facts import REAL_ROWS, Facts, Gradient
 from gradcli.diagnosis.predicate import fitting_rule
+from gradcli.diagnosis.terms import lacking_term
 from gradcli.findings import FindingKind
 from gradcli.results import Entry, Evidence, Finding, Mismatch
 
@@ -300,6 +301,18 @@ def _low_precision(suspect: Suspect) -> Named | None:
     return None
 
 
+def _term(suspect: Suspect) -> Named | None:
+    """Right with one more term of a simple form."""
+    term = lacking_term(suspect.facts, suspect.place, suspect.gradients)
+    if term is None:
+        return None
+    return (
+        FindingKind.MISSING_TERM,
+        f"{suspect.name}: the returned gradient lacks the term {term.text}; with it, it is right",
+        {},
+    )
+
+
 def _wrong(suspect: Suspect) -> Named:
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None and np.isfinite(e.max_rel_error)]
     size = f" by {max(errors):.2g} of its largest entry" if errors else ""
@@ -317,6 +330,7 @@ _RULES: tuple[Callable[..., Named | None], ...] = (
     _shifted,
     _low_precision,
     _some_entries,
+    _term,
     _wrong,
 )
 

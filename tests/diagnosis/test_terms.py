@@ -1,0 +1,100 @@
+"""A dropped term is named with its form; a gradient that is wrong in another way is not said to lack one."""
+
+import numpy as np
+import pytest
+
+from gradcli.backends.registry import backend_named
+from gradcli.checks.battery import run_battery
+from gradcli.diagnosis.naming import name_findings
+from gradcli.findings import FindingKind
+from gradcli.settings import Settings
+
+ENGINE = backend_named("engine")
+ns = ENGINE.framework.namespace
+
+
+def function(forward, backward):
+    class Made(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            output = forward(*inputs)
+            ctx.save_for_backward(*inputs, output)
+            return output
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(g, *ctx.saved_tensors)
+
+    Made.forward.__name__ = "forward"
+    return Made
+
+
+def found(made, *shapes, seed=0):
+    generator = np.random.default_rng(seed)
+    subject = ENGINE.bind(made, ENGINE.adopt([generator.normal(size=shape) for shape in shapes]))
+    evidence = run_battery(subject, Settings(order=1), seed=seed)
+    return name_findings(evidence, subject, seed=seed)
+
+
+def sigmoid(x):
+    return 1 / (1 + (-x).exp())
+
+
+DROPPED = {
+    "elementwise": (
+        function(lambda x: x**3 + x**2, lambda g, x, y: g * 3 * x * x),
+        ((3, 4),),
+        "2·grad_output·arg0",
+    ),
+    "through the output": (
+        function(lambda x: x * sigmoid(x), lambda g, x, y: g * (sigmoid(x) - y * sigmoid(x))),
+        ((3, 4),),
+        "grad_output·output",
+    ),
+    "softmax without its sum": (
+        function(lambda x: x.softmax(-1), lambda g, x, y: g * y),
+        ((3, 4),),
+        "-output·sum(grad_output·output, axis 1)",
+    ),
+    "mean subtracted": (
+        function(lambda x: x - x.mean(-1, keepdim=True), lambda g, x, y: g * 1),
+        ((3, 4),),
+        "-1/4·sum(grad_output, axis 1)",
+    ),
+    "regulariser": (
+        function(lambda x: x.sin().sum() + 0.5 * (x * x).sum(), lambda g, x, y: g * x.cos()),
+        ((5,),),
+        "grad_output·arg0",
+    ),
+    "of another input": (
+        function(lambda x, w: x * x.sin() + x * w, lambda g, x, w, y: (g * (x.sin() + x * x.cos()), g * x)),
+        ((3, 4), (3, 4)),
+        "grad_output·arg1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_dropped_term_is_told(name, seed):
+    made, shapes, term = DROPPED[name]
+    (finding,) = found(made, *shapes, seed=seed)
+    assert finding.kind is FindingKind.MISSING_TERM, finding.message
+    assert f"lacks the term {term}; with it" in finding.message
+
+
+OTHERWISE = {
+    "another function": (function(lambda x: x.sin(), lambda g, x, y: g * (0.9 * x).cos()), ((3, 4),)),
+    "a wrong exponent": (function(lambda x: (x * x + 1) ** 0.5, lambda g, x, y: g * x / (x * x + 1)), ((3, 4),)),
+    "a hard term": (
+        function(lambda x: x.exp().sin(), lambda g, x, y: g * x.exp() * (x.exp().cos() + 0.1 * x.tanh())),
+        ((3, 4),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_a_gradient_that_is_wrong_otherwise_is_not_said_to_lack_a_term(name):
+    made, shapes = OTHERWISE[name]
+    (finding,) = found(made, *shapes)
+    assert finding.kind is FindingKind.WRONG_GRADIENT, finding.message
