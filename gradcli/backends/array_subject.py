@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Subject
+from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error
 from gradcli.backends.tensor_maps import space_of, spaces_of_order
@@ -64,6 +65,10 @@ class ArrayMap(VectorMap):
                 return self.codomain.flatten(list(self._derivatives.value(list(self.domain.unflatten(x)))))
         except (Exception, SystemExit) as error:
             raise user_code_error(error, self._phase) from error
+
+    def effort(self, x: FloatArray) -> int:
+        """The lines of the user's code that the map runs at `x`."""
+        return lines_run(lambda: self.value(x))
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,). Raises UserCodeError."""

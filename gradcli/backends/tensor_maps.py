@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters
 from gradcli.backends.call import Caller
+from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.errors import UserCodeError
@@ -117,6 +118,10 @@ class TensorMap(VectorMap):
                 for output in outputs
             ]
         return np.array(rows)
+
+    def effort(self, x: FloatArray) -> int:
+        """The lines of the user's code that the map runs at `x`."""
+        return lines_run(lambda: self.value(x))
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.iteration import LOOSE, iterates
 from gradcli.numerics.jumps import jump_nearby
 from gradcli.numerics.linearity import additive
 from gradcli.numerics.localise import Located
@@ -93,7 +94,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
     latest = judged[0]
     if not (found.additive and all(judgement.off for judgement in judged)):
         return None
-    if latest.error < 1e-3 * latest.scale and _claim_moves(site, direction, latest.error):
+    if latest.error < LOOSE * latest.scale and (_claim_moves(site, direction, latest.error) or iterates(site)):
         return None
     if holds_on_symmetric_matrices(site, input_, output, significance):
         return None
@@ -125,7 +126,7 @@ def _better_explanation(
     gap = latest.error / latest.scale
     if not left.any():
         return Doubt.NOISE, "a finer scale agrees with the claim"
-    if gap < 1e-3 and _claim_is_noisy(site, first, left):
+    if gap < LOOSE and _claim_is_noisy(site, first, left):
         return Doubt.NOISE, (
             f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
         )
@@ -133,6 +134,11 @@ def _better_explanation(
         return Doubt.NOISE, (
             f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
             "at that level: a loosely converged iteration, or rounding?"
+        )
+    if gap < LOOSE and iterates(site):
+        return Doubt.NOISE, (
+            f"the claim differs from the computed function by {gap:.1e}, and how many steps forward takes depends on "
+            "its input: an iteration that stops early?"
         )
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
         return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"

@@ -31,6 +31,10 @@ class VectorMap(ABC):
         """
         return np.broadcast_to(0.0, self.codomain.size)
 
+    def effort(self, x: Vector) -> int | None:  # noqa: ARG002 - for those that override it
+        """How much code evaluating the map at x runs, in a unit of its own; None where nobody counts."""
+        return None
+
     def depends(self, x: Vector) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that override it
         """Whether each output block follows from each input block by steps that the map can differentiate.
 
@@ -82,6 +86,11 @@ class CountedMap(VectorMap):
     def value_noise(self, x: Vector) -> Vector:
         """Ask the wrapped map; not counted."""
         return self.inner.value_noise(x)
+
+    def effort(self, x: Vector) -> int | None:
+        """Ask the wrapped map, and count the evaluation."""
+        self.values += 1
+        return self.inner.effort(x)
 
     def depends(self, x: Vector) -> npt.NDArray[np.bool_]:
         """Ask the wrapped map; not counted."""
