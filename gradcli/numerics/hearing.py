@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jitter
-from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Outcome
@@ -17,6 +17,7 @@ from gradcli.numerics.pieces import PIECE
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.stencil import EPS
+from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, settle, supports, wrong_focus
 
 WITNESSED = 1e-8
@@ -87,8 +88,11 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
             seen = _claim_wrong(site, pair, gap, dispute.reading, significance)
             if seen is not None:
                 heard.found[pair] = seen
+    heard.found |= wrong_in_the_tail(site, agreed)
+    agreed = {pair: gap for pair, gap in agreed.items() if pair not in heard.found}
     if agreed:
         heard.found |= _certify(site, agreed, significance)
+        heard.found |= wrong_in_small_rows(site, heard.found)
     return heard
 
 
@@ -113,14 +117,7 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], parted: dict[Pair, Gap], signi
 
 def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen | None:
     """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
-    judgement = Judgement(
-        impression=Impression.DIFFERS,
-        scale=gap.scale,
-        error=gap.error * gap.scale,
-        tolerance=gap.resolution * gap.scale if gap.error < FAIL_FACTOR * gap.resolution else 0.0,
-        resolution=None,
-        statuses=(Status.OK,),
-    )
+    judgement = parted(gap)
     if gap.error >= CLEAR:
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
     else:

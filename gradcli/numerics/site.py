@@ -166,6 +166,19 @@ class Site:
             return None
         return there
 
+    def with_same_rows(self, x: Vector) -> Site | None:
+        """Claim and witness on the same rows and scales at another point; None where either is not finite or raises."""
+        claim = self.claim_at(x)
+        told = testimony_at(self, x)
+        if claim is None or told is None or not claim.finite:
+            return None
+        there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, testimony=told)
+        try:
+            there.evaluate()
+        except Exception:  # forward's domain ends before
+            return None
+        return there
+
     def alone(self) -> Site:
         """The same point with the claim in full where that is small, and without a witness."""
         if self.witness is None:

@@ -34,6 +34,9 @@ DECISIVE = 0.05
 CLEAR = 1e-3
 """Smaller differences may come from noise or an iteration's stopping rule, and are confirmed at length."""
 PERSISTENT = 1e-2
+TAIL = 1e-3
+TAIL_PART = 1e-10
+TAIL_NOISE = 100.0
 STARTS = (0.02, 0.006)
 MOVE = 2.0**-10
 
@@ -151,19 +154,38 @@ class Dispute:
     reading: Reading | None = None
 
 
-def settle(site: Site, input_: int, output: int, gap: Gap) -> Dispute:
-    """Ask the map's differences along the direction in which claim and witness part.
+def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5) -> Mask | None:
+    """Entries far below the block's largest in which claim and witness differ by more than a thousandth of their size.
+
+    They matter where they are few (`most` of all at the utmost), above 1e-10 of the block, and above a hundred times
+    the noise of both: a rule that is wrong in its tail, and nowhere else, shows nowhere else.
+
+    Returns:
+        An array like the block of the claim's forms; None where there are no such entries.
+    """
+    claimed, told = _block(site, input_, output)
+    places, rows = site.map.domain.slices[input_], site.claim.block == output
+    scales = site.scales[places]
+    size = np.maximum(np.abs(claimed), np.abs(told))
+    difference = np.abs(claimed - told)
+    floor = _rounding(site, output)[:, None] / scales + TAIL_NOISE * noise[rows][:, places]
+    found = (difference > TAIL * size) & (difference > floor)
+    found &= difference * scales > TAIL_PART * float((size * scales).max(initial=0.0))
+    return found if found.any() and np.count_nonzero(found) <= most * found.size else None
+
+
+def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = None) -> Dispute:
+    """Ask the map's differences along the direction in which claim and witness part, in the entries `only` if given.
 
     Two directions must rule alike: d scaled by s² (so that each entry counts by its size), and the worst entries alone
     with other weights and steps. Where three pairs do not decide along a direction, the ladder may.
     """
     claimed, told = _block(site, input_, output)
     scales = site.scales[site.map.domain.slices[input_]]
-    row = int(
-        np.argmax((np.abs(claimed - told) * scales / np.maximum(_rounding(site, output), 1e-300)[:, None]).max(1))
-    )
+    apart = claimed - told if only is None else np.where(only, claimed - told, 0.0)
+    row = int(np.argmax((np.abs(apart) * scales / np.maximum(_rounding(site, output), 1e-300)[:, None]).max(1)))
     number = int(np.flatnonzero(site.claim.block == output)[row])
-    relative = (claimed - told)[row] * scales
+    relative = apart[row] * scales
     rulings: list[Ruling] = []
     reading = None
     for direction, start in zip(_directions(site, relative), STARTS, strict=True):
@@ -224,8 +246,8 @@ def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
 def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
     """Whether claim and witness differ at a point close by too, by more than a hundredth of the gap here."""
     for _ in range(2):
-        there = site.moved_to(moved(site.rng, site.x, site.scales, MOVE))
-        if there is None or there.testimony is None or not there.claim.finite:
+        there = site.with_same_rows(moved(site.rng, site.x, site.scales, MOVE))
+        if there is None:
             continue
         found = compare(there, input_, output)
         if not found.equal and found.error > PERSISTENT * gap.error:

@@ -1,0 +1,92 @@
+"""Mistakes that are small beside the largest entry of their block, but not beside their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.numerics.claim_noise import jitter
+from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement
+from gradcli.numerics.confirm import Decision
+from gradcli.numerics.estimate import Status
+from gradcli.numerics.iteration import iterates
+from gradcli.numerics.outcome import AUTODIFF, Outcome
+from gradcli.numerics.probe import random_direction
+from gradcli.numerics.seen import Pair, Seen
+from gradcli.numerics.site import Site
+from gradcli.numerics.witness import Gap, Ruling, compare, settle, tail
+
+TAILED = "only entries far below the largest are wrong, by more than a thousandth of their own size"
+UNBALANCED = 1e3
+"""Outputs whose slopes differ by more than this are weighed against each other before they are added up."""
+LEAST = 1e-10
+"""A slope below this part of the output's value is rounding, and weighed as if it were that large."""
+HEAVIEST = 1e15
+
+
+def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) -> dict[Pair, Seen]:
+    """Pairs whose claim, though right where it is large, is shown to be wrong in a few entries that are small."""
+    found: dict[Pair, Seen] = {}
+    noise = None
+    for pair, gap in agreed.items():
+        if gap.equal:
+            continue
+        noise = jitter(site) if noise is None else noise
+        entries = tail(site, *pair, noise, most)
+        dispute = None if entries is None or iterates(site) else settle(site, *pair, gap, entries)
+        if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
+            continue
+        judgement = parted(gap)
+        found[pair] = Seen(
+            site=site,
+            judgement=judgement,
+            reading=dispute.reading,
+            resolution=None,
+            reference=AUTODIFF,
+            decision=Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=TAILED),
+            gap=gap,
+        )
+    return found
+
+
+def parted(gap: Gap) -> Judgement:
+    """What a gap between claim and witness amounts to once it is laid at the claim's door."""
+    return Judgement(
+        impression=Impression.DIFFERS,
+        scale=gap.scale,
+        error=gap.error * gap.scale,
+        tolerance=gap.resolution * gap.scale if gap.error < FAIL_FACTOR * gap.resolution else 0.0,
+        resolution=None,
+        statuses=(Status.OK,),
+    )
+
+
+def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, Seen]:
+    """Pairs whose claim is wrong in outputs that a sum over all of them drowns, because their slopes are small."""
+    found: dict[Pair, Seen] = {}
+    for output in sorted({output for _, output in seen}):
+        ours = {pair: known for pair, known in seen.items() if pair[1] == output and known.reference == AUTODIFF}
+        balanced = _balanced(site, output, next(iter(ours.values()))) if ours else None
+        if balanced is not None:
+            found |= wrong_in_the_tail(balanced, {pair: compare(balanced, *pair) for pair in ours}, most=1.0)
+    return found
+
+
+def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
+    """The site with one cotangent for an output that weighs every entry by its slope; None where they are alike."""
+    places = site.map.codomain.slices[output]
+    if site.claim.cotangents is None or not site.claim.watch:
+        return None
+    value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
+    slopes = np.maximum(np.abs(seen.reading.numeric[places]), LEAST * value)
+    known = slopes[np.isfinite(slopes) & (slopes > 0)]
+    if not known.size or known.max() <= UNBALANCED * known.min():
+        return None
+    weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
+    cotangent = np.zeros((1, site.map.codomain.size))
+    cotangent[0, places] = random_direction(site.rng, np.minimum(weights, HEAVIEST))
+    claim = replace(site.claim, cotangents=cotangent, block=np.array([output]), forms=np.zeros((1, site.x.size)))
+    rows = Site(site.map, site.x, site.scales, claim, site.rng, site.budget, witness=site.witness)
+    return rows.with_same_rows(site.x)
