@@ -68,17 +68,17 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
     """Compare the claim with the witness of a site that has one, and let differences certify or arbitrate."""
     heard = Hearing()
     agreed: dict[Pair, Gap] = {}
-    parted: dict[Pair, Gap] = {}
+    apart: dict[Pair, Gap] = {}
     gaps = {pair: compare(site, *pair) for pair in pairs}
     if site.sparing and any(gap.error > ALIKE for gap in gaps.values()):
         site.ask_again()
         gaps = {pair: compare(site, *pair) for pair in pairs}
     for pair, gap in gaps.items():
-        (agreed if gap.equal or gap.error <= significance else parted)[pair] = gap
-    if any(gap.error < CLEAR for gap in parted.values()):
-        significance = _forgive(site, agreed, parted, significance)
+        (agreed if gap.equal or gap.error <= significance else apart)[pair] = gap
+    if any(gap.error < CLEAR for gap in apart.values()):
+        significance = _forgive(site, agreed, apart, significance)
         heard.significance = significance
-    for pair, gap in parted.items():
+    for pair, gap in apart.items():
         dispute = settle(site, *pair, gap)
         if dispute.ruling is Ruling.WITNESS_WRONG:
             heard.detached.add(pair)
@@ -96,7 +96,7 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
     return heard
 
 
-def _forgive(site: Site, agreed: dict[Pair, Gap], parted: dict[Pair, Gap], significance: float) -> float:
+def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], significance: float) -> float:
     """Count small gaps as agreement where the gradients' own noise, or a low precision, explains them.
 
     Returns:
@@ -105,13 +105,13 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], parted: dict[Pair, Gap], signi
     noise = jitter(site)
     low = in_single_precision(site)
     significance = max(significance, LOW_PRECISION) if low else significance
-    for pair, gap in list(parted.items()):
+    for pair, gap in list(apart.items()):
         if gap.error >= CLEAR:
             continue
         noisy = compare(site, *pair, noise)
         if noisy.equal or noisy.error <= significance:
             agreed[pair] = noisy
-            del parted[pair]
+            del apart[pair]
     return significance
 
 
