@@ -1,6 +1,7 @@
 """How many lines of the user's code a call runs: what tells an iteration that stops early here and late there."""
 
 import functools
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -26,10 +27,13 @@ def lines_run(call: Callable[[], object]) -> int:
     def enter(frame: FrameType, _event: str, _argument: Any) -> Any:
         return line if _is_users_file(frame.f_code.co_filename) else None
 
-    before = sys.gettrace()
+    before, collecting = sys.gettrace(), gc.isenabled()
+    gc.disable()  # a collection may call Python code of anybody's
     sys.settrace(enter)
     try:
         call()
     finally:
         sys.settrace(before)
+        if collecting:
+            gc.enable()
     return count

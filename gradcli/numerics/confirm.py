@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
-from gradcli.numerics.iteration import LOOSE, iterates
+from gradcli.numerics.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.jumps import jump_nearby
 from gradcli.numerics.linearity import additive
 from gradcli.numerics.localise import Located
@@ -135,7 +135,7 @@ def _better_explanation(
             f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
             "at that level: a loosely converged iteration, or rounding?"
         )
-    if gap < LOOSE and iterates(site):
+    if iterates(site) if gap < LOOSE else stops_early(site, first):
         return Doubt.NOISE, (
             f"the claim differs from the computed function by {gap:.1e}, and how many steps forward takes depends on "
             "its input: an iteration that stops early?"

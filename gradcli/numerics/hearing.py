@@ -12,7 +12,8 @@ from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jit
 from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
-from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Outcome
+from gradcli.numerics.iteration import stops_early
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
 from gradcli.numerics.pieces import PIECE
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
 from gradcli.numerics.site import Glance, Site
@@ -20,6 +21,9 @@ from gradcli.numerics.stencil import EPS
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, settle, supports, wrong_focus
 
+OFTEN = 0.1
+"""Larger gaps are not looked into: an early stop leaves smaller ones."""
+EARLY = "an iteration that stops early?"
 WITNESSED = 1e-8
 """Differences that meet claim and witness to this part of a block certify both."""
 SHORTEST, LONGEST = 2.0**-10, 0.02
@@ -118,8 +122,13 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], signif
 def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen | None:
     """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
     judgement = parted(gap)
-    if gap.error >= CLEAR:
+    if gap.error >= CLEAR and not (gap.error < OFTEN and stops_early(site, reading)):
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
+    elif gap.error >= CLEAR:
+        note = (
+            f"the claim differs from the computed function by {gap.error:.1e}, and its slopes from each other: {EARLY}"
+        )
+        decision = Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=judgement)
     else:
         places = site.map.domain.slices[pair[0]]
         focus = wrong_focus(site, *pair, gap)
