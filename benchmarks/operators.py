@@ -1,10 +1,12 @@
 """gradcli against PyTorch's gradcheck on PyTorch's own operator database, right and with planted errors.
 
 Run: python benchmarks/operators.py [right|planted] [--dtype float64|complex128] [--in-place] [--ways WAY,...]
-     [--samples N] [--part I/N] [--only NAME,...] [--order N] [--limit SECONDS] [--append ROWS.jsonl]
+     [--samples N] [--part I/N] [--only NAME,...] [--order N] [--plants N] [--limit SECONDS]
+     [--append ROWS.jsonl]
      python benchmarks/operators.py table ROWS.jsonl...
 
-Every operator runs in a worker process of its own time limit; one that crashes or hangs is a row of the table.
+Every operator runs in a worker process under a time limit of its own; one that crashes or hangs is a row of the table.
+A run that was cut off goes on where the rows that it appended end.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import multiprocessing
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import torch
 
 from benchmarks.operators_checkers import WAYS, Row, is_visible, row_of
-from benchmarks.operators_database import operators, samples, title
-from benchmarks.operators_functions import PLANTS
+from benchmarks.operators_database import Sample, operators, samples, title
+from benchmarks.operators_functions import PLANTS, Plant
 from benchmarks.operators_tables import print_tables
 
 
@@ -33,18 +36,29 @@ def main() -> None:
     """Run a part, or print the tables of rows that were kept."""
     options = _options()
     if options.what == "table":
-        print_tables([Row(**json.loads(line)) for path in options.rows for line in path.read_text().splitlines()])
+        print_tables([row for path in options.rows for row in _kept(path)])
         return
     entries = operators(getattr(torch, options.dtype), in_place=options.in_place)
     share, shares = map(int, options.part.split("/"))
-    wanted = [i for i, e in enumerate(entries) if i % shares == share % shares and _named(e, options.only)]
-    rows = []
+    rows = _kept(options.append)
+    done = {row.operator for row in rows}
+    wanted = [
+        i
+        for i, e in enumerate(entries)
+        if i % shares == share % shares and _named(e, options.only) and title(e) not in done
+    ]
     for row in _all_rows(wanted, options):
         rows.append(row)
         if options.append is not None:
             with options.append.open("a") as file:
                 file.write(json.dumps(row.to_dict()) + "\n")
     print_tables(rows)
+
+
+def _kept(path: Path | None) -> list[Row]:
+    if path is None or not path.exists():
+        return []
+    return [Row(**json.loads(line)) for line in path.read_text().splitlines()]
 
 
 def _options() -> argparse.Namespace:
@@ -58,6 +72,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--only", default=[], type=lambda text: text.split(","))
     parser.add_argument("--order", default=1, type=int)
+    parser.add_argument("--plants", default=len(PLANTS), type=int, help="planted errors for an operator, in turn")
     parser.add_argument("--limit", default=60.0, type=float)
     parser.add_argument("--append", type=Path)
     return parser.parse_args()
@@ -106,19 +121,22 @@ def _start(context: Any, options: argparse.Namespace) -> tuple[Any, Connection]:
     process = context.Process(target=_work, args=(theirs, options), daemon=True)
     process.start()
     theirs.close()
+    # Importing PyTorch counts against no operator.
+    ours.recv()
     return process, ours
 
 
 def _work(channel: Connection, options: argparse.Namespace) -> None:
-    """Answer indices of operators with their rows, then None."""
+    """Say None when ready, then answer indices of operators with their rows, then None."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     dtype = getattr(torch, options.dtype)
     entries = operators(dtype, in_place=options.in_place)
     row_of(samples(entries[0], dtype, 1)[0], "wrapped", 2, dtype, plant=None, peers=True)
+    channel.send(None)
     while (index := channel.recv()) is not None:
         try:
-            for row in _rows(entries[index], dtype, options):
+            for row in _rows(index, entries[index], dtype, options):
                 channel.send(row)
         except Exception as error:
             # Whatever the database raises becomes a row.
@@ -127,20 +145,21 @@ def _work(channel: Connection, options: argparse.Namespace) -> None:
         channel.send(None)
 
 
-def _rows(entry: Any, dtype: torch.dtype, options: argparse.Namespace) -> Iterator[Row]:
+def _rows(index: int, entry: Any, dtype: torch.dtype, options: argparse.Namespace) -> Iterator[Row]:
     for sample in samples(entry, dtype, options.samples, in_place=options.in_place):
         order = options.order if sample.twice else 1
         for number, way in enumerate(options.ways):
             if options.what == "right":
                 yield row_of(sample, way, order, dtype, plant=None, peers=number == 0 or way == "wrapped")
                 continue
-            for plant in PLANTS:
-                if plant.order <= order or plant.order == 1:
-                    highest = plant.order
-                    if highest == 2 and not sample.twice:
-                        continue
-                    if is_visible(sample, plant):
-                        yield row_of(sample, way, highest, dtype, plant=plant, peers=number == 0)
+            for plant in _plants(index, sample, order, options.plants):
+                yield row_of(sample, way, plant.order, dtype, plant=plant, peers=number == 0)
+
+
+def _plants(index: int, sample: Sample, order: int, count: int) -> list[Plant]:
+    """The first `count` planted errors that change this sample's gradient, beginning with another for each operator."""
+    turned = [*PLANTS[index % len(PLANTS) :], *PLANTS[: index % len(PLANTS)]]
+    return list(islice((plant for plant in turned if plant.order <= order and is_visible(sample, plant)), count))
 
 
 if __name__ == "__main__":

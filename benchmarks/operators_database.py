@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -34,7 +35,10 @@ class Sample:
 
 def operators(dtype: torch.dtype, *, in_place: bool = False) -> list[Any]:
     """The entries of the database that offer a gradient in `dtype`; only those with an in-place variant if asked."""
-    from torch.testing._internal.common_methods_invocations import op_db
+    with warnings.catch_warnings():
+        # The database warns of parts of NumPy and PyTorch that its own imports use.
+        warnings.simplefilter("ignore")
+        from torch.testing._internal.common_methods_invocations import op_db
 
     offered = [o for o in op_db if o.supports_autograd and dtype in o.dtypes and dtype in o.backward_dtypes]
     return [o for o in offered if o.get_inplace() is not None] if in_place else offered

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,8 @@ def visible(function: Callable[..., Tensors], tensors: Tensors, plant: Plant, *,
             allow_unused=True,
         )
         pairs = list(zip(right, wrong, strict=True)) if plant.order == 1 else _second(leaves, right, wrong)
-        if any(_apart(one, other) > threshold for one, other in pairs):
+        rounding = 1e-13 * _largest(outputs if plant.order == 1 else right) / max(_largest(tensors), 1e-300)
+        if any(_apart(one, other, rounding) > threshold for one, other in pairs):
             return True
     return False
 
@@ -166,11 +167,17 @@ def _second(leaves: Tensors, right: Any, wrong: Any) -> list[tuple[Any, Any]]:
     return list(zip(*both, strict=True))
 
 
-def _apart(right: torch.Tensor | None, wrong: torch.Tensor | None) -> float:
+def _largest(tensors: Sequence[torch.Tensor | None]) -> float:
+    return max((float(t.detach().abs().max()) for t in tensors if t is not None and t.numel()), default=0.0)
+
+
+def _apart(right: torch.Tensor | None, wrong: torch.Tensor | None, rounding: float) -> float:
+    """The largest difference relative to the largest right entry; zero where it is at the level of rounding."""
     if right is None and wrong is None:
         return 0.0
     one = torch.zeros_like(wrong) if right is None else right.detach()  # type: ignore[arg-type]  # one is a tensor
     other = torch.zeros_like(one) if wrong is None else wrong.detach()
-    scale = float(one.abs().max()) if one.numel() else 0.0
-    gap = float((one - other).abs().max()) if one.numel() else 0.0
-    return gap / scale if scale > 0 else float(gap > 0)
+    gap, scale = _largest([one - other]), _largest([one])
+    if gap <= rounding:
+        return 0.0
+    return gap / scale if scale > 0 else float("inf")

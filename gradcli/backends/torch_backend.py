@@ -61,11 +61,16 @@ class TorchFramework(Framework):
         return found
 
     def as_tensor(self, array: NDArray[Any]) -> Any:
-        """A leaf in the array's memory, or in a copy where it is not contiguous or not writeable."""
+        """A leaf in the array's memory, or in a copy where it is not contiguous, not writeable, or out of place.
+
+        PyTorch crashes on complex numbers at an address that is no multiple of their size, which a view into a vector
+        of reals may have.
+        """
         import torch
 
         whole = np.asarray(array, order="C")
-        return torch.from_numpy(whole if whole.flags.writeable else whole.copy())
+        placed = whole.dtype.kind != "c" or whole.ctypes.data % whole.itemsize == 0
+        return torch.from_numpy(whole if whole.flags.writeable and placed else whole.copy())
 
     def dtype_name(self, tensor: Any) -> str:
         """The dtype without `torch.`."""

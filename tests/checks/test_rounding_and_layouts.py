@@ -131,3 +131,20 @@ def test_the_null_backend_still_fails_where_forward_is_about_strides():
     backend = NullBackend(backend_named("torch"))
     subject = backend.bind(recomputed(windows), backend_named("torch").adopt([leaf(7)]))
     assert judge(run_battery(subject, Settings(order=1), seed=0)) is Verdict.FAILED
+
+
+@pytest.mark.parametrize("first", ["real", "complex"])
+def test_complex_and_real_outputs_of_odd_sizes_lie_beside_each_other(first):
+    def both(x):
+        parts = (x[:3].exp(), torch.complex(x[1:6].sin(), x[2:7].cos()))
+        return parts if first == "real" else parts[::-1]
+
+    assert case(both, leaf(7)).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_complex_numbers_are_copied_from_wherever_they_lie(offset):
+    numbers = np.arange(11.0)[offset : offset + 10].view(np.complex128)
+    framework = backend_named("torch").framework
+    assert np.array_equal(framework.to_array(framework.from_array(numbers)), numbers)
+    assert framework.as_tensor(numbers).data_ptr() % 16 == 0
