@@ -274,6 +274,13 @@ class FindingKind(Enum):
         "vmap over backward is compared with a loop.",
         "Write the batching rule for every axis, or let it be generated.",
     )
+    JIT_MISMATCH = (
+        "jit-mismatch",
+        "GC405",
+        "The function gives another result compiled than not.",
+        "Outputs and gradients of one call under jit are compared with those of one without it.",
+        "Keep state and random numbers out of the function, and do not ask whether a value is a tracer.",
+    )
     LEAKS_MEMORY = (
         "leaks-memory",
         "GC501",

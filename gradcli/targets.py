@@ -26,8 +26,8 @@ class TargetInfo:
 
     `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
     `backward` is that of a Function which the target calls, not of the target itself. `jvp` and `vmap` are the user's
-    rules for forward mode and for batches, where there are any. `held` are the parameters that a module brings along,
-    inputs beside forward's own, with their values.
+    rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
+    brings along, inputs beside forward's own, with their values.
     """
 
     name: str
@@ -41,6 +41,7 @@ class TargetInfo:
     has_jvp: bool = False
     jvp: Callable[..., Any] | None = None
     vmap: Callable[..., Any] | None = None
+    rules: tuple[Callable[..., Any] | None, ...] = ()
     inner: bool = False
     held: tuple[tuple[str, NDArray[Any]], ...] = ()
 

@@ -13,7 +13,7 @@ from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Sub
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import generators_kept, user_code_error
-from gradcli.backends.tensor_maps import space_of, spaces_of_order
+from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
@@ -50,7 +50,9 @@ class ArrayMap(VectorMap):
         codomain: Space,
         *,
         phase: str,
+        lower: "ArrayMap | None" = None,
     ) -> None:
+        self._lower = lower
         self.domain = domain
         self.codomain = codomain
         self.has_jvp = derivatives.push_forward is not None
@@ -69,6 +71,10 @@ class ArrayMap(VectorMap):
     def effort(self, x: FloatArray) -> int:
         """The lines of the user's code that the map runs at `x`."""
         return lines_run(lambda: self.value(x))
+
+    def value_noise(self, x: FloatArray) -> FloatArray:
+        """What rounding of the lower order's values leaves in a gradient, zero at order 1."""
+        return super().value_noise(x) if self._lower is None else noise_of_gradient(self._lower, x)
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,). Raises UserCodeError."""
@@ -175,10 +181,11 @@ class ArraySubject(Subject):
         cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
         return np.concatenate([self.point, cotangents])
 
-    def map_of(self, derivatives: Derivatives, order: int) -> ArrayMap:
-        """These derivatives as the map of `order`."""
+    def map_of(self, derivatives: Derivatives, order: int, lower: ArrayMap | None = None) -> ArrayMap:
+        """These derivatives as the map of `order`; `lower` is the map of the order below, whose gradient it is."""
         domain, codomain = spaces_of_order(order, self._domain, self._codomain)
-        return ArrayMap(derivatives, self.running, domain, codomain, phase="forward" if order == 1 else "backward")
+        phase = "forward" if order == 1 else "backward"
+        return ArrayMap(derivatives, self.running, domain, codomain, phase=phase, lower=lower)
 
     def values(self, layout: Layout = Layout.CONTIGUOUS) -> dict[int, NDArray[Any]]:
         """Fresh copies of the tensors among the arguments, by position; the active ones lie in memory as asked."""

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.array_trees import Trees, assembled, spread
-from gradcli.backends.base import RawBackward, RawGradient
+from gradcli.backends.base import Compiled, RawBackward, RawGradient
 from gradcli.backends.framework import Framework
+from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
 from gradcli.targets import TargetInfo
@@ -62,6 +63,16 @@ class Transforms(Trees):
     @abstractmethod
     def cotangent(self, output: Any, value: Any | None) -> Any:
         """The cotangent of an output as the user's rule expects it, from one for Re <a, b>; None: one of no value."""
+
+    @abstractmethod
+    def otherwise_compiled(
+        self, target: Any, function: Callable[..., Any]
+    ) -> AbstractContextManager[Callable[..., Any]]:
+        """`function`, which calls `target`, in the other manner: compiled where that is not, and the reverse."""
+
+    @abstractmethod
+    def asks_for_values(self, error: BaseException) -> bool:
+        """Whether a function that is run on shapes alone raised `error` because it needs values."""
 
     @abstractmethod
     def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
@@ -190,6 +201,23 @@ class TransformedSubject(ArraySubject):
         except (Exception, SystemExit) as error:
             return RawBackward(error=error)
 
+    def otherwise_compiled(self, cotangents: Sequence[NDArray[Any]]) -> Compiled | None:
+        """Under jit where the target is not compiled, without where it is; None where it cannot be compiled."""
+        function = self._caller.on(self.active, self.output_numbers, self.values())
+        try:
+            with self.running(), self._transforms.otherwise_compiled(self._target, function) as other:
+                self.counters.forward += 1
+                self.counters.backward += 1
+                found, pull = self._transforms.adjoint(
+                    other, *self._tensors([self.arguments[i].value for i in self.active])
+                )
+                gradients = pull(self._tensors(self.materialised(cotangents)))
+                return Compiled(outputs=self._arrays(found), gradients=self._arrays(gradients))
+        except (Exception, SystemExit) as error:
+            if self._transforms.asks_for_values(error):
+                return None
+            raise user_code_error(error, "a compiled call") from error
+
     def rebind(self, arguments: Sequence[Argument]) -> "TransformedSubject":
         """The same function at other arguments."""
         other = TransformedSubject(self._transforms, self.info, self._target, self._rule, arguments)
@@ -234,7 +262,8 @@ class TransformedSubject(ArraySubject):
             return self._arrays(self._transforms.pushed(function, self._tensors(point), self._tensors(tangents)))
 
         derivatives = Derivatives(value=value, pull_back=pull_back, push_forward=push_forward if forward_mode else None)
-        return self.map_of(derivatives, order)
+        lower = self._map(caller, order - 1, forward_mode=forward_mode) if order > 1 else None
+        return self.map_of(derivatives, order, lower)
 
     def _pulling(self, values: dict[int, NDArray[Any]]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         function = self._caller.on(self.active, self.output_numbers, values)

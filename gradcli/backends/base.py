@@ -78,6 +78,14 @@ class Batched:
     gradients: tuple[NDArray[Any] | None, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """Outputs and gradients of a call in the other manner: compiled where the target is not, and the reverse."""
+
+    outputs: tuple[NDArray[Any], ...]
+    gradients: tuple[NDArray[Any] | None, ...]
+
+
 class Layout(Enum):
     """How a tensor of equal values may lie in memory."""
 
@@ -269,6 +277,10 @@ class Subject(ABC):
         cotangents: Sequence[NDArray[Any]],  # noqa: ARG002 - as above
     ) -> Batched | None:
         """A call under vmap over the axes `places` of the active inputs; None without a rule. Raises UserCodeError."""
+        return None
+
+    def otherwise_compiled(self, cotangents: Sequence[NDArray[Any]]) -> Compiled | None:  # noqa: ARG002
+        """A call compiled where the target is not, and the reverse; None where that cannot be. Raises UserCodeError."""
         return None
 
     @abstractmethod

@@ -140,18 +140,38 @@ class JaxTransforms(Transforms):
             return np.zeros(np.shape(output), jax.dtypes.float0)
         return jax.numpy.conj(value).astype(output.dtype)
 
-    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
-        """jax.eval_shape: a new shape costs JAX a compilation, this costs none."""
+    @contextlib.contextmanager
+    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+        """jax.jit, or jax.disable_jit for a target that is jitted."""
         import jax
 
-        asks_for_values = (
+        if type(target).__name__ == "PjitFunction":
+            with jax.disable_jit():
+                yield function
+            return
+        yield jax.jit(function)
+
+    def asks_for_values(self, error: BaseException) -> bool:
+        """The errors of tracers that are treated as numbers."""
+        import jax
+
+        kinds = (
             jax.errors.ConcretizationTypeError,
             jax.errors.TracerArrayConversionError,
             jax.errors.TracerIntegerConversionError,
             jax.errors.NonConcreteBooleanIndexError,
         )
-        with contextlib.suppress(*asks_for_values):
+        return isinstance(error, kinds)
+
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
+        """jax.eval_shape: a new shape costs JAX a compilation, this costs none."""
+        import jax
+
+        try:
             jax.eval_shape(function, values)
+        except Exception as error:
+            if not self.asks_for_values(error):
+                raise
 
 
 @final
@@ -194,7 +214,9 @@ class JaxBackend(Backend):
             backend=self.name,
             parameters=parameters,
             forward=inspect.unwrap(primal),
-            backward=inspect.unwrap(rule.bwd) if rule is not None and _is_vjp(rule) else None,
+            backward=_backward_of(rule),
+            inner=rule is not None and not _is_vjp(rule),
+            rules=_rules_of(rule),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             has_jvp=rule is not None and not _is_vjp(rule),
         )
@@ -270,6 +292,22 @@ def _is_vjp(rule: Any) -> bool:
 
 def _rule_is_defined(rule: Any) -> bool:
     return (rule.bwd if _is_vjp(rule) else rule.jvp) is not None
+
+
+def _rules_of(rule: Any | None) -> tuple[Callable[..., Any] | None, ...]:
+    """The rules that defjvps was given, one for each argument; none for any other rule."""
+    if rule is None or _is_vjp(rule) or not inspect.isfunction(rule.jvp):
+        return ()
+    given = inspect.getclosurevars(rule.jvp).nonlocals.get("jvps")
+    return tuple(given) if isinstance(given, tuple) else ()
+
+
+def _backward_of(rule: Any | None) -> Callable[..., Any] | None:
+    """The user's function to look at: bwd, or what defjvp was given."""
+    if rule is None:
+        return None
+    own: Any = rule.bwd if _is_vjp(rule) else None if _rules_of(rule) else rule.jvp
+    return inspect.unwrap(own) if callable(own) else None
 
 
 def _nondiff(rule: Any | None) -> tuple[int, ...]:

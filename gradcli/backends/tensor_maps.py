@@ -76,28 +76,7 @@ class TensorMap(VectorMap):
         The gradient of <u, f> cannot be more precise than <u, f> itself seen over the scale s of x: about
         16 eps |u f| / s, which matters where a gradient is all cancellation, as a saturated softmax's is.
         """
-        if self._lower is None:
-            return super().value_noise(x)
-        base, cotangent = x[: self._lower.domain.size], x[self._lower.domain.size :]
-        with np.errstate(all="ignore"):
-            level = 16 * _ROUNDING * np.abs(self._lower.value(base)) + self._lower.value_noise(base)
-            size = np.abs(cotangent) * level
-            size = np.where(np.isfinite(size), size, 0.0)
-        total = self._reaching(base, size)
-        noise: FloatArray = total / entry_scales(self._lower.domain, base)
-        return noise
-
-    def _reaching(self, base: FloatArray, size: FloatArray) -> FloatArray | float:
-        """The norm of the errors `size` of the lower map's values that reach each entry of its gradient.
-
-        An output that does not depend on an entry adds nothing there: beside an entry of 1e8, one of 1e-8 would
-        otherwise drown. Few outputs are asked for one by one, many are taken together.
-        """
-        if self._lower is None or size.size > _ROWS_ASKED:
-            return float(np.linalg.norm(size))
-        rows = self._lower.vjp_many(base, np.eye(size.size))
-        reached: FloatArray = np.sqrt((size * size) @ (rows != 0))
-        return reached
+        return super().value_noise(x) if self._lower is None else noise_of_gradient(self._lower, x)
 
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """Whether the graph leads from each input block to each output block, shape (outputs, inputs)."""
@@ -242,3 +221,30 @@ def spaces_of_order(order: int, domain: Space, codomain: Space) -> tuple[Space, 
         )
         domain, codomain = Space(blocks=domain.blocks + cotangents), domain
     return domain, codomain
+
+
+def noise_of_gradient(lower: VectorMap, x: FloatArray) -> FloatArray:
+    """What rounding of the values of `lower` leaves in its gradient at x, a point of `lower` and a cotangent.
+
+    The gradient of <u, f> cannot be more precise than <u, f> itself seen over the scale s of x: about 16 eps |u f| / s.
+    """
+    base, cotangent = x[: lower.domain.size], x[lower.domain.size :]
+    with np.errstate(all="ignore"):
+        level = 16 * _ROUNDING * np.abs(lower.value(base)) + lower.value_noise(base)
+        size = np.abs(cotangent) * level
+        size = np.where(np.isfinite(size), size, 0.0)
+    noise: FloatArray = _reaching(lower, base, size) / entry_scales(lower.domain, base)
+    return noise
+
+
+def _reaching(lower: VectorMap, base: FloatArray, size: FloatArray) -> FloatArray | float:
+    """The norm of the errors `size` of the lower map's values that reach each entry of its gradient.
+
+    An output that does not depend on an entry adds nothing there: beside an entry of 1e8, one of 1e-8 would
+    otherwise drown. Few outputs are asked for one by one, many are taken together.
+    """
+    if size.size > _ROWS_ASKED:
+        return float(np.linalg.norm(size))
+    rows = lower.vjp_many(base, np.eye(size.size))
+    reached: FloatArray = np.sqrt((size * size) @ (rows != 0))
+    return reached

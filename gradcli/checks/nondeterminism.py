@@ -32,6 +32,10 @@ class VaryingMap(VectorMap):
             noise[place] += self._relative * np.max(values[place], initial=0.0)
         return noise
 
+    def effort(self, x: FloatArray) -> int | None:
+        """As the inner map says."""
+        return self._inner.effort(x)
+
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """As the inner map says."""
         return self._inner.depends(x)

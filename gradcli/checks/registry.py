@@ -2,6 +2,7 @@
 
 from gradcli.checks.base import Check
 from gradcli.checks.batching import BatchingCheck
+from gradcli.checks.compilation import CompilationCheck
 from gradcli.checks.forward_mode import ForwardModeCheck
 from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.checks.layout import LayoutCheck
@@ -24,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     GradientCheck(),
     ForwardModeCheck(),
     BatchingCheck(),
+    CompilationCheck(),
     SubsetsCheck(),
     LayoutCheck(),
     UnusedOutputsCheck(),

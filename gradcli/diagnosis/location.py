@@ -10,12 +10,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from gradcli.backends.base import Subject
+from gradcli.backends.guard import is_users_file
 from gradcli.diagnosis.source import FunctionSource, function_tree
 from gradcli.diagnosis.watch import watched_write
 from gradcli.findings import FindingKind
 from gradcli.results import Finding, Location
 
-_IN_FORWARD = frozenset({FindingKind.MUTATES_INPUT, FindingKind.NONDETERMINISTIC_FORWARD})
+_IN_FORWARD = frozenset({FindingKind.MUTATES_INPUT, FindingKind.NONDETERMINISTIC_FORWARD, FindingKind.JIT_MISMATCH})
 _WRITES = frozenset({FindingKind.MUTATES_GRAD_OUTPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_INPUT})
 
 
@@ -36,12 +37,12 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     function = _function_of(finding, subject)
     source = function_tree(function)
     if source is None:
-        return None
+        return _defined(function) if finding.input is not None and subject.info.rules else None
     if finding.kind in _WRITES:
         seen = watched_write(subject, finding.kind) if function is subject.info.backward else None
         line = _first_write(source) if seen is None else seen - source.first_line + 1
         return None if line is None else _place(source, line, "writes in place")
-    if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH):
+    if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH, FindingKind.JIT_MISMATCH):
         line = _return_line(source, _all_lines(source))
         return None if line is None else _place(source, line, "computes what is returned")
     executed = _executed_lines(subject, source)
@@ -56,8 +57,19 @@ def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | Non
         return subject.info.jvp
     if finding.kind is FindingKind.VMAP_MISMATCH:
         return subject.info.vmap
+    names = [parameter.name for parameter in subject.info.parameters]
+    if subject.info.rules and finding.input in names and names.index(finding.input) < len(subject.info.rules):
+        return subject.info.rules[names.index(finding.input)]
     in_forward = finding.kind in _IN_FORWARD and not finding.message.startswith("backward")
     return subject.info.forward if in_forward else subject.info.backward
+
+
+def _defined(function: Callable[..., Any] | None) -> Place | None:
+    """Where a function without a tree of its own, such as a lambda, is written."""
+    code = getattr(function, "__code__", None)
+    if code is None or not is_users_file(code.co_filename):
+        return None
+    return Place(location=Location(file=code.co_filename, line=code.co_firstlineno), why="is the rule")
 
 
 def _place(source: FunctionSource, line: int, why: str) -> Place:

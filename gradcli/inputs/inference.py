@@ -76,7 +76,7 @@ def infer(
     tries = 0
     failures: list[Trials] = []
     for slots in slots_of(info, fixed):
-        hints = read_hints(info.forward, info.backward, len(slots))
+        hints = read_hints(info.forward, None if info.inner else info.backward, len(slots))
         trials = Trials(info, attempt, slots, seed=seed, deadline=deadline, budget_tries=budget_tries - tries)
         search = _Search(trials, hints, attempt_backward)
         solution = search.run()

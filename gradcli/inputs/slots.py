@@ -44,7 +44,7 @@ def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputS
             continue
         names = [spec.name for spec in extra] or [f"{parameter.name}[{index}]" for index in range(count)]
         places += [(name, replace(parameter, name=name)) for name in names]
-    hints = read_hints(info.forward, info.backward, len(places))
+    hints = read_hints(info.forward, None if info.inner else info.backward, len(places))
     names = [name for name, _ in places]
     found = []
     for position, (name, parameter) in enumerate(places):

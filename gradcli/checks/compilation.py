@@ -1,0 +1,53 @@
+"""A function must give the same compiled and not: under jit its Python runs once, on tracers."""
+
+from collections.abc import Iterator
+from typing import final
+
+from gradcli.checks.base import Check, Situation, differs, relative_gap
+from gradcli.checks.gradient import comparable
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+
+_TOLERANCE = 128 * 2.0**-24
+"""Relative; a compiler reorders sums, in float32 where the user's code computes in it."""
+
+
+@final
+class CompilationCheck(Check):
+    """Outputs and gradients agree under jit and without it."""
+
+    name = "compilation"
+    sentence = "outputs and gradients are the same compiled and not"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare one call in the other manner: compiled where the target is not, and the reverse."""
+        subject = situation.subject
+        if not comparable(situation):
+            return
+        cotangents = situation.cotangents()
+        try:
+            other = subject.otherwise_compiled(cotangents)
+        except UserCodeError as error:
+            yield self.failed(FindingKind.JIT_MISMATCH, f"it runs in one manner only: {error}", raised=error)
+            return
+        if other is None:
+            return
+        outputs = subject.call().outputs
+        for number, output in zip(subject.output_numbers, other.outputs, strict=True):
+            if relative_gap(outputs[number], output) > situation.tolerance(_TOLERANCE):
+                yield self.failed(
+                    FindingKind.JIT_MISMATCH, f"output {number} is another one under jit than without it", output=number
+                )
+                return
+        gradients = subject.backward(cotangents)
+        for place, (one, two) in enumerate(zip(gradients, other.gradients, strict=True)):
+            if differs(situation, place, one, two, _TOLERANCE):
+                name = situation.input_name(subject.active[place])
+                yield self.failed(
+                    FindingKind.JIT_MISMATCH,
+                    f"{name}: its gradient is another one under jit than without it",
+                    input=name,
+                )
+                return
+        yield self.passed()
