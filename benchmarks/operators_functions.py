@@ -142,7 +142,9 @@ def visible(function: Callable[..., Tensors], tensors: Tensors, plant: Plant, *,
             allow_unused=True,
         )
         pairs = list(zip(right, wrong, strict=True)) if plant.order == 1 else _second(leaves, right, wrong)
-        rounding = 1e-13 * _largest(outputs if plant.order == 1 else right) / max(_largest(tensors), 1e-300)
+        scale = max(_largest(tensors), 1e-300)
+        slope = _largest(outputs) / scale
+        rounding = 1e-13 * (slope if plant.order == 1 else max(_largest(right), slope) / scale)
         if any(_apart(one, other, rounding) > threshold for one, other in pairs):
             return True
     return False
