@@ -88,7 +88,7 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
             found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
         else:
             found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
-        open_ = [pair for pair in open_ if pair not in found and pair not in quiet and not _is_long(site, pair)]
+        open_ = [pair for pair in open_ if pair not in found and pair not in quiet]
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
         ours = [pair for pair in quiet if pair in found and pair[0] == input_]
         unmoved = _unmoved(site, input_)
