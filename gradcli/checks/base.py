@@ -40,8 +40,9 @@ class Situation:
     def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
 
-        64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|: the rounding of <u, f> seen as a slope. A
-        gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes it. And
+        64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|, or 1 if that is less (a function of large
+        numbers may still vary over 1): the rounding of <u, f> seen as a slope. A gradient smaller than this (a
+        saturated softmax) is all cancellation, and reordering its sums changes it. And
         eight times the rounding of backward itself: terms that cancel inside it (a normalisation over one entry) can
         be larger than anything in forward.
         """
@@ -50,24 +51,27 @@ class Situation:
         with np.errstate(all="ignore"):
             sizes = [np.abs(u) * np.abs(f) for u, f in zip(cotangents, outputs, strict=True)]
             total = sum(float(np.where(np.isfinite(size), size, 0.0).sum()) for size in sizes)
-        scales = entry_scales(subject.domain, subject.point)
+        scales = np.minimum(entry_scales(subject.domain, subject.point), 1.0)
         floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
         parts = subject.domain.unflatten(floors)
         noise = self._backward_noise(cotangents)
         return [np.abs(part) + 8 * own for part, own in zip(parts, noise, strict=True)]
 
     def _backward_noise(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
-        """How far each gradient is from backward((1 + d) u) / (1 + d) at most, over several tiny d.
+        """How far each gradient is at most from what tiny changes of the cotangent make of it.
 
-        They would be equal but for rounding, which falls otherwise each time. A backward that is not linear departs by
-        about d times its gradient, which is below every tolerance that this is added to.
+        From backward((1 + d) u) / (1 + d) over several tiny d: they would be equal but for rounding, which falls
+        otherwise each time; a backward that is not linear departs by about d times its gradient, which is below every
+        tolerance that this is added to. And from backward with every entry of u changed by a few units of rounding,
+        each by its own: where terms cancel, a common factor keeps them doing so, and these do not.
         """
         subject = self.subject
         first = subject.backward(cotangents)
         generator = np.random.default_rng([self.seed, 19])
         noise = [np.zeros(np.shape(subject.arguments[position].value)) for position in subject.active]
-        for factor in 1 + generator.uniform(2.0**-28, 2.0**-26, _REPEATS):
-            again = subject.backward([np.asarray(c * factor) for c in cotangents])
+        for factor in [*(1 + generator.uniform(2.0**-28, 2.0**-26, _REPEATS)), *[1.0] * _REPEATS]:
+            units = [generator.integers(-2, 3, np.shape(c)) * 2.0**-52 * (factor == 1.0) for c in cotangents]
+            again = subject.backward([np.asarray(c * factor * (1 + u)) for c, u in zip(cotangents, units, strict=True)])
             for place, (one, other) in enumerate(zip(first, again, strict=True)):
                 if one is None or other is None:
                     continue

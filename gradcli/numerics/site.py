@@ -16,6 +16,7 @@ from gradcli.numerics.pieces import PIECE, all_finite
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
 from gradcli.numerics.projection import WITNESSED_PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 
 CERTIFIED = 1e-9
@@ -24,6 +25,9 @@ SHIFT_FACTOR = 4.0
 """How many times the shift of the last extrapolation three pairs may be off."""
 NOISE_MARGIN = 8.0
 """Standard deviations of a map's own noise that a bound allows for, as for measured noise."""
+WORTH_MEASURING = 1e-11
+"""Noise beyond this part of the values is measured instead of believed."""
+NUDGES = 6
 ZERO_FLOOR = 1e-14
 """Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
 
@@ -151,7 +155,24 @@ class Site:
         if self.known_noise is None:
             with np.errstate(all="ignore"):
                 self.known_noise = self.claim.read_noise(np.asarray(self.map.value_noise(self.x), dtype=np.float64))
+                if self.witness is None and (self.known_noise > WORTH_MEASURING * np.abs(self.row_values())).any():
+                    self.known_noise = np.fmin(self.known_noise, self._jitter())
         return self.known_noise
+
+    def _jitter(self) -> Vector:
+        """How much the rows' values move when each entry of x moves by a few units of its own, and their rounding.
+
+        What the map says of its noise is the most that cancellation can do; terms that cancel do not survive this.
+        """
+        here = self.row_values()
+        spread = np.zeros(here.size)
+        for _ in range(NUDGES):
+            try:
+                there = self.read(self.x * (1 + 2.0**-51 * self.rng.integers(-4, 5, self.x.size)))
+            except Exception:  # outside the domain: nothing is measured
+                return np.full(here.size, np.inf)
+            spread = np.fmax(spread, np.abs(there - here))
+        return spread + 4 * EPS * np.abs(here)
 
     def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
         """The site at another point; None where the map cannot be evaluated (if that is asked) or differentiated there.

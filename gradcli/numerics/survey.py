@@ -21,6 +21,7 @@ QUIET = 1e-18
 """Claimed entries below this part of the outputs are zeros; what lies between them and rounding is measured alone."""
 CLEARLY = 100.0
 """A gap of this many bounds is taken for a difference, to be located and confirmed, without running the ladder."""
+DROWNED = 1e-13
 LONG = 400
 TRIED_AT = (0.296875, -0.203125)
 
@@ -49,7 +50,20 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
-    return found
+    return {pair: _unless_drowned(site, pair, seen) for pair, seen in found.items()}
+
+
+def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A difference in a block that is nothing beside the output it belongs to is no signal: it is looked for elsewhere.
+
+    The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third.
+    """
+    values = np.abs(site.outputs[site.map.codomain.slices[pair[1]]])
+    size = float(values[np.isfinite(values)].max(initial=0.0))
+    judgement = seen.judgement
+    if seen.impression is not Impression.DIFFERS or max(judgement.scale, judgement.error) > DROWNED * size:
+        return seen
+    return replace(seen, judgement=replace(judgement, impression=Impression.SILENT, resolution=None), resolution=None)
 
 
 def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:
