@@ -12,6 +12,7 @@ from typing import final
 from gradcli.cases import Argument, InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.alternatives import alternatives_of
+from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
 from gradcli.inputs.messages import Mentions
@@ -24,7 +25,11 @@ from gradcli.inputs.vocabulary import PARAMETER_NAMES
 from gradcli.targets import TargetInfo, Trial
 
 Attempt = Callable[[Sequence[Argument]], Trial]
-MORE_SKELETONS, MORE_SECONDS, ENOUGH_SOLUTIONS = 24, 0.12, 8
+MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
+BRIEF_TRIES = 150
+"""What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
+MORE_TRIES, RETRIES, OPTIONAL_TRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 200, 100, 100, 100
+"""What is allowed after the first inputs are found: to better them, cheaper ones, each optional argument, and so on."""
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
 _RAISING_BACKWARD = 2.5
@@ -51,7 +56,7 @@ class Inference:
 
 def infer(
     info: TargetInfo, attempt: Attempt, *, seed: int = 0, fixed: Sequence[InputSpec] = (),
-    budget_seconds: float = 2.0, budget_tries: int = 20_000, attempt_backward: Attempt | None = None,
+    budget_tries: int = SEARCH_TRIES, limit_seconds: float = LIMIT_SECONDS, attempt_backward: Attempt | None = None,
 ) -> Inference:  # fmt: skip
     """Inputs for a target that has none given.
 
@@ -60,8 +65,8 @@ def infer(
         attempt: runs forward once under a guard; an exception is in the trial it returns.
         seed: of the random values tried.
         fixed: inputs that the user gave for some of the parameters; they are kept as they are.
-        budget_seconds: wall time in seconds after which the search ends.
-        budget_tries: calls of forward after which the search ends.
+        budget_tries: calls of forward after which the search ends where none of them found inputs.
+        limit_seconds: wall time in seconds after which it ends although tries are left, which is said.
         attempt_backward: as `attempt`, with gradients; breaks ties between inputs that forward accepts equally.
 
     Returns:
@@ -72,29 +77,38 @@ def infer(
         UsageError: `fixed` names a parameter that forward does not have.
     """
     began = time.perf_counter()
-    deadline = began + budget_seconds
-    tries = 0
+    budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
-    for slots in slots_of(info, fixed):
+    for slots, allowance in _ways(list(slots_of(info, fixed)), budget_tries):
         hints = read_hints(info.forward, None if info.inner else info.backward, len(slots))
-        trials = Trials(info, attempt, slots, seed=seed, deadline=deadline, budget_tries=budget_tries - tries)
+        trials = Trials(info, attempt, slots, seed=seed, budget=budget)
+        budget.allow(allowance)
         search = _Search(trials, hints, attempt_backward)
         solution = search.run()
-        tries += trials.count
         if solution is not None:
             specs = trials.specs(solution.guess)
+            budget.allow(ALTERNATIVE_TRIES)
             others = alternatives_of(trials, hints, solution.guess)
+            late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,
-                tries=tries,
+                tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=_notes(solution, slots, search.overruled),
+                notes=(*_notes(solution, slots, search.overruled), *late),
                 alternatives=tuple(other for other in others if other != specs),
             )
         failures.append(trials)
     best = _farthest(failures)
-    text = _failure_text(info, best, tries, time.perf_counter() - began)
+    text = _failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
+
+
+def _ways(ways: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot, ...], int]]:
+    """The numbers of arguments to be searched with what each is allowed: all of several a little, then all the rest."""
+    if len(ways) == 1:
+        return [(ways[0], tries)]
+    brief = min(BRIEF_TRIES, tries // (2 * len(ways)))
+    return [(way, brief) for way in ways] + [(way, tries // len(ways) - brief) for way in ways]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +131,7 @@ class _Search:
 
     def __init__(self, trials: Trials, hints: SourceHints, attempt_backward: Attempt | None) -> None:
         self._trials = trials
+        self._budget = trials.budget
         self._hints = hints
         self._attempt_backward = attempt_backward
         self._square = _square_domain(hints.forward)
@@ -129,12 +144,14 @@ class _Search:
         self._explore()
         if not self._found:
             return None
+        self._budget.allow(RETRIES)
         self._retry_cheaper()
         chosen = min(self._found, key=lambda each: each.score)
         likeliest = min(self._found, key=lambda each: each.plain_score)
         if likeliest.plain_score < chosen.plain_score:
             self.overruled = self._trials.specs(likeliest.solution.guess)
         best = self._with_optionals(chosen.solution)
+        self._budget.allow(POLISHING_TRIES)
         return Solution(guess=polished(self._trials, best.guess), state=best.state)
 
     def _explore(self) -> None:
@@ -144,10 +161,10 @@ class _Search:
         order = itertools.count(1)
         seen = {start}
         visited = 0
-        last: tuple[int, float] | None = None
+        last: int | None = None
         while queue and not self._trials.exhausted:
             visited += 1
-            if last is not None and (visited > last[0] or time.perf_counter() > last[1]):
+            if last is not None and visited > last:
                 break
             _, _, level, skeleton = heapq.heappop(queue)
             if self._cost(skeleton) >= self._best_score():
@@ -157,7 +174,9 @@ class _Search:
             failure: Failure | None = None
             if isinstance(outcome, Solution):
                 self._accept(outcome)
-                last = last or (visited + max(MORE_SKELETONS, visited), time.perf_counter() + MORE_SECONDS)
+                if last is None:
+                    last = visited + max(MORE_SKELETONS, visited)
+                    self._budget.allow(MORE_TRIES)
                 if len(self._found) >= ENOUGH_SOLUTIONS:
                     break
             else:
@@ -257,6 +276,7 @@ class _Search:
         for index, slot in enumerate(self._trials.slots):
             if best.guess.skeleton[index] != OMITTED or slot.parameter.default is not None:
                 continue
+            self._budget.allow(OPTIONAL_TRIES)
             given = self._given(best, index, slot)
             if given is not None and self._backward_penalty(given.guess) <= self._backward_penalty(best.guess):
                 best = given
@@ -300,10 +320,10 @@ def _farthest(searched: Sequence[Trials]) -> Failure | None:
     return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
 
 
-def _failure_text(info: TargetInfo, best: Failure | None, tries: int, seconds: float) -> str:
+def _failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds: float) -> str:
     names = [parameter.name for parameter in info.parameters]
     lines = [
-        f"no inputs found that {info.name} accepts: tried {tries:,} sets in {seconds:.1f} s "
+        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
         f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
     if best is not None and best.error is not None:
@@ -311,6 +331,8 @@ def _failure_text(info: TargetInfo, best: Failure | None, tries: int, seconds: f
     elif best is not None:
         what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
         lines.append(f"  forward came farthest with {what}")
+    if budget.ran_late is not None:
+        lines.append(f"  {budget.ran_late}")
     required = [parameter.name for parameter in info.parameters if not parameter.has_default]
     flags = " ".join(f"-i {name}=3x4" for name in required or names)
     lines.append(f"  give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument, InputSpec
+from gradcli.inputs.budget import Budget
 from gradcli.inputs.builders import build
 from gradcli.inputs.candidates import Skeleton, Slot
 from gradcli.targets import TargetInfo, Trial
@@ -55,27 +56,23 @@ class Trials:
 
     def __init__(
         self, info: TargetInfo, attempt: Callable[[Sequence[Argument]], Trial], slots: Sequence[Slot], *,
-        seed: int, deadline: float, budget_tries: int,
+        seed: int, budget: Budget,
     ) -> None:  # fmt: skip
         self.slots = tuple(slots)
-        self.count = 0
+        self.budget = budget
         self.best: Failure | None = None
         self._attempt = attempt
         self._code: CodeType | None = getattr(info.forward, "__code__", None)
         self.holds_tensors = bool(info.held)
         self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
         self._seed = seed
-        self._deadline = deadline
-        self._budget_tries = budget_tries
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._slips = 0
 
     @property
     def exhausted(self) -> bool:
-        """Whether time or tries are used up, or no inputs can help."""
-        if self._slips >= SLIPS:
-            return True
-        return self.count >= self._budget_tries or time.perf_counter() > self._deadline
+        """Whether the tries of this stage are used up, or no inputs can help."""
+        return self._slips >= SLIPS or self.budget.exhausted
 
     def judge(self, guess: Guess) -> Failure | None:
         """None where forward accepts the guess and all of it matters; else why not.
@@ -96,13 +93,13 @@ class Trials:
                 return Failure(progress=1.6)
         return None
 
-    def run(self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None) -> Trial:
+    def run(
+        self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
+    ) -> Trial:
         """Forward on the guess's `sample`; slot `other` is drawn from a later one. `forced` makes an index maximal."""
-        self.count += 1
         began = time.perf_counter()
-        trial = self._attempt(self.arguments(guess, sample, forced=forced, other=other))
-        if self.count == 1:  # what a framework loads or compiles in its first call is not the search's to pay
-            self._deadline += time.perf_counter() - began
+        trial = self._attempt(self.arguments(guess, sample, forced=forced, other=other, other_sample=other_sample))
+        self.budget.spend(time.perf_counter() - began)
         return trial
 
     def arguments(
@@ -170,8 +167,7 @@ class Trials:
 
     def _matters(self, guess: Guess, index: int, base: Trial) -> bool:
         for sample in range(4):
-            trial = self._attempt(self.arguments(guess, 0, other=index, other_sample=5 + sample))
-            self.count += 1
+            trial = self.run(guess, 0, other=index, other_sample=5 + sample)
             if not trial.ok:
                 return guess.skeleton[index].kind in ("index", "mask")
             if not _equal(trial.outputs, base.outputs):

@@ -1,12 +1,13 @@
 """Inference finds inputs that forward accepts, rich enough that a mistake cannot hide in them."""
 
-import time
+import itertools
 
 import numpy as np
 import pytest
 
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError, UsageError
+from gradcli.inputs.budget import GUARANTEED_TRIES
 from gradcli.inputs.builders import build
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.inputs.inference import infer
@@ -199,15 +200,53 @@ def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
     def impossible(items, count):
         return items["key"].missing(count)
 
-    began = time.perf_counter()
     with pytest.raises(InputsNotFoundError) as caught:
-        infer(plain.info_of(impossible), plain.attempt_of(impossible), budget_seconds=0.3)
-    assert time.perf_counter() - began < 1.5
+        infer(plain.info_of(impossible), plain.attempt_of(impossible), budget_tries=500)
     text = str(caught.value)
     assert "impossible" in text
-    assert "tried" in text
+    assert "tried 500 sets" in text
     assert "-i items=3x4 -i count=3x4" in text
     assert "Error" in text
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """A machine so busy that an hour passes between any two looks at the clock."""
+    hours = itertools.count()
+    monkeypatch.setattr("gradcli.inputs.budget.time.perf_counter", lambda: 3600.0 * next(hours))
+
+
+@pytest.mark.parametrize("name", ["linear", "layer_norm", "cross_entropy", "bilinear"])
+def test_a_busy_machine_finds_the_same_inputs(name, slow_clock):
+    assert inferred(name).as_flags() == EXPECTED[name]
+
+
+def test_the_limit_of_time_leaves_a_guaranteed_number_of_tries_and_is_told(slow_clock):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(never), plain.attempt_of(never), limit_seconds=7)
+    assert f"tried {GUARANTEED_TRIES} sets" in str(caught.value)
+    assert "stopped by its limit of 7 s" in str(caught.value)
+
+
+def test_without_a_busy_machine_tries_alone_end_the_search():
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(never), plain.attempt_of(never), budget_tries=700)
+    assert "tried 700 sets" in str(caught.value)
+    assert "limit of" not in str(caught.value)
+
+
+def never(first, second):
+    raise RuntimeError(f"sizes {np.shape(first)} and {np.shape(second)} do not fit")
+
+
+def test_each_number_of_variadic_arguments_has_its_turn_early():
+    def three(*parts):
+        first, second, third = parts
+        return first * second + third
+
+    found = infer(plain.info_of(three), plain.attempt_of(three))
+    assert [spec.shape for spec in found.specs] == [(3, 4)] * 3
+    assert found.tries < 1000
 
 
 def test_the_most_informative_error_is_the_one_that_came_farthest():
@@ -219,7 +258,7 @@ def test_the_most_informative_error_is_the_one_that_came_farthest():
         raise RuntimeError("deep inside", z.shape[:0])
 
     with pytest.raises(InputsNotFoundError, match=r"RuntimeError: .*deep inside"):
-        infer(plain.info_of(picky), plain.attempt_of(picky), budget_seconds=0.3)
+        infer(plain.info_of(picky), plain.attempt_of(picky), budget_tries=500)
 
 
 def test_an_input_that_does_not_matter_is_not_accepted():
@@ -227,7 +266,7 @@ def test_an_input_that_does_not_matter_is_not_accepted():
         return x * 2 if np.ndim(unused) == 2 and unused.shape == (7, 7, 7) else x * np.sum(unused) * 0
 
     with pytest.raises(InputsNotFoundError):
-        infer(plain.info_of(ignores), plain.attempt_of(ignores), budget_seconds=0.2, budget_tries=800)
+        infer(plain.info_of(ignores), plain.attempt_of(ignores), budget_tries=800)
 
 
 def test_no_outputs_and_no_arguments_are_no_inputs():
@@ -235,7 +274,7 @@ def test_no_outputs_and_no_arguments_are_no_inputs():
         return 3
 
     with pytest.raises(InputsNotFoundError):
-        infer(plain.info_of(nothing), plain.attempt_of(nothing), budget_seconds=0.2)
+        infer(plain.info_of(nothing), plain.attempt_of(nothing))
 
 
 def test_a_forward_that_writes_into_its_input_spoils_nothing():

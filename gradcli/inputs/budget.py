@@ -1,0 +1,52 @@
+"""How far a search for inputs goes: a number of tries, the same on every machine, and a limit of time behind it."""
+
+import time
+from typing import final
+
+SEARCH_TRIES = 5_000
+GUARANTEED_TRIES = 100
+LIMIT_SECONDS = 30.0
+
+
+@final
+class Budget:
+    """Counts tries against the allowance of each stage of a search.
+
+    What a search finds must not depend on how busy the machine is, so tries decide. The limit of time is for functions
+    that take long; it never ends a search of fewer than `GUARANTEED_TRIES`, and whoever ran into it says so.
+    """
+
+    def __init__(self, *, limit_seconds: float = LIMIT_SECONDS) -> None:
+        self.count = 0
+        self._stop = 0
+        self._limit_seconds = limit_seconds
+        self._deadline = time.perf_counter() + limit_seconds
+        self._late = False
+
+    def allow(self, tries: int) -> None:
+        """Begin a stage that may take `tries` from here."""
+        self._stop = self.count + tries
+
+    def spend(self, seconds: float) -> None:
+        """Count a try; what a framework loads or compiles in the first one is not the search's to pay."""
+        self.count += 1
+        if self.count == 1:
+            self._deadline += seconds
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the stage is to end."""
+        if self.count >= self._stop:
+            return True
+        self._late = self._late or (self.count >= GUARANTEED_TRIES and time.perf_counter() > self._deadline)
+        return self._late
+
+    @property
+    def ran_late(self) -> str | None:
+        """A sentence where time has ended the search before its tries did; else None."""
+        if not self._late:
+            return None
+        return (
+            f"the search for inputs was stopped by its limit of {self._limit_seconds:g} s: another machine may come "
+            "farther"
+        )
