@@ -98,9 +98,9 @@ class BoundFunction(Subject):
     def is_random(self) -> bool:
         """Whether another seed gives other outputs."""
         try:
-            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.no_grad():
+            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
                 self.counters.forward += 1
-                other = self._caller.run({}).outputs
+                other = self._caller.run(self._leaves()).outputs
         except (Exception, SystemExit):
             return False
         to_array = self.framework.to_array

@@ -50,6 +50,7 @@ class TensorMap(VectorMap):
         self._counters = counters
         self._lower = lower
         self._retainable = True
+        self._tracked = order > 1
 
     @property
     def framework(self) -> Framework:
@@ -65,10 +66,24 @@ class TensorMap(VectorMap):
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
     def _values(self, x: FloatArray) -> list[Any]:
-        if self._order > 1:
+        """The outputs at `x`, without recording a graph unless the user's code needs one.
+
+        Code that registers a hook on an intermediate, or asks for a gradient itself, raises where nothing is recorded:
+        what raises there alone says nothing of the point.
+        """
+        if self._tracked:
+            return self._evaluated(x)
+        try:
+            with self.framework.namespace.no_grad():
+                return self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
+        except (Exception, SystemExit):
+            found = self._evaluated(x)
+        self._tracked = True
+        return found
+
+    def _evaluated(self, x: FloatArray) -> list[Any]:
+        with self.framework.namespace.enable_grad():
             return self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
-        with self.framework.namespace.no_grad():
-            return self._evaluate(1, self._tensors(x, requires_grad=False), create_graph=False)
 
     def value_noise(self, x: FloatArray) -> FloatArray:
         """What rounding of the lower order's values leaves in a gradient, zero at order 1.

@@ -50,6 +50,8 @@ class GradientCheck(Check):
             significance=situation.significance,
             witness=subject.body_map(1),
         )
+        if any(block.doubt is Doubt.DOMAIN for block in found.blocks):
+            map_.value(subject.point)  # what raises at the given point itself is no edge of a domain, but an error
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
 
 
