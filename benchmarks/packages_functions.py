@@ -138,14 +138,16 @@ FUNCTIONS: tuple[Row, ...] = (
     ),
     deliberate("brevitas", "brevitas.ops.autograd_ste_ops:RoundSteFn", because=_ROUND),
     deliberate("brevitas", "brevitas.ops.autograd_ste_ops:FloorSteFn", because=_ROUND),
-    Row(
-        distribution="brevitas",
-        target="brevitas_examples.bnn_pynq.models.losses:squared_hinge_loss",
-        flags=("-i", "predictions=3x4", "-i", "targets=3x4,grad=false"),
-        verdict="error",
-        finding="resize",
-        because="a mistake: backward resizes grad_output, writes over it and never reads it; loss, 2·loss and 3·loss "
-        "get the same gradient in PyTorch. A cotangent that cannot be resized makes it raise first",
+    wrong(
+        "brevitas",
+        "brevitas_examples.bnn_pynq.models.losses:squared_hinge_loss",
+        "-i",
+        "predictions=3x4",
+        "-i",
+        "targets=3x4,grad=false",
+        finding="ignores-grad-output",
+        because="backward writes over grad_output and never reads it; loss, 2·loss and 3·loss get the same gradient in "
+        "PyTorch",
     ),
     right("xitorch", "xitorch._impls.linalg.symeig:degen_symeig", "-i", "A=4x4,domain=spd"),
     right("jax", "jax.nn:relu"),

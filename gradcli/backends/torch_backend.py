@@ -41,8 +41,11 @@ class TorchFramework(Framework):
         return isinstance(value, torch.Tensor)
 
     def to_array(self, tensor: Any) -> NDArray[Any]:
-        """A copy on the CPU; bfloat16 becomes float32, complex32 becomes complex64, sparse becomes dense."""
-        return np.array(self.as_array(tensor))
+        """A copy on the CPU; bfloat16 becomes float32, complex32 becomes complex64, sparse becomes dense.
+
+        PyTorch forbids for good that memory is resized once NumPy has seen it, so that NumPy sees a copy only.
+        """
+        return self.as_array(tensor.detach().clone())
 
     def as_array(self, tensor: Any) -> NDArray[Any]:
         """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
