@@ -129,20 +129,7 @@ def million(seeds: int) -> None:
     print(f"one entry of {n} wrong by 1e-6, {len(EVEN)} maps, {seeds} seed(s): {dict(counts)}")
 
 
-EVEN = (
-    "sin",
-    "exp",
-    "tanh",
-    "arctan",
-    "sinh",
-    "square",
-    "cube",
-    "sigmoid",
-    "softplus",
-    "hypotenuse",
-    "linear",
-    "power",
-)
+EVEN = ("sin", "exp", "tanh", "cube", "softplus", "linear")
 """Maps whose slope is of one size between 0.8 and 1.3."""
 
 

@@ -108,9 +108,10 @@ ONCE = ("hard sigmoid", "sinc")
 """PyTorch gives no second derivative of the one, and NaN for that of the other at zero."""
 
 for name, (body, draws) in TABLE.items():
+    called_by_user = operation(body)
     for draw in draws:
         BODIES.add(
-            operation(body),
+            called_by_user,
             drawn(DRAWS[draw]),
             name=f"{name}, {draw}",
             witnessed=False,
