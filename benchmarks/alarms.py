@@ -71,10 +71,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    chosen = [s for s in ALL if len(sys.argv) < 3 or sys.argv[2] in (s.name, s.group)]
+    chosen = [(k, s) for k, s in enumerate(ALL) if len(sys.argv) < 3 or sys.argv[2] in (s.name, s.group)]
     started = time.perf_counter()
     counts, doubts = Counter[tuple[bool, str, str]](), Counter[str]()
-    for number, given in enumerate(chosen):
+    for number, given in chosen:
         for seed in range(min(seeds, given.seeds)):
             specimen = form(given, number, seed)
             found = examine(specimen, seed)
@@ -87,7 +87,7 @@ def main() -> None:
                 doubts[f"{told}: {found.why}"] += 1
     for text, count in sorted(doubts.items()):
         print(f"  inconclusive {count} of {seeds}: {text}")
-    distinct = len({id(s.target) for s in chosen})
+    distinct = len({id(s.target) for _, s in chosen})
     print(
         f"{distinct} Functions, {len(chosen)} with their inputs, {seeds} seeds, {time.perf_counter() - started:.0f} s"
     )
