@@ -128,7 +128,8 @@ class Argument:
     """One argument of forward with its value: a NumPy array for a tensor, any Python object otherwise.
 
     `dtype` is that of the tensor where NumPy has none like it (bfloat16, held in a float32 array). Of a sparse tensor
-    the value is the vector of its entries, and `sparsity` says where they stand.
+    the value is the vector of its entries, and `sparsity` says where they stand. `fixed` says that the user gave this
+    very value, so that what happens at another is none of this case's.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Argument:
     keyword: bool = False
     dtype: str | None = None
     sparsity: Sparsity | None = None
+    fixed: bool = False
 
     @property
     def dtype_name(self) -> str:

@@ -289,7 +289,7 @@ def with_input(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments; where none is a floating array, Python's own floats are the inputs rather than constants."""
     if any(a.is_tensor and a.value.dtype.kind in "fc" for a in arguments):
         return list(arguments)
-    return [a if a.is_tensor else replace(number(a.name, a.value), keyword=a.keyword) for a in arguments]
+    return [a if a.is_tensor else replace(number(a.name, a.value), keyword=a.keyword, fixed=a.fixed) for a in arguments]
 
 
 def number(name: str, value: object) -> Argument:

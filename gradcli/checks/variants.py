@@ -102,9 +102,21 @@ class ConstantsCheck(Check):
                 arguments[position] = replace(argument, value=value)
                 other = self._accepted(subject, arguments)
                 if other is not None:
-                    label = f"with {argument.name}={value!r} (given: {argument.value!r})"
-                    yield from variant(self, situation, other, label, None)
+                    yield from self._tried(situation, other, argument, value)
                     break
+
+    def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
+        """The evidence of `other`; where the user fixed the value, a failure at another one is told and not counted."""
+        label = f"with {argument.name}={value!r} (given: {argument.value!r})"
+        found = list(variant(self, situation, other, label, None))
+        wrong = [e for e in found if e.verdict is Verdict.FAILED]
+        if wrong and argument.fixed:
+            names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
+            yield self.passed(
+                f"the gradient of {names} is wrong {label}; not counted here, since {argument.name} was given"
+            )
+        else:
+            yield from found
 
     def _accepted(self, subject: Subject, arguments: list[Argument]) -> Subject | None:
         """The Function at these arguments, None where forward refuses them or is not finite."""

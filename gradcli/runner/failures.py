@@ -147,7 +147,8 @@ def load(path: Path) -> Failure:
 def _encoded(argument: Argument) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": argument.name, "keyword": argument.keyword}
     if not argument.is_tensor:
-        return {**entry, "literal": _text(f"input {argument.name!r}", argument.value)}
+        fixed = {"fixed": True} if argument.fixed else {}
+        return {**entry, **fixed, "literal": _text(f"input {argument.name!r}", argument.value)}
     array = np.asarray(argument.value)
     entry |= {"dtype": str(array.dtype), "shape": list(array.shape), "requires_grad": argument.requires_grad}
     entry["domain"] = argument.domain
@@ -162,7 +163,13 @@ def _encoded(argument: Argument) -> dict[str, Any]:
 def _decoded(entry: dict[str, Any]) -> Argument:
     if "literal" in entry:
         value: Any = ast.literal_eval(entry["literal"])
-        return Argument(name=entry["name"], value=value, is_tensor=False, keyword=entry["keyword"])
+        return Argument(
+            name=entry["name"],
+            value=value,
+            is_tensor=False,
+            keyword=entry["keyword"],
+            fixed=entry.get("fixed", False),
+        )
     return Argument(
         name=entry["name"],
         value=_array(entry),

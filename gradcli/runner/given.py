@@ -54,7 +54,7 @@ def _by_name(given: Mapping[str, object], backend: Backend, info: TargetInfo, ca
             else replace(adopted[spec.name], name=spec.name)
             for spec in ordered
         ]
-        return placed(built, info)
+        return placed(built, info, given)
 
     count = case.settings.samples if drawn else 1
     samples: list[Callable[[], tuple[Argument, ...]]] = [partial(sample, number) for number in range(count)]

@@ -1,7 +1,7 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -69,7 +69,7 @@ def given_supply(
     backend: Backend, info: TargetInfo, samples: Sequence[tuple[object, ...]], source: InputsFrom
 ) -> Supply:
     """Inputs from tuples of values for forward, in the order of its parameters."""
-    adopted = [placed(_named(backend.adopt(values), info), info) for values in samples]
+    adopted = [placed(_named(backend.adopt(values), info), info, all_fixed=True) for values in samples]
     return supply_of(adopted, source)
 
 
@@ -96,10 +96,19 @@ def described(argument: Argument) -> InputSpec:
     )
 
 
-def placed(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, ...]:
-    """The arguments, those of keyword-only parameters marked as such."""
+def placed(
+    arguments: Sequence[Argument], info: TargetInfo, fixed: Collection[str] = (), *, all_fixed: bool = False
+) -> tuple[Argument, ...]:
+    """The arguments, marked where they belong to keyword-only parameters, and where the user fixed their values."""
     by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
-    return tuple(replace(a, keyword=True) if a.name in by_keyword else a for a in arguments)
+    return tuple(
+        replace(
+            a,
+            keyword=a.keyword or a.name in by_keyword,
+            fixed=a.fixed or (not a.is_tensor and (all_fixed or a.name in fixed)),
+        )
+        for a in arguments
+    )
 
 
 def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:
@@ -121,8 +130,10 @@ def _drawn(
     case: CheckCase,
     source: InputsFrom,
 ) -> Supply:
+    given = {spec.name for spec in case.spec.inputs or ()}
+
     def draw(chosen: tuple[InputSpec, ...], sample: int) -> tuple[Argument, ...]:
-        return placed(build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample), info)
+        return placed(build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample), info, given)
 
     count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
     samples = [partial(draw, specs, sample) for sample in range(count)]
