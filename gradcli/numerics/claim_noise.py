@@ -7,10 +7,11 @@ from contextlib import suppress
 
 import numpy as np
 
-from gradcli.numerics.noise import residual_noise, single_precision
+from gradcli.numerics.noise import residual_noise, single_precision, stored_roundoff
 from gradcli.numerics.probe import random_direction
 from gradcli.numerics.site import Site, testimony_at
 from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
 from gradcli.numerics.vector_map import Matrix
 
 UNITS = 2.0**-51
@@ -83,13 +84,24 @@ def _curve_noise(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
 
 def in_single_precision(site: Site) -> bool:
     """Whether the map's values are float32 numbers at the point and at others close by."""
+    values = _values_close_by(site)
+    if len(values) < NUDGES or not site.outputs.size:
+        return False
+    low = single_precision(values)
+    whole = (values == np.round(values)).all(axis=0)
+    return bool(low.any() and (low | whole).all())
+
+
+def values_roundoff(site: Site, output: int) -> float:
+    """The unit roundoff of the format that all values of an output are stored in, at the point and close by."""
+    values = _values_close_by(site)[:, site.map.codomain.slices[output]]
+    return stored_roundoff(values.ravel()) if len(values) >= NUDGES else EPS
+
+
+def _values_close_by(site: Site) -> Matrix:
     values = [site.outputs]
     for _ in range(NUDGES):
         with suppress(Exception):  # outside the domain nothing is known
             there = np.asarray(site.map.value(site.x + CURVE * random_direction(site.rng, site.scales)))
             values.append(there.astype(np.float64))
-    if len(values) < NUDGES or not site.outputs.size:
-        return False
-    low = single_precision(np.array(values))
-    whole = (np.array(values) == np.round(np.array(values))).all(axis=0)
-    return bool(low.any() and (low | whole).all())
+    return np.array(values)

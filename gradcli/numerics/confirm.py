@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.jumps import jump_nearby
@@ -24,6 +25,10 @@ MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
 EXPLAINS = 0.1
 """What does not add up explains a difference only if it is at least this part of it."""
 SECOND_START = 0.006
+COARSELY_STORED = 2.0**-20
+"""Unit roundoff beyond that of float32: values stored in half precision."""
+READABLE = 300.0
+"""Slopes at steps of a twentieth of the scale, of values with this roundoff, are sure to about so many of it."""
 EXCUSABLE_NOISE = 1e5 * EPS
 """Noise relative to the value beyond which the values look iterated or rounded."""
 EXCUSED = 3.0
@@ -67,7 +72,7 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     latest = max(seen, again[-1], key=lambda judgement: judgement.error / judgement.scale)
     failing = first.differing(seen.scale, significance) & site.rows(output)
     spread, left = _against_finer_scales(site, places, first, failing)
-    doubt, note = _better_explanation(site, places, site.rows(output), first, left, spread, latest)
+    doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
     if doubt is not None:
         return Decision(outcome=Outcome.UNDECIDED, doubt=doubt, note=note, judgement=latest)
     if holds_on_symmetric_matrices(site, input_, output, significance):
@@ -120,29 +125,45 @@ def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
 
 
 def _better_explanation(
-    site: Site, places: slice, rows: Mask, first: Reading, left: Mask, spread: Vector, latest: Judgement
+    site: Site, output: int, places: slice, first: Reading, left: Mask, spread: Vector, latest: Judgement
 ) -> tuple[Doubt | None, str | None]:
     """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
-    gap = latest.error / latest.scale
     if not left.any():
         return Doubt.NOISE, "a finer scale agrees with the claim"
+    text = _few_digits(site, output, first, left) or _roughness(site, output, first, left, spread, latest)
+    if text is not None:
+        return Doubt.NOISE, text
+    if not additive(site, places, left, first.focus, EXPLAINS * first.error):
+        return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
+    return None, None
+
+
+def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:
+    """Whether half precision, in which the values are stored, explains a difference."""
+    stored = values_roundoff(site, output)
+    with np.errstate(all="ignore"):
+        explained = stored > COARSELY_STORED and (first.error <= READABLE * stored * first.size)[left].all()
+    if not explained:
+        return None
+    return f"forward's values carry {stored:.0e} of their size: too few digits for differences to decide"
+
+
+def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
+    """Whether the claim's noise, an early stop or the function's jumps explain a difference."""
+    gap = latest.error / latest.scale
     if gap < LOOSE and _claim_is_noisy(site, first, left):
-        return Doubt.NOISE, (
-            f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
-        )
-    if _excused(site, first, rows, left, spread):
-        return Doubt.NOISE, (
+        return f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
+    if _excused(site, first, site.rows(output), left, spread):
+        return (
             f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
             "at that level: a loosely converged iteration, or rounding?"
         )
     if iterates(site) if gap < LOOSE else stops_early(site, first):
-        return Doubt.NOISE, (
+        return (
             f"the claim differs from the computed function by {gap:.1e}, and how many steps forward takes depends on "
             "its input: an iteration that stops early?"
         )
-    if not additive(site, places, left, first.focus, EXPLAINS * first.error):
-        return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
-    return None, None
+    return None
 
 
 def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:

@@ -102,13 +102,15 @@ def pool(noise: Vector, centre: Vector) -> Vector:
 def stored_roundoff(values: Vector) -> float:
     """The unit roundoff of the coarsest floating-point format that holds all values: what they may have gone through.
 
-    Whole numbers and zeros say little; without others, or where an entry needs more bits, 2^-53.
+    Whole numbers and zeros say little, and so does one number alone or any with few digits; without others, or where an
+    entry needs more bits, 2^-53.
     """
     known = np.asarray(values)[np.isfinite(values)]
-    telling = known[known != np.round(known)]
-    if not telling.size:
+    telling = np.unique(known[known != np.round(known)])
+    if telling.size < 2:
         return EPS
-    for bits, roundoff in ((8, 2.0**-8), (11, 2.0**-11), (24, 2.0**-24)):
-        if (np.ldexp(np.frexp(telling)[0], bits) % 1 == 0).all():
-            return roundoff
+    mantissas = np.frexp(telling)[0]
+    for bits, few, roundoff in ((8, 5, 2.0**-8), (11, 7, 2.0**-11), (24, 16, 2.0**-24)):
+        if (np.ldexp(mantissas, bits) % 1 == 0).all():
+            return roundoff if (np.ldexp(mantissas, few) % 1 != 0).any() else EPS
     return EPS

@@ -234,11 +234,24 @@ class Protocol:
             if reference == AUTODIFF:
                 outcome = with_witness_evidence(seen.site, outcome)
             else:
-                outcome = with_evidence(seen.site, outcome, decision)
+                outcome = self._if_it_matters(seen.site, with_evidence(seen.site, outcome, decision))
         elif not overruled and decision.here_only:
             outcome = with_evidence(seen.site, outcome, decision)
             outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))
         self.outcomes[pair] = outcome
+
+    def _if_it_matters(self, site: Site, outcome: BlockOutcome) -> BlockOutcome:
+        """A block whose every entry is right within the significance agrees, though errors add up along a direction."""
+        table = outcome.table
+        if table is None or not table.complete or outcome.max_rel_error > self.significance:
+            return outcome
+        scales = site.scales[self.map.domain.slices[outcome.input]][table.columns]
+        error, largest = np.abs(table.claimed - table.numeric) * scales, np.abs(table.claimed) * scales
+        if not float(error.max(initial=0.0)) <= self.significance * float(largest.max(initial=0.0)):
+            return outcome
+        note = f"every entry is right to {outcome.max_rel_error:.1e} of the largest, below the significance"
+        resolution = max(outcome.resolution or 0.0, outcome.max_rel_error)
+        return replace(outcome, outcome=Outcome.AGREES, note=note, resolution=resolution)
 
     def _resolve_silence(self, site: Site) -> None:
         """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""

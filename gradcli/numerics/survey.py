@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR, PASS_RESOLUTION, Impression, Judgement
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.hearing import Hearing, hear
@@ -21,6 +22,9 @@ QUIET = 1e-18
 """Claimed entries below this part of the outputs are zeros; what lies between them and rounding is measured alone."""
 CLEARLY = 100.0
 """A gap of this many bounds is taken for a difference, to be located and confirmed, without running the ladder."""
+FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("bfloat16", 0.3)}
+"""By unit roundoff: the name of a format, and the widest resolution at which a claim is said to agree in it."""
+ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
 LONG = 400
 TRIED_AT = (0.296875, -0.203125)
@@ -50,7 +54,22 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
-    return {pair: _unless_drowned(site, pair, seen) for pair, seen in found.items()}
+    return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
+
+
+def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A claim within a wide bound agrees where the values are stored in a low precision: no more can be had of them."""
+    coarse = seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= ROUGHEST
+    ours = site.rows(pair[1]) & ~seen.reading.claimless
+    with np.errstate(all="ignore"):
+        met = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
+    if not coarse or not ours.any() or not met[ours].all():
+        return seen
+    name, allowed = FORMATS.get(values_roundoff(site, pair[1]), ("", 0.0))
+    if seen.resolution is None or seen.resolution > allowed:
+        return seen
+    note = f"forward's values are {name} numbers: no error below {seen.resolution:.0e} of the largest entry would show"
+    return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
 
 
 def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
