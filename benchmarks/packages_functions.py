@@ -72,7 +72,7 @@ FUNCTIONS: tuple[Row, ...] = (
     right("sparsemax", "sparsemax.sparsemax:SparsemaxFunction"),
     right("diffsort", "diffsort.functional:NormalCDF"),
     right("e3nn", "e3nn.math._soft_unit_step:_SoftUnitStep"),
-    deliberate(
+    wrong(
         "roma",
         "roma.mappings:_ProcrustesManualDerivatives",
         "-i",
@@ -81,8 +81,9 @@ FUNCTIONS: tuple[Row, ...] = (
         "force_rotation=True",
         "-a",
         "gradient_eps=0.0",
-        finding="wrong-gradient",
-        because="right at gradient_eps=0; at the other value that is tried, gradient_eps damps the gradient by design",
+        finding="not-twice-differentiable",
+        because="the saved U S and V are marked as not differentiable, so second derivatives are silently incomplete; "
+        "order 1 is right, and that another gradient_eps damps the gradient is by design, and a note",
     ),
     deliberate(
         "pytorch-revgrad",

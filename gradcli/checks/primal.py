@@ -31,7 +31,7 @@ class ForwardCheck(Check):
         ]
         yield from problems
         if not problems:
-            yield self.passed()
+            yield self.passed("; ".join(self._empty(situation)) or None)
 
     def _mutation(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
         for position in call.changed_inputs:
@@ -75,6 +75,16 @@ class ForwardCheck(Check):
                     reason=Reason.DOMAIN,
                     note=f"output {number} is {_example(call.outputs[number])} at these inputs: forward is not finite",
                 )
+
+    def _empty(self, situation: Situation) -> Iterator[str]:
+        """A note for each block without entries, beside which others are checked."""
+        subject = situation.subject
+        for block in subject.domain.blocks:
+            if not block.size:
+                yield f"{block.name} is empty: it has no entries to check"
+        for number, block in zip(subject.output_numbers, subject.codomain.blocks, strict=True):
+            if not block.size:
+                yield f"output {number} is empty: it has no entries to check"
 
     def _no_signal(self, note: str) -> Evidence:
         return Evidence(check=self.name, verdict=Verdict.INCONCLUSIVE, reason=Reason.NO_SIGNAL, note=note)
