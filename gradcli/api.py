@@ -130,4 +130,5 @@ def _name_of(target: object) -> str:
         return target
     own = getattr(target, "__qualname__", None)
     named = type(target) if own is None else target
-    return f"{named.__module__}:{own or type(target).__qualname__}"
+    home = getattr(named, "__module__", None) or type(named).__module__  # a method without code has none of its own
+    return f"{home}:{own or type(target).__qualname__}"

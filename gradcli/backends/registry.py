@@ -4,8 +4,8 @@ import functools
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from types import CodeType
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import CodeType, FunctionType
 from typing import Any
 
 from gradcli.backends.array_claims import GradientPair
@@ -62,6 +62,20 @@ def backend_for(target: object, given: object = None) -> Backend:
     raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}: {target!r:.80}")
 
 
+def require_own_tensors(backend: Backend, name: str, given: object) -> None:
+    """Refuse a tensor of another framework among what `backend` is given to run the target called `name` with.
+
+    Raises:
+        TargetError: says which framework the tensor is of, and what may be given.
+    """
+    other = _tensors_framework(given)
+    if other not in (None, backend.name):
+        raise TargetError(
+            f"{name} runs on {backend.name}, but among its inputs is a tensor of {other}: expected tensors of "
+            f"{backend.name}, NumPy arrays or Python's numbers"
+        )
+
+
 def with_gradient(target: object, gradient: object) -> GradientPair:
     """A plain NumPy function with the hand-written derivative that was named for it.
 
@@ -76,7 +90,7 @@ def with_gradient(target: object, gradient: object) -> GradientPair:
     for role, value in (("function", target), ("hand-written gradient", gradient)):
         if not callable(value):
             raise UsageError(f"expected the {role} to be callable, got {type(value).__name__}: {value!r:.80}")
-    owner = _framework_of(target)  # type: ignore[arg-type]  # callable, as just seen
+    owner = _framework_of(target, gradient)  # type: ignore[arg-type]  # callables, as just seen
     if owner in _EXTRAS:
         raise UsageError(
             f"a hand-written gradient is for plain NumPy functions, but {_name(target)} uses {owner}: leave --grad out "
@@ -93,26 +107,52 @@ def _name(target: object) -> str:
     return str(getattr(target, "__qualname__", type(target).__name__))
 
 
-def _framework_of(target: Callable[..., Any]) -> str:
-    """The framework of the names that a callable uses, else of those in its module; the engine's if there is none."""
+def _framework_of(target: Callable[..., Any], beside: Callable[..., Any] | None = None) -> str:
+    """The framework of the names that a callable uses, or the one `beside` it; the engine's if there is none.
+
+    Those in its module count last, since a module may import several frameworks.
+    """
+    found = _named_by(target) or (None if beside is None else _named_by(beside))
+    return found or _framework_among(_module_values(target)) or "engine"
+
+
+def _unwrapped(target: Callable[..., Any]) -> Any:
     function = inspect.unwrap(target)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
-    inherited: list[object] = []
+    return function
+
+
+def _code_of(function: Any) -> FunctionType | None:
+    """The Python function that runs when `function` is called, None for one without."""
     if not inspect.isfunction(function):
-        inherited = list(type(function).__mro__)
         function = getattr(function, "__func__", inspect.getattr_static(type(function), "__call__", None))
-    values: list[object] = []
-    if inspect.isfunction(function):
-        used = [function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__]
-        inherited += [*inspect.getclosurevars(function).nonlocals.values(), *used]
-        values = list(function.__globals__.values())
-    for known in (inherited, values):
-        owners = {owner for value in known for owner in _owners(value)}
-        for place, name in _OWNERS.items():
-            if place in owners and place in sys.modules:
-                return name
-    return "engine"
+    return function if inspect.isfunction(function) else None
+
+
+def _named_by(target: Callable[..., Any]) -> str | None:
+    """The framework that a callable belongs to itself, or that the names which its code uses belong to."""
+    function = _unwrapped(target)
+    known: list[object] = []
+    if not inspect.isfunction(function):
+        # A built-in function names its module, a method without code the class or the object that has it.
+        known = [*type(function).__mro__, function]
+        known += [getattr(function, name, None) for name in ("__self__", "__objclass__")]
+    code = _code_of(function)
+    if code is not None:
+        known += inspect.getclosurevars(code).nonlocals.values()
+        known += [code.__globals__[name] for name in _names_in(code.__code__) if name in code.__globals__]
+    return _framework_among(known)
+
+
+def _module_values(target: Callable[..., Any]) -> list[object]:
+    code = _code_of(_unwrapped(target))
+    return [] if code is None else list(code.__globals__.values())
+
+
+def _framework_among(values: Iterable[object]) -> str | None:
+    owners = {owner for value in values for owner in _owners(value)}
+    return next((name for place, name in _OWNERS.items() if place in owners and place in sys.modules), None)
 
 
 def _tensors_framework(values: object) -> str | None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.backends.base import Backend
+from gradcli.backends.registry import require_own_tensors
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
@@ -24,7 +25,9 @@ def supply_from(given: Given, backend: Backend, info: TargetInfo, case: CheckCas
 
     Raises:
         UsageError: they are neither a tuple, nor a list of tuples, nor a dict, or do not fit forward's parameters.
+        TargetError: a tensor of another framework is among them.
     """
+    require_own_tensors(backend, info.name, given)
     if isinstance(given, Mapping):
         return _by_name(given, backend, info, case)
     if isinstance(given, tuple):
