@@ -11,7 +11,7 @@ from gradcli.numerics.probe import moved, random_direction
 from gradcli.numerics.site import Site
 
 NEARBY = 3
-FARTHER = (0.125, -0.125, 0.25, -0.25, 0.5, -0.5, 0.9, -0.9)
+FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
 FINE = 2.0**-14
 COARSE = (0.02, 0.1, 0.3)
 EXPLAINED = 10.0
@@ -20,7 +20,7 @@ LOOSE = 1e-3
 
 
 def iterates(site: Site) -> bool:
-    """Whether the map runs more of its code at some points than at others, close by or as far away as x is large.
+    """Whether the map runs more of its code at some points than at others, close by or some sizes of x away.
 
     An iteration stopped at a tolerance is, close by, a fixed number of steps with a derivative of its own, which is off
     that of the solution by about the tolerance; only its effort elsewhere gives it away.
