@@ -10,12 +10,12 @@ from gradcli.inputs import vocabulary
 from gradcli.inputs.source import SourceHints
 from gradcli.targets import Parameter
 
-TENSORS = ("float", "index", "mask", "complex", "fixed-tensor")
+TENSORS = ("float", "index", "mask", "complex", "number-tensor", "fixed-tensor")
 FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
 LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
 INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
 MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
-INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST = 2.2, 2.6, 2.9, 2.4
+INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,8 @@ class Choice:
     """What one argument may be.
 
     `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
-    told apart (1, 1.0 and True are equal to Python).
+    told apart (1, 1.0 and True are equal to Python). A "number-tensor" stands for a constant: of rank 0, without a
+    gradient, and free to change no output, as a number may that backward alone uses.
     """
 
     kind: str
@@ -39,7 +40,7 @@ class Choice:
     @property
     def is_free(self) -> bool:
         """Whether the search may choose its shape and values."""
-        return self.is_tensor and self.kind != "fixed-tensor"
+        return self.is_tensor and self.kind not in ("fixed-tensor", "number-tensor")
 
     @staticmethod
     def of_value(value: Any) -> "Choice":
@@ -96,6 +97,8 @@ def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str
     if not parameter.has_default:
         base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
         _add_any_constant(costs, base if position else base + 3.6)
+    if any(choice.kind == "value" for choice in costs.found):
+        costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
     ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
     return Slot(name=name, parameter=parameter, choices=tuple((cost, choice) for choice, cost in ordered))
 

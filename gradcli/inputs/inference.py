@@ -6,14 +6,14 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from gradcli.cases import Argument, InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
-from gradcli.inputs.candidates import OMITTED, Skeleton, Slot
+from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
 from gradcli.inputs.messages import Mentions
 from gradcli.inputs.polish import polished
@@ -26,9 +26,11 @@ from gradcli.targets import TargetInfo, Trial
 
 Attempt = Callable[[Sequence[Argument]], Trial]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
+IDLE_NUMBER_BONUS = 4.0
+"""What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
 BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
-MORE_TRIES, RETRIES, OPTIONAL_TRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 200, 100, 100, 100
+MORE_TRIES, RETRIES, OPTIONAL_TRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80, 80
 """What is allowed after the first inputs are found: to better them, cheaper ones, each optional argument, and so on."""
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
@@ -150,7 +152,7 @@ class _Search:
         likeliest = min(self._found, key=lambda each: each.plain_score)
         if likeliest.plain_score < chosen.plain_score:
             self.overruled = self._trials.specs(likeliest.solution.guess)
-        best = self._with_optionals(chosen.solution)
+        best = self._with_defaults_given(self._with_optionals(chosen.solution))
         self._budget.allow(POLISHING_TRIES)
         return Solution(guess=polished(self._trials, best.guess), state=best.state)
 
@@ -239,7 +241,10 @@ class _Search:
             for cost, choice in slot.choices:
                 if choice != skeleton[index]:
                     changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
-                    found.append((base - own + cost - gain - mentions.bonus(choice), changed))
+                    bonus = mentions.bonus(choice)
+                    if choice.kind == "number-tensor" and failure is not None and failure.idle == index:
+                        bonus = IDLE_NUMBER_BONUS
+                    found.append((base - own + cost - gain - bonus, changed))
         return found
 
     def _score(self, solution: Solution) -> float:
@@ -281,6 +286,25 @@ class _Search:
             if given is not None and self._backward_penalty(given.guess) <= self._backward_penalty(best.guess):
                 best = given
         return best
+
+    def _with_defaults_given(self, best: Solution) -> Solution:
+        """The same with every default given, where backward fails without and does not with them.
+
+        Code that asks for needs_input_grad of an argument, or returns a gradient for it, counts on its being given.
+        """
+        skeleton = tuple(
+            Choice.of_value(slot.parameter.default) if choice == OMITTED else choice
+            for choice, slot in zip(best.guess.skeleton, self._trials.slots, strict=True)
+        )
+        penalty = self._backward_penalty(best.guess)
+        if skeleton == best.guess.skeleton or penalty < _RAISING_BACKWARD:
+            return best
+        given = replace(best.guess, skeleton=skeleton)
+        self._budget.allow(OPTIONAL_TRIES)
+        if self._trials.judge(given) is not None or self._backward_penalty(given) >= penalty:
+            return best
+        self.overruled = self._trials.specs(best.guess)
+        return replace(best, guess=given)
 
     def _given(self, best: Solution, index: int, slot: Slot) -> Solution | None:
         choices = [choice for _, choice in slot.choices if choice.is_free and choice.kind != "complex"]

@@ -7,6 +7,9 @@ from typing import final
 
 from gradcli.inputs.candidates import Choice
 
+_SAVED_NUMBER_BONUS = 8.0
+"""A number that is to be saved for backward must be a tensor, which need not change an output: tried at once."""
+
 
 @final
 class Mentions:
@@ -30,12 +33,14 @@ class Mentions:
         "unhashable",
         "can only be used as",
     )
+    _SAVED = "can only save"
     _RANK = ("{}-d", "{}d ", "{} dim", "expected {},", "to have {}")
 
     def __init__(self, message: str) -> None:
         message = message.lower()
         self._index = any(text in message for text in self._INDEX)
         self._constant = any(text in message for text in self._CONSTANT)
+        self._saved = self._SAVED in message
         self._mask = "bool" in message and "truth value" not in message
         self._complex = "complex" in message
         self._ranks = {int(rank) for rank in "01234" if any(text.format(rank) in message for text in self._RANK)}
@@ -44,6 +49,8 @@ class Mentions:
         """How much cheaper `choice` becomes because the message names its kind or rank."""
         if choice.kind == "index" and self._index:
             return 2.2
+        if choice.kind == "number-tensor":
+            return _SAVED_NUMBER_BONUS if self._saved else 0.0
         if choice.kind == "value" and self._constant:
             return 2.0
         if (choice.kind == "mask" and self._mask) or (choice.kind == "complex" and self._complex):
@@ -76,6 +83,11 @@ def complains_of_order(message: str) -> bool:
     return (
         re.search(r"greater|larger|smaller|too (?:big|large|small)|exceed|at least|negative dim", message) is not None
     )
+
+
+def complains_of_precision(message: str) -> bool:
+    """Whether the precision of a tensor was not the one expected."""
+    return re.search(r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b", message) is not None
 
 
 def complains_of_values(message: str) -> bool:

@@ -38,11 +38,15 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why a guess will not do: the exception if there was one, and how far forward came, from 0 to 2."""
+    """Why a guess will not do: the exception if there was one, and how far forward came, from 0 to 2.
+
+    `idle` is the slot whose values change no output, where that is the reason.
+    """
 
     progress: float
     error: BaseException | None = None
     non_finite: bool = False
+    idle: int | None = None
 
     @property
     def message(self) -> str:
@@ -90,7 +94,7 @@ class Trials:
         base = self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not self._matters(guess, index, base):
-                return Failure(progress=1.6)
+                return Failure(progress=1.6, idle=index)
         return None
 
     def run(
@@ -150,8 +154,14 @@ class Trials:
             domain, parameters = "indices", (("high", guess.high),)
         if choice.kind == "mask":
             domain, parameters = "boolean", ()
-        dtype = "complex128" if choice.kind == "complex" else None
-        return InputSpec(name=slot.name, shape=guess.shapes[index], dtype=dtype, domain=domain, parameters=parameters)
+        return InputSpec(
+            name=slot.name,
+            shape=guess.shapes[index],
+            dtype="complex128" if choice.kind == "complex" else None,
+            domain=domain,
+            parameters=parameters,
+            requires_grad=False if choice.kind == "number-tensor" else None,
+        )
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
         slot, choice = self.slots[index], guess.skeleton[index]

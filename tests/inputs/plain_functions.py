@@ -36,6 +36,10 @@ def info_of(function: Callable[..., Any], backward: Callable[..., Any] | None = 
     )
 
 
+def log_of_minus(x):
+    return np.log(-x)
+
+
 def strict_mm(a, b):
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError("self must be a matrix")

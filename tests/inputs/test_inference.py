@@ -37,6 +37,7 @@ EXPECTED = {
     "sqrt": "-i x=3x4,domain=positive",
     "acosh": "-i x=3x4,domain=open-interval,lo=1.2,hi=3.0",
     "atanh": "-i x=3x4,domain=open-interval,lo=-1.0,hi=1.0",
+    "log_of_minus": "-i x=3x4,domain=open-interval,lo=-3.0,hi=-0.1",
     "cholesky": "-i a=3x3,domain=spd",
     "inverse": "-i a=3x3",
     "total": "-i 'tensors[0]=3x4' -i 'tensors[1]=3x4'",
@@ -247,6 +248,61 @@ def test_each_number_of_variadic_arguments_has_its_turn_early():
     found = infer(plain.info_of(three), plain.attempt_of(three))
     assert [spec.shape for spec in found.specs] == [(3, 4)] * 3
     assert found.tries < 1000
+
+
+def test_a_number_that_must_be_a_tensor_is_one_without_a_gradient():
+    def saves(x, alpha):
+        if not isinstance(alpha, np.ndarray):
+            raise TypeError("save_for_backward can only save variables, but argument 1 is of type float")
+        return x * 1
+
+    assert infer(plain.info_of(saves), plain.attempt_of(saves)).as_flags() == "-i x=3x4 -i alpha=scalar,grad=false"
+
+
+def test_a_tensor_that_changes_no_output_is_a_number_for_backward():
+    def reverse(x, strength):
+        return x + 0 * np.ndim(strength)
+
+    def backward(ctx, grad_output):
+        return grad_output * ctx.strength, grad_output
+
+    found = infer(plain.info_of(reverse, backward), plain.attempt_of(reverse))
+    assert found.as_flags() == "-i x=3x4 -i strength=scalar,grad=false"
+
+
+def test_a_factor_that_must_be_a_tensor_has_a_gradient():
+    def saves(x, alpha):
+        if not isinstance(alpha, np.ndarray):
+            raise TypeError("save_for_backward can only save variables, but argument 1 is of type float")
+        return x * alpha
+
+    assert infer(plain.info_of(saves), plain.attempt_of(saves)).as_flags() == "-i x=3x4 -i alpha=3x4"
+
+
+def test_defaults_are_given_where_backward_counts_on_them():
+    def scaled(x, scale=2.0, axis=-1):
+        return x * scale
+
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(scaled)(arguments)
+        failed = None if len(arguments) == 3 else IndexError("tuple index out of range")
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
+    assert found.as_flags() == "-i x=3x4 -a scale=2.0 -a axis=-1"
+    assert found.notes == ("forward also accepts -i x=3x4, but backward fails there",)
+
+
+def test_defaults_are_left_out_where_backward_fails_with_them_too():
+    def scaled(x, scale=2.0):
+        return x * scale
+
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(scaled)(arguments)
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=ValueError("never"))
+
+    found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
+    assert found.as_flags() == "-i x=3x4"
 
 
 def test_the_most_informative_error_is_the_one_that_came_farthest():
