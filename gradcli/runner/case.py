@@ -23,7 +23,7 @@ from gradcli.runner.merge import merge
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
-from gradcli.runner.supply import Supply
+from gradcli.runner.supply import Supply, takes_dtype
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
@@ -197,13 +197,9 @@ def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
         return case.spec.inputs or ()
     floating = case.settings.dtype
     return tuple(
-        replace(spec, dtype=floating) if _takes_dtype(spec) and floating != "float64" else spec
+        replace(spec, dtype=floating) if takes_dtype(spec) and floating != "float64" else spec
         for spec in (*supply.specs, *supply.held)
     )
-
-
-def _takes_dtype(spec: InputSpec) -> bool:
-    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
 
 
 def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:

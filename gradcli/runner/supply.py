@@ -15,6 +15,7 @@ from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.inference import Attempt, Inference, infer
+from gradcli.inputs.messages import complains_of_precision
 from gradcli.runner.plan import CheckCase
 from gradcli.targets import Parameter, TargetInfo, Trial
 
@@ -144,8 +145,24 @@ def _drawn(
 def _inferred(
     backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
 ) -> Supply:
-    dtype = case.settings.dtype
+    """What the search finds in the run's precision; in float32 where forward refuses that of float64."""
+    try:
+        return _searched(backend, target, info, case, fixed, case.settings.dtype)
+    except InputsNotFoundError as error:
+        if case.settings.dtype != "float64" or not complains_of_precision(str(error.__cause__)):
+            raise
+        try:
+            supply = _searched(backend, target, info, case, fixed, "float32")
+        except InputsNotFoundError:
+            raise error from error.__cause__
+        refusal = next(iter(str(error.__cause__).splitlines()), "")
+    note = f"inputs are float32: none were found in float64, which forward refuses ({refusal})"
+    return replace(supply, notes=(note, *supply.notes))
 
+
+def _searched(
+    backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...], dtype: str
+) -> Supply:
     def attempt(arguments: Sequence[Argument]) -> Trial:
         return backend.attempt(target, in_precision(placed(arguments, info), dtype))
 
@@ -163,8 +180,21 @@ def _inferred(
     fixed = tuple(spec for spec in fixed if spec.name not in held)
     search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
     found = _found_by_both(search, attempt_both, attempt) if isinstance(target, GradientPair) else search(attempt)
-    supply = _drawn((*found.specs, *own), found.alternatives, info, case, InputsFrom.INFERRED)
+    specs, alternatives = (*found.specs, *own), found.alternatives
+    if dtype != case.settings.dtype:
+        specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
+    supply = _drawn(specs, alternatives, info, case, InputsFrom.INFERRED)
     return replace(supply, notes=tuple(found.notes))
+
+
+def _of_dtype(specs: tuple[InputSpec, ...], dtype: str) -> tuple[InputSpec, ...]:
+    """The specs, the floating tensors of the run's precision among them in `dtype`."""
+    return tuple(replace(spec, dtype=dtype) if takes_dtype(spec) else spec for spec in specs)
+
+
+def takes_dtype(spec: InputSpec) -> bool:
+    """Whether a spec stands for a floating tensor of the run's precision."""
+    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
 
 
 def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax: Attempt) -> Inference:
