@@ -129,7 +129,7 @@ class Argument:
 
     `dtype` is that of the tensor where NumPy has none like it (bfloat16, held in a float32 array). Of a sparse tensor
     the value is the vector of its entries, and `sparsity` says where they stand. `fixed` says that the user gave this
-    very value, so that what happens at another is none of this case's.
+    very value.
     """
 
     name: str

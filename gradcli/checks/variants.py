@@ -106,17 +106,26 @@ class ConstantsCheck(Check):
                     break
 
     def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
-        """The evidence of `other`; where the user fixed the value, a failure at another one is told and not counted."""
+        """The evidence of `other`; told and not counted where the number that the user gave is backward's alone.
+
+        Such a number damps, scales or clips the gradient on purpose, and the user said by how much. One that forward
+        uses has a derivative that is right or wrong at any value, and a neutral one only hides which.
+        """
         label = f"with {argument.name}={value!r} (given: {argument.value!r})"
         found = list(variant(self, situation, other, label, None))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
-        if wrong and argument.fixed:
+        if wrong and argument.fixed and self._same_forward(situation.subject, other):
             names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
             yield self.passed(
-                f"the gradient of {names} is wrong {label}; not counted here, since {argument.name} was given"
+                f"the gradient of {names} is wrong {label}; not counted here, since {argument.name} was given and "
+                "forward does not depend on it"
             )
         else:
             yield from found
+
+    def _same_forward(self, subject: Subject, other: Subject) -> bool:
+        pairs = zip(subject.call().outputs, other.call().outputs, strict=True)
+        return all(np.array_equal(one, two, equal_nan=one.dtype.kind in "fc") for one, two in pairs)
 
     def _accepted(self, subject: Subject, arguments: list[Argument]) -> Subject | None:
         """The Function at these arguments, None where forward refuses them or is not finite."""

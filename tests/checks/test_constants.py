@@ -1,4 +1,5 @@
-"""Number arguments at other values: one that the user gave is the user's choice, any other may hide a mistake."""
+"""Number arguments at other values, which may show a mistake that a neutral one hides; one that was given and only
+steers backward is the user's choice."""
 
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,25 @@ class Power(Function):
         return grad_output * ctx.p * x * x.sqrt(), None
 
 
-class Sampled(Scaled):
+class Damped(Function):
+    """The identity, whose gradient is damped on purpose."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, damping: float = 0.0) -> Any:
+        ctx.damping = damping
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output / (1 + ctx.damping), None
+
+
+class Sampled(Damped):
     """The same with inputs that its author gives."""
 
     @staticmethod
     def sample_inputs() -> tuple[Any, ...]:
-        return leaf(), 1.0
+        return leaf(), 0.0
 
 
 def leaf() -> Any:
@@ -66,42 +80,55 @@ def checked(target: type, *inputs: InputSpec, folder: Path | None = None) -> Che
 
 
 GIVEN = {
-    "a tuple": lambda: gradcli.check(Scaled, (leaf(), 1.0)).cases[0],
-    "a list of tuples": lambda: gradcli.check(Scaled, [(leaf(), 1.0)]).cases[0],
-    "a dict": lambda: gradcli.check(Scaled, {"x": leaf(), "scale": 1.0}).cases[0],
-    "flags": lambda: checked(Scaled, parse_input("x=3"), parse_argument("scale=1.0")),
-    "a flag beside inferred inputs": lambda: checked(Scaled, parse_argument("scale=1.0")),
+    "a tuple": lambda: gradcli.check(Damped, (leaf(), 0.0)).cases[0],
+    "a list of tuples": lambda: gradcli.check(Damped, [(leaf(), 0.0)]).cases[0],
+    "a dict": lambda: gradcli.check(Damped, {"x": leaf(), "damping": 0.0}).cases[0],
+    "flags": lambda: checked(Damped, parse_input("x=3"), parse_argument("damping=0.0")),
+    "a flag beside inferred inputs": lambda: checked(Damped, parse_argument("damping=0.0")),
     "sample_inputs": lambda: checked(Sampled),
 }
 NOT_GIVEN = {
-    "a tuple": lambda: gradcli.check(Scaled, (leaf(),)).cases[0],
-    "a dict": lambda: gradcli.check(Scaled, {"x": leaf()}).cases[0],
-    "flags": lambda: checked(Scaled, parse_input("x=3")),
+    "a tuple": lambda: gradcli.check(Damped, (leaf(),)).cases[0],
+    "a dict": lambda: gradcli.check(Damped, {"x": leaf()}).cases[0],
+    "flags": lambda: checked(Damped, parse_input("x=3")),
+    "nothing": lambda: checked(Damped),
+}
+HIDDEN = {
+    "a tuple": lambda: gradcli.check(Scaled, (leaf(), 1.0)).cases[0],
+    "flags": lambda: checked(Scaled, parse_input("x=3"), parse_argument("scale=1.0")),
+    "a default": lambda: gradcli.check(Scaled, (leaf(),)).cases[0],
     "nothing": lambda: checked(Scaled),
 }
 
 
 @pytest.mark.parametrize("way", GIVEN)
-def test_a_value_that_was_given_fails_by_itself_alone_and_others_are_told(way: str) -> None:
+def test_a_number_given_that_only_steers_backward_is_told_at_other_values(way: str) -> None:
     case = GIVEN[way]()
     assert case.verdict is Verdict.PASSED
     told = [note for note in case.notes if "not counted" in note]
-    wrong_there = "the gradient of x is wrong with scale=1.5625 (given: 1.0)"
-    assert told == [f"{wrong_there}; not counted here, since scale was given"]
+    wrong_there = "the gradient of x is wrong with damping=0.375 (given: 0.0)"
+    assert told == [f"{wrong_there}; not counted here, since damping was given and forward does not depend on it"]
 
 
 @pytest.mark.parametrize("way", NOT_GIVEN)
-def test_a_default_may_hide_a_mistake(way: str) -> None:
+def test_a_number_left_at_its_default_or_inferred_counts_at_other_values(way: str) -> None:
     case = NOT_GIVEN[way]()
+    assert case.verdict is Verdict.FAILED
+    assert any("damping=" in finding.message for finding in case.findings)
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_a_neutral_number_may_hide_a_mistake_however_it_came(way: str) -> None:
+    case = HIDDEN[way]()
     assert case.verdict is Verdict.FAILED
     assert any("scale=1.5625" in finding.message for finding in case.findings)
 
 
-def test_an_inferred_value_may_hide_a_mistake_and_the_same_value_given_does_not_fail() -> None:
+def test_an_exponent_for_which_backward_happens_to_be_right_hides_that_it_is_wrong_for_others() -> None:
     case = checked(Power)
     assert [each.value for each in case.inputs if each.name == "p"] == [2.5]
     assert case.verdict is Verdict.FAILED
-    assert checked(Power, parse_input("x=3,domain=positive"), parse_argument("p=2.5")).verdict is Verdict.PASSED
+    assert checked(Power, parse_input("x=3,domain=positive"), parse_argument("p=2.5")).verdict is Verdict.FAILED
 
 
 def test_a_value_given_that_shows_the_mistake_fails() -> None:
