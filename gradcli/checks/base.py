@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import FloatArray, Subject
+from gradcli.backends.base import FloatArray, RawBackward, Subject
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -29,6 +29,21 @@ class Situation:
     subject: Subject
     settings: Settings
     seed: int
+    _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def reference(self) -> tuple[NDArray[Any] | None, ...]:
+        """The gradients for `cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
+        if "reference" not in self._runs:
+            self._runs["reference"] = self.subject.backward(self.cotangents())
+        found: tuple[NDArray[Any] | None, ...] = self._runs["reference"]
+        return found
+
+    def by_hand(self) -> RawBackward:
+        """What backward itself returns for `cotangents()`, from one call by hand for all checks."""
+        if "by hand" not in self._runs:
+            self._runs["by hand"] = self.subject.raw_backward(self.cotangents())
+        found: RawBackward = self._runs["by hand"]
+        return found
 
     def cotangents(self, number: int = 0) -> list[NDArray[Any]]:
         """Seeded signed cotangents, one array for each differentiable output; another set for each `number`."""

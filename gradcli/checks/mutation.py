@@ -17,7 +17,7 @@ class MutationCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the bytes before and after a backward by hand."""
-        raw = situation.subject.raw_backward(situation.cotangents())
+        raw = situation.by_hand()
         if not raw.available or raw.error is not None:
             return
         problems = []

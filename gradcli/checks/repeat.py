@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.checks.base import Check, Situation, relative_gap
 from gradcli.errors import UserCodeError
@@ -13,6 +14,8 @@ from gradcli.results import Evidence
 
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
+
+Gradients = tuple[NDArray[Any] | None, ...]
 
 
 @final
@@ -23,12 +26,16 @@ class RepeatCheck(Check):
     sentence = "backward gives the same gradient when it is repeated, and when another forward runs in between"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare repeated gradients."""
-        subject = situation.subject
-        cotangents = situation.cotangents()
-        first, second = subject.backward(cotangents), subject.backward(cotangents)
+        """Compare gradients: a second pass, a third through the graph of the second, and an interleaved one."""
+        subject, reference = situation.subject, situation.reference()
+        failed: UserCodeError | None = None
+        try:
+            second, third = subject.backward_twice(situation.cotangents())
+        except UserCodeError as error:
+            failed, second = error, subject.backward(situation.cotangents())
+            third = second
         problems = []
-        for position, one, other in zip(subject.active, first, second, strict=True):
+        for position, one, other in zip(subject.active, reference, second, strict=True):
             if relative_gap(one, other) > situation.tolerance(REPEAT_TOLERANCE):
                 name = situation.input_name(position)
                 problems.append(
@@ -38,11 +45,11 @@ class RepeatCheck(Check):
                         input=name,
                     )
                 )
-        yield from problems or self._interleaved(situation, first)
+        yield from problems or self._interleaved(situation, reference)
         if not problems:
-            yield from self._twice(situation)
+            yield from self._twice(situation, failed, second, third)
 
-    def _interleaved(self, situation: Situation, reference: tuple[object, ...]) -> Iterator[Evidence]:
+    def _interleaved(self, situation: Situation, reference: Gradients) -> Iterator[Evidence]:
         """Another forward, on other values, between forward and backward."""
         subject = situation.subject
         other = [
@@ -55,7 +62,7 @@ class RepeatCheck(Check):
         if gradients is None:
             return
         for position, one, two in zip(subject.active, reference, gradients, strict=True):
-            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):  # type: ignore[arg-type]
+            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):
                 name = situation.input_name(position)
                 yield self.failed(
                     FindingKind.STATEFUL,
@@ -66,18 +73,18 @@ class RepeatCheck(Check):
                 return
         yield self.passed()
 
-    def _twice(self, situation: Situation) -> Iterator[Evidence]:
-        """A second backward through the same graph, kept with retain_graph."""
-        try:
-            first, second = situation.subject.backward_twice(situation.cotangents())
-        except UserCodeError as error:
+    def _twice(
+        self, situation: Situation, failed: UserCodeError | None, second: Gradients, third: Gradients
+    ) -> Iterator[Evidence]:
+        """What came of a backward pass through a graph that an earlier one kept with retain_graph."""
+        if failed is not None:
             yield self.failed(
                 FindingKind.SECOND_BACKWARD_FAILS,
-                f"a second backward through the retained graph fails: {error}",
-                raised=error,
+                f"a second backward through the retained graph fails: {failed}",
+                raised=failed,
             )
             return
-        for position, one, two in zip(situation.subject.active, first, second, strict=True):
+        for position, one, two in zip(situation.subject.active, second, third, strict=True):
             if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):
                 name = situation.input_name(position)
                 yield self.failed(

@@ -28,7 +28,7 @@ class SubsetsCheck(Check):
         subject = situation.subject
         if len(subject.active) < 2:
             return
-        reference = dict(zip(subject.active, subject.backward(situation.cotangents()), strict=True))
+        reference = dict(zip(subject.active, situation.reference(), strict=True))
         for kept in subsets(subject.active):
             problem = self._compare(situation, reference, kept)
             if problem is not None:

@@ -3,13 +3,17 @@
 import ast
 import difflib
 import inspect
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from gradcli.targets import TargetInfo
 
 _SILENT = ("requires_grad", "retains_grad")
 """Attributes of a tensor whose misspelling Python accepts: it makes a new attribute and changes nothing."""
+_SET = re.compile(r"\.\s*(\w+)\s*(?::[^=\n]*)?=(?!=)")
+"""Whatever may be the assignment of an attribute; what it finds is parsed before it is believed."""
 
 
 def source_lints(info: TargetInfo) -> tuple[str, ...]:
@@ -19,10 +23,25 @@ def source_lints(info: TargetInfo) -> tuple[str, ...]:
         return ()
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
-        tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else None
+        text = Path(file).read_text(encoding="utf-8") if file else ""
+        return _lints(text, str(file))
     except (OSError, TypeError, SyntaxError, ValueError):
         return ()
-    return () if tree is None else tuple(_misspelt(tree, str(file)))
+
+
+@lru_cache(maxsize=64)
+def _lints(text: str, file: str) -> tuple[str, ...]:
+    """The sentences about a source; nearly every one is cleared by its names, without a syntax tree."""
+    if not any(_meant(name) for name in set(_SET.findall(text))):
+        return ()
+    return tuple(_misspelt(ast.parse(text), file))
+
+
+def _meant(name: str) -> str | None:
+    """The attribute that a misspelt one stands for; None where it is spelt right, or is another word."""
+    if name in _SILENT:
+        return None
+    return next(iter(difflib.get_close_matches(name, _SILENT, n=1, cutoff=0.88)), None)
 
 
 def _misspelt(tree: ast.AST, file: str) -> Iterator[str]:
@@ -31,11 +50,9 @@ def _misspelt(tree: ast.AST, file: str) -> Iterator[str]:
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            if not isinstance(target, ast.Attribute) or target.attr in _SILENT:
-                continue
-            close = difflib.get_close_matches(target.attr, _SILENT, n=1, cutoff=0.88)
-            if close:
+            close = _meant(target.attr) if isinstance(target, ast.Attribute) else None
+            if isinstance(target, ast.Attribute) and close is not None:
                 yield (
                     f"{file}:{node.lineno} sets the attribute {target.attr!r}, which means nothing to a tensor: "
-                    f"did you mean {close[0]!r}?"
+                    f"did you mean {close!r}?"
                 )
