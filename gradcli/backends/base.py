@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import perf_counter
 from typing import Any
@@ -250,6 +250,16 @@ class Subject(ABC):
     @abstractmethod
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""
+
+    def backward_tracking(
+        self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]
+    ) -> tuple[NDArray[Any] | None, ...] | None:
+        """As `backward`, where only the inputs at `positions` require a gradient; None where other outputs carry it."""
+        arguments = [
+            replace(a, requires_grad=i in positions) if a.is_tensor else a for i, a in enumerate(self.arguments)
+        ]
+        other = self.rebind(arguments)
+        return other.backward(cotangents) if other.output_numbers == self.output_numbers else None
 
     @abstractmethod
     def backward_laid_out(

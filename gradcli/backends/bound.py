@@ -177,7 +177,35 @@ class BoundFunction(Subject):
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework's own backward pass."""
-        return self._gradients(self._track("forward"), cotangents)
+        return self._passed_back(self._caller, self.active, cotangents)[1]
+
+    def backward_tracking(
+        self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]
+    ) -> tuple[NDArray[Any] | None, ...] | None:
+        """The same for some of the inputs, the others as plain values."""
+        call, gradients = self._passed_back(self._caller, positions, cotangents)
+        carried = tuple(n for n, output in enumerate(call.outputs) if self._carries_gradient(output))
+        return gradients if carried == self._numbers else None
+
+    def _passed_back(
+        self,
+        caller: Caller,
+        positions: Sequence[int],
+        cotangents: Sequence[NDArray[Any] | None],
+        layout: Layout = Layout.CONTIGUOUS,
+    ) -> tuple[Call, tuple[NDArray[Any] | None, ...]]:
+        """One forward and one backward for the inputs at `positions`, with the generators set once for both."""
+        phase = "forward"
+        self.counters.forward += 1
+        leaves = {i: self._caller.leaf(self.arguments[i].value, True) for i in positions}
+        try:
+            with users_code(self.framework, silent=True):
+                with self.framework.namespace.enable_grad():
+                    call = caller.run(leaves)
+                phase = "backward"
+                return call, self._pulled_back(call, cotangents, layout=layout)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, phase) from error
 
     def backward_interleaved(
         self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
@@ -200,6 +228,15 @@ class BoundFunction(Subject):
         return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents)
 
     def _gradients(
+        self, call: Call, cotangents: Sequence[NDArray[Any] | None], *, retain: bool = False
+    ) -> tuple[NDArray[Any] | None, ...]:
+        try:
+            with users_code(self.framework, silent=True):
+                return self._pulled_back(call, cotangents, retain=retain)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+
+    def _pulled_back(
         self,
         call: Call,
         cotangents: Sequence[NDArray[Any] | None],
@@ -207,22 +244,19 @@ class BoundFunction(Subject):
         retain: bool = False,
         layout: Layout = Layout.CONTIGUOUS,
     ) -> tuple[NDArray[Any] | None, ...]:
+        """Gradients of the leaves of a call, in the order of their positions; to run as the user's code."""
         pairs = [
             (call.outputs[n], laid_out(self.framework, self._cotangent(call.outputs[n], c), layout))
             for n, c in zip(self._numbers, cotangents, strict=True)
-            if c is not None and call.outputs[n].requires_grad
+            if c is not None and n < len(call.outputs) and self._carries_gradient(call.outputs[n])
         ]
+        leaves = list(call.leaves.values())
         if not pairs:
-            return tuple(None for _ in self.active)
-        leaves = [call.leaves[i] for i in self.active]
+            return tuple(None for _ in leaves)
         self.counters.backward += 1
-        try:
-            with users_code(self.framework, silent=True):
-                gradients = self.framework.namespace.autograd.grad(
-                    [o for o, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True, retain_graph=retain
-                )
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, "backward") from error
+        gradients = self.framework.namespace.autograd.grad(
+            [o for o, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True, retain_graph=retain
+        )
         return tuple(None if g is None else self.framework.to_array(g) for g in gradients)
 
     def backward_laid_out(
@@ -230,7 +264,7 @@ class BoundFunction(Subject):
     ) -> tuple[NDArray[Any] | None, ...]:
         """Gradients, with inputs and cotangents laid out in memory as asked."""
         caller = self._calling(self._function, self.arguments, inputs)
-        return self._gradients(self._track("forward", caller), cotangents, layout=outputs)
+        return self._passed_back(caller, self.active, cotangents, outputs)[1]
 
     def laid_out(self, inputs: Layout) -> "BoundFunction":
         """The same Function called on active inputs that lie in memory so."""
@@ -341,11 +375,11 @@ class BoundFunction(Subject):
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return tuple(self.low.values())
 
-    def _track(self, phase: str, caller: Caller | None = None) -> Call:
+    def _track(self, phase: str) -> Call:
         self.counters.forward += 1
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
-                return (caller or self._caller).run(self._leaves())
+                return self._caller.run(self._leaves())
         except (Exception, SystemExit) as error:
             raise user_code_error(error, phase) from error
 

@@ -224,8 +224,8 @@ class FunctionBackend(Backend):
         return static_method(function_class, "vmap") if self._overrides(function_class, "vmap") else None
 
     def _overrides(self, function_class: type, name: str) -> bool:
-        own = inspect.getattr_static(function_class, name, None)
-        return own is not None and own is not inspect.getattr_static(self.function_base(), name, None)
+        own = _defined(function_class, name)
+        return own is not None and own is not _defined(self.function_base(), name)
 
 
 def _no_backward(function_class: type) -> str:
@@ -235,16 +235,21 @@ def _no_backward(function_class: type) -> str:
     return f"{function_class.__name__} defines no backward{hint}"
 
 
+def _defined(owner: type, name: str) -> Any:
+    """What a class or the first of its bases that does so defines under a name, unbound; None where none does."""
+    return next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
+
+
 def static_method(owner: type, name: str) -> Callable[..., Any] | None:
     """The plain function behind a static method or a method."""
-    found = inspect.getattr_static(owner, name, None)
+    found = _defined(owner, name)
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     return function if callable(function) else None
 
 
 def _bound_class(owner: type, name: str) -> int:
     """1 where the method is a class method, whose first parameter is the class; else 0."""
-    return int(isinstance(inspect.getattr_static(owner, name, None), classmethod))
+    return int(isinstance(_defined(owner, name), classmethod))
 
 
 def _parameters(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:

@@ -47,10 +47,13 @@ class Situation:
 
     def cotangents(self, number: int = 0) -> list[NDArray[Any]]:
         """Seeded signed cotangents, one array for each differentiable output; another set for each `number`."""
-        space = self.subject.codomain
-        generator = np.random.default_rng([self.seed, 17, number])
-        flat: FloatArray = generator.choice([-1.0, 1.0], space.size) * (0.5 + 0.5 * generator.random(space.size))
-        return list(space.unflatten(flat))
+        name = f"cotangents {number}"
+        if name not in self._runs:
+            space = self.subject.codomain
+            generator = np.random.default_rng([self.seed, 17, number])
+            flat: FloatArray = generator.choice([-1.0, 1.0], space.size) * (0.5 + 0.5 * generator.random(space.size))
+            self._runs[name] = space.unflatten(flat)
+        return list(self._runs[name])
 
     def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.

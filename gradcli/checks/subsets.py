@@ -43,17 +43,15 @@ class SubsetsCheck(Check):
         names = " and ".join(situation.input_name(i) for i in kept)
         verb = "requires" if len(kept) == 1 else "require"
         try:
-            other = subject.rebind(tracking(subject, kept))
-            if other.output_numbers != subject.output_numbers:
-                return None
-            gradients = dict(zip(other.active, other.backward(situation.cotangents()), strict=True))
+            found = subject.backward_tracking(kept, situation.cotangents())
         except UserCodeError as error:
             return self.failed(
                 FindingKind.NEEDS_INPUT_GRAD,
                 f"backward fails when only {names} {verb} a gradient: {error}",
                 raised=error,
             )
-        for position in kept:
+        gradients = {} if found is None else dict(zip(kept, found, strict=True))
+        for position in gradients:
             place = subject.active.index(position)
             if differs(situation, place, reference[position], gradients[position], _TOLERANCE):
                 name = situation.input_name(position)
