@@ -1,15 +1,22 @@
 """How many lines of the user's code a call runs: what tells an iteration that stops early here and late there."""
 
+import contextlib
 import functools
 import gc
 import sys
-from collections.abc import Callable
-from types import FrameType
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 from gradcli.backends.guard import is_users_file
 
 _is_users_file = functools.cache(is_users_file)
+
+
+class EffortExceededError(Exception):
+    """The user's code went over more lines than it was given."""
 
 
 def lines_run(call: Callable[[], object]) -> int:
@@ -24,16 +31,79 @@ def lines_run(call: Callable[[], object]) -> int:
         count += event == "line"
         return line
 
+    with _tracing(line, _is_users_code):
+        call()
+    return count
+
+
+def longest_loop(call: Callable[[], object]) -> int:
+    """Run `call` and count how often it goes over the line of the user's code that it goes over most.
+
+    Branches change what is run, but only the number of an iteration's steps changes this.
+    """
+    counts: Counter[tuple[CodeType, int]] = Counter()
+
+    def line(frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            counts[frame.f_code, frame.f_lineno] += 1
+        return line
+
+    with _tracing(line, _is_users_code):
+        call()
+    return max(counts.values(), default=0)
+
+
+@contextlib.contextmanager
+def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[None]:
+    """Stop code that lies beside `function` with EffortExceededError once it has gone over that many lines.
+
+    An iteration that ends at one input may go on for ever at another. Code of other packages is let run, and so are
+    the bodies of modules: what is imported on first use must not be left half imported. None stops nothing.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        yield
+        return
+    left, home = lines, _home(code.co_filename)
+
+    def line(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal left
+        left -= event == "line"
+        if left < 0:
+            raise EffortExceededError(f"stopped after {lines:,} lines")
+        return line
+
+    with _tracing(line, lambda code: code.co_name != "<module>" and _home(code.co_filename) == home):
+        yield
+
+
+@functools.cache
+def _home(filename: str) -> Path:
+    """The folder that a file lies in; of an installed package its topmost folder or its one file."""
+    path = Path(filename)
+    for number, part in enumerate(path.parts):
+        if part in ("site-packages", "dist-packages"):
+            return Path(*path.parts[: number + 2])
+    return path.parent
+
+
+def _is_users_code(code: CodeType) -> bool:
+    return _is_users_file(code.co_filename)
+
+
+@contextlib.contextmanager
+def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[CodeType], bool]) -> Iterator[None]:
+    """Call `line` in frames entered inside whose code is `chosen`; the tracer that was set before is put back."""
+
     def enter(frame: FrameType, _event: str, _argument: Any) -> Any:
-        return line if _is_users_file(frame.f_code.co_filename) else None
+        return line if chosen(frame.f_code) else None
 
     before, collecting = sys.gettrace(), gc.isenabled()
     gc.disable()  # a collection may call Python code of anybody's
     sys.settrace(enter)
     try:
-        call()
+        yield
     finally:
         sys.settrace(before)
         if collecting:
             gc.enable()
-    return count

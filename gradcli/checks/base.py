@@ -24,11 +24,15 @@ _VARIATION = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """A Function at its inputs, with the run's settings and the case's own seed."""
+    """A Function at its inputs, with the run's settings and the case's own seed.
+
+    `sweep` says that other inputs are tried as well, which is done once a case.
+    """
 
     subject: Subject
     settings: Settings
     seed: int
+    sweep: bool = False
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def reference(self) -> tuple[NDArray[Any] | None, ...]:

@@ -13,13 +13,19 @@ _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
 """Checks without which the later ones would only repeat the same failure."""
 
 
-def run_battery(subject: Subject, settings: Settings, *, seed: int) -> tuple[Evidence, ...]:
+_FOR_THE_UNFAILED = frozenset({"other-inputs", "higher-order"})
+"""Checks that are left out once anything has failed."""
+
+
+def run_battery(subject: Subject, settings: Settings, *, seed: int, sweep: bool = False) -> tuple[Evidence, ...]:
     """Every check of the battery that is asked for, in order, until one fails that the others rest on.
+
+    With `sweep`, inputs other than the subject's own are tried too.
 
     Raises:
         UserCodeError: the user's own code raised.
     """
-    situation = Situation(subject=subject, settings=settings, seed=seed)
+    situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
     with subject.session():
         return tuple(_run(situation))
 
@@ -27,8 +33,8 @@ def run_battery(subject: Subject, settings: Settings, *, seed: int) -> tuple[Evi
 def _run(situation: Situation) -> Iterator[Evidence]:
     failed = False
     for check in CHECKS:
-        if failed and check.name == "higher-order":
-            return
+        if failed and check.name in _FOR_THE_UNFAILED:
+            continue
         if not _wanted(check, situation.settings):
             yield Evidence(check=check.name, verdict=Verdict.SKIPPED, note="left out on request")
             continue

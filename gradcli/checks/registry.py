@@ -8,6 +8,7 @@ from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.checks.layout import LayoutCheck
 from gradcli.checks.linearity import LinearityCheck
 from gradcli.checks.mutation import MutationCheck
+from gradcli.checks.other_inputs import OtherInputsCheck
 from gradcli.checks.precision import PrecisionCheck
 from gradcli.checks.primal import ForwardCheck
 from gradcli.checks.repeat import RepeatCheck
@@ -32,5 +33,6 @@ CHECKS: tuple[Check, ...] = (
     UntrackedCheck(),
     ConstantsCheck(),
     PrecisionCheck(),
+    OtherInputsCheck(),
     HigherOrderCheck(),
 )

@@ -236,6 +236,29 @@ def parse_domain(text: str) -> tuple[Domain, dict[str, Any]]:
     return domain, _interval(text, domain, match[2])
 
 
+def interval_of(text: str) -> tuple[float, float]:
+    """The open interval that the values of a domain lie in, infinite at the ends where it has none.
+
+    Args:
+        text: as `parse_domain` takes it.
+
+    Raises:
+        UsageError: for an unknown domain, or parameters that it does not take.
+    """
+    domain, inside = parse_domain(text)
+    if "lo" in inside:
+        return inside["lo"], inside["hi"]
+    return _INTERVALS.get(domain.name, (-math.inf, math.inf))
+
+
+_INTERVALS = {
+    "positive": (0.0, math.inf),
+    "unit": (0.0, 1.0),
+    "uniform": (-1.0, 1.0),
+    "open-interval": (-1.0, 1.0),
+}
+
+
 def _interval(text: str, domain: Domain, inside: str) -> dict[str, Any]:
     keys = [key for key in domain.parameters if key in ("lo", "hi", "low", "high")]
     parts = [part.strip() for part in inside.split(",")]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument
-from gradcli.inputs.domains import parse_domain
+from gradcli.inputs.domains import interval_of, parse_domain
 
 Arguments = tuple[Argument, ...]
 SIMPLE_VALUES = (0.0, 1.0, -1.0, 2.0, 0.5)
@@ -163,20 +163,13 @@ def _belongs(array: NDArray[Any], domain: str | None) -> bool:
     name = _domain_name(domain)
     if name is None or array.size == 0:
         return True
-    low, high = _bounds(str(domain), str(name))
+    low, high = (-0.5, np.inf) if name == "indices" else interval_of(str(domain))
     return bool(
         (array.real > low).all()
         and (array.real < high).all()
         and (name != "distinct" or np.unique(array).size == array.size)
         and (name != "one-hot" or ((array.sum(-1) == 1).all() and np.isin(array, (0, 1)).all()))
     )
-
-
-def _bounds(domain: str, name: str) -> tuple[float, float]:
-    """The open interval that a domain's values lie in."""
-    fixed = {"positive": (0.0, np.inf), "unit": (0.0, 1.0), "indices": (-0.5, np.inf), "open-interval": (-1.0, 1.0)}
-    inside = parse_domain(domain)[1]
-    return (inside["lo"], inside["hi"]) if "lo" in inside else fixed.get(name, (-np.inf, np.inf))
 
 
 def as_code(arguments: Sequence[Argument]) -> tuple[str, ...]:

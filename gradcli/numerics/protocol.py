@@ -77,6 +77,7 @@ class Protocol:
                 self._decide(site)
             except BudgetExceededError:
                 self.notes.append(f"the evaluations allowed ({self.budget}) were used up")
+                self.silent.clear()
                 for pair in self._pending():
                     self._settle(pair, Outcome.UNDECIDED, Doubt.BUDGET)
         return Verification(

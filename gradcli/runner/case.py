@@ -98,8 +98,9 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
     if number == 0:
         trail.supply = ready.supply.with_shapes_of(arguments)
     subject = ready.backend.bind(ready.target, arguments)
+    sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
     try:
-        evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number)
+        evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number, sweep=sweep)
     finally:
         trail.forwards += subject.counters.forward
         trail.backwards += subject.counters.backward

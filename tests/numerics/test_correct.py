@@ -133,6 +133,13 @@ def test_the_budget_is_kept_to() -> None:
     assert result.notes
 
 
+@pytest.mark.parametrize("budget", range(1, 150, 7))
+def test_a_budget_that_ends_while_other_points_are_tried_leaves_the_block_undecided(budget: int) -> None:
+    map_ = FormulaMap(np.floor, lambda x: np.zeros((3, 3)), space((3,)), space((3,)))
+    (block,) = verify(map_, np.array([0.3, 0.6, 2.4]), seed=0, budget=budget).blocks
+    assert block.doubt is Doubt.BUDGET or block.outcome is Outcome.AGREES
+
+
 def test_the_same_seed_gives_the_same_verification() -> None:
     one, two = run(ORDINARY[0], 3), run(ORDINARY[0], 3)
     assert one.blocks == two.blocks

@@ -1,0 +1,197 @@
+"""Inputs other than those given: a branch that these do not take may be wrong."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray
+from gradcli.backends.effort import at_most, longest_loop
+from gradcli.checks.base import Check, Situation
+from gradcli.checks.gradient import comparable
+from gradcli.checks.other_points import Arguments, other_points
+from gradcli.checks.wrong_elsewhere import simplest, told, wrong_at
+from gradcli.errors import UserCodeError
+from gradcli.numerics.probe import entry_scales
+from gradcli.numerics.vector_map import VectorMap
+from gradcli.results import Evidence
+
+LARGEST = 1_000
+"""Inputs of more numbers than this are not swept."""
+ARBITRATED = 3
+"""At so many other inputs differences are asked, whatever they say."""
+LINES = 100_000
+_APART, _APART_IN_ENTRY = 1e-4, 1e-3
+"""Gaps between claim and witness that differences are asked about: of the block's largest entry, and of its own."""
+_ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
+"""A gap wider than this part of its entry shows in plain quotients, which tell a kink from a mistake for little."""
+
+
+@final
+class OtherInputsCheck(Check):
+    """What the given inputs cannot show: other branches of forward. A note, never a failure."""
+
+    name = "other-inputs"
+    sentence = (
+        "the gradients are right at larger, smaller, negative, special and equal inputs as well: what is wrong there "
+        "is told in a note, and not counted"
+    )
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare claim and witness at other inputs; differences decide where they part."""
+        subject = situation.subject
+        if not situation.sweep or not comparable(situation) or subject.domain.size > LARGEST:
+            return
+        witness = subject.body_map(1)
+        if witness is None and (self.name not in situation.settings.only or subject.info.backward is None):
+            return
+        generator = np.random.default_rng([situation.seed, 23])
+        asked = compared = 0
+        for candidates in other_points(subject.arguments, subject.active, generator):
+            found = _first_comparable(situation, witness, candidates)
+            compared += found is not None
+            if found is None or asked == ARBITRATED or not found.doubtful(situation):
+                continue
+            asked += 1
+            wrong = wrong_at(situation, found.arguments)
+            if wrong is not None:
+                yield self.passed(told(*simplest(situation, found.arguments, wrong)))
+                return
+        if compared:
+            yield self.passed()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Claim and witness at one of the other inputs, for one cotangent; `other` is None without a witness."""
+
+    arguments: Arguments
+    point: FloatArray
+    cotangent: FloatArray
+    value: FloatArray
+    claimed: FloatArray
+    other: FloatArray | None
+
+    def doubtful(self, situation: Situation) -> bool:
+        """Whether it is worth asking differences here: claim and witness part, and not for a reason that is known."""
+        map_ = situation.subject.derivative_map(1)
+        if self.other is not None and not self._apart(situation):
+            return False
+        try:
+            known = _iterates(map_, situation.subject.point, self.point) or self._is_coarse(map_)
+            return not known and (self.other is None or self._seems_wrong(map_))
+        except UserCodeError:  # forward refuses what lies close by
+            return False
+
+    def _gap(self) -> FloatArray:
+        return np.abs(self.claimed - (self.claimed if self.other is None else self.other))
+
+    def _size(self) -> FloatArray:
+        return np.maximum(np.abs(self.claimed), 0.0 if self.other is None else np.abs(self.other))
+
+    def _apart(self, situation: Situation) -> bool:
+        """Whether the two differ beyond rounding, in a block or in single entries far below its largest."""
+        space, tolerance = situation.subject.domain, situation.tolerance(_APART)
+        floor = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value))
+        floors = floor / np.minimum(entry_scales(space, self.point), 1.0)
+        gap, size = self._gap(), self._size()
+        for place in space.slices:
+            largest = float(size[place].max(initial=0.0))
+            whole = gap[place] > tolerance * largest + floors[place]
+            single = gap[place] > _APART_IN_ENTRY * size[place] + 1e-10 * largest + 100 * floors[place]
+            if bool((whole | single).any()):
+                return True
+        return False
+
+    def _is_coarse(self, map_: VectorMap) -> bool:
+        """Whether forward rounds to 32 bits or less: all its values close by have no more."""
+        scales = entry_scales(map_.domain, self.point)
+        values = map_.value(self.point + scales * np.random.default_rng(29).uniform(2.0**-12, 2.0**-11, scales.size))
+        with np.errstate(all="ignore"):
+            return bool((values == values.astype(np.float32)).all())
+
+    def _seems_wrong(self, map_: VectorMap) -> bool:
+        """Whether quotients to both sides agree with each other, and not with the claim, in one of the worst entries.
+
+        At a kink any choice between the slopes is right. Gaps too narrow for plain quotients are worth asking about.
+        """
+        gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
+        here = float(self.cotangent @ self.value)
+        for entry in np.argsort(-gap * scales, kind="stable")[:_ENTRIES]:
+            if not gap[entry]:
+                continue
+            if gap[entry] < _WIDE * size[entry]:
+                return True
+            step = np.zeros(self.point.size)
+            step[entry] = _STEP * scales[entry]
+            right = (float(self.cotangent @ map_.value(self.point + step)) - here) / step[entry]
+            left = (here - float(self.cotangent @ map_.value(self.point - step))) / step[entry]
+            smooth = abs(right - left) <= gap[entry] / 4
+            if smooth and abs((right + left) / 2 - self.claimed[entry]) > gap[entry] / 4:
+                return True
+        return False
+
+
+def _first_comparable(
+    situation: Situation, witness: VectorMap | None, candidates: Iterable[Arguments]
+) -> Comparison | None:
+    return next((c for a in candidates if (c := _compared(situation, witness, a)) is not None), None)
+
+
+def _compared(situation: Situation, witness: VectorMap | None, arguments: Arguments) -> Comparison | None:
+    """Claim and witness at these arguments; None where nothing can be compared.
+
+    That is where forward refuses them or runs on and on, where values, claim or witness are not finite, and where
+    forward's body gives other values than forward.
+    """
+    subject = situation.subject
+    point = subject.domain.flatten([arguments[i].value for i in subject.active])
+    if np.array_equal(point, subject.point):
+        return None
+    cotangent = subject.codomain.flatten(situation.cotangents(number=1))
+    with at_most(LINES, subject.info.forward):
+        claimed = _pulled(subject.derivative_map(1), point, cotangent)
+        other = None if claimed is None or witness is None else _pulled(witness, point, cotangent)
+    if claimed is None:
+        return None
+    if witness is not None and (other is None or not np.allclose(claimed[0], other[0], rtol=1e-9, atol=0.0)):
+        return None
+    return Comparison(
+        arguments=arguments,
+        point=point,
+        cotangent=cotangent,
+        value=claimed[0],
+        claimed=claimed[1],
+        other=None if other is None else other[1],
+    )
+
+
+def _pulled(map_: VectorMap, point: FloatArray, cotangent: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Value and gradient of a map; None where it raises, runs on and on, or either is not finite."""
+    try:
+        value, rows = map_.value_and_vjps(point, cotangent[None])
+        value = map_.value(point) if value is None else value
+    except UserCodeError:
+        return None
+    return (value, rows[0]) if np.isfinite(value).all() and np.isfinite(rows).all() else None
+
+
+def _iterates(map_: VectorMap, given: FloatArray, point: FloatArray) -> bool:
+    """Whether forward goes round its longest loop another number of times here than at the inputs given, or close by.
+
+    It then iterates until it is satisfied, and what holds of its limit need not hold of what it stops at.
+    """
+    here = longest_loop(lambda: map_.value(point))
+    if here <= 1:
+        return False
+    elsewhere = (given, 4 * given, 16 * given, given / 8, -given, 4 * point, point / 8, -point)
+    return any(_loop(map_, other) not in (here, None) for other in elsewhere)
+
+
+def _loop(map_: VectorMap, point: FloatArray) -> int | None:
+    """The longest loop at a point; None where forward refuses it."""
+    try:
+        return longest_loop(lambda: map_.value(point))
+    except UserCodeError:
+        return None

@@ -1,0 +1,148 @@
+"""A gradient that is wrong at other inputs than those given: the proof, the smallest such input, and the note."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray
+from gradcli.cases import Argument, InputSpec
+from gradcli.checks.base import Situation
+from gradcli.errors import UserCodeError
+from gradcli.inputs.shrinking import shrink
+from gradcli.numerics.space import Space
+from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
+
+BUDGET = 3_000
+"""Forward evaluations for the verdict at one of the other inputs."""
+_SHRINKING_SECONDS = 1.0
+_LONGEST_FLAGS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """The worst entry of a gradient that differences prove wrong, of all outputs and inputs.
+
+    `place` is the entry as in `x[0, 1]`, with its `value`; `slope` what differences give. At a `lone` point the claim
+    is wrong at that very point, and right close by. All but the first are None where only the whole is known.
+    """
+
+    input: str
+    place: str | None = None
+    value: complex | None = None
+    claimed: float | None = None
+    slope: str | None = None
+    lone: bool = False
+
+
+def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | None:
+    """The worst of what differences prove wrong at these arguments; None where they prove nothing."""
+    subject = situation.subject
+    try:
+        other = subject.rebind(tuple(arguments))
+        if other.output_numbers != subject.output_numbers or other.active != subject.active:
+            return None
+        map_ = situation.map_of(other, 1)
+        found = verify(
+            map_,
+            other.point,
+            seed=situation.seed,
+            significance=situation.significance,
+            witness=other.body_map(1),
+            budget=BUDGET,
+        )
+    except UserCodeError:  # forward refuses these arguments, which nobody asked for
+        return None
+    blocks = [b for b in found.blocks if b.outcome is Outcome.DIFFERS or b.special is not None]
+    worst = max(blocks, key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), default=None)
+    return None if worst is None else _described(map_.domain, found, worst)
+
+
+def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
+    name, first = space.blocks[block.input].name, space.slices[block.input].start
+    if block.outcome is not Outcome.DIFFERS and block.special is not None:
+        kink = block.special
+        slope = f"{kink.left:.9g}" if kink.left == kink.right else f"between {kink.left:.9g} and {kink.right:.9g}"
+        place, value = _entry(space, found.point, kink.coordinate)
+        return Wrong(input=name, place=place, value=value, claimed=kink.claimed, slope=slope, lone=True)
+    table = block.table
+    if table is None:
+        return Wrong(input=name)
+    with np.errstate(all="ignore"):
+        gap = np.abs(table.claimed - table.numeric)
+    row, column = np.unravel_index(int(np.where(np.isnan(gap), np.inf, gap).argmax()), gap.shape)
+    place, value = _entry(space, table.point, first + int(table.columns[column]))
+    slope = f"{table.numeric[row, column]:.9g} ± {table.bound[row, column]:.0e}"
+    return Wrong(input=name, place=place, value=value, claimed=float(table.claimed[row, column]), slope=slope)
+
+
+def _entry(space: Space, point: FloatArray, coordinate: int) -> tuple[str, complex]:
+    """The entry that a coordinate belongs to, as in `x[0, 1]`, and its value."""
+    found = space.locate(coordinate)
+    index = f"[{', '.join(map(str, found.index))}]" if found.index else ""
+    return f"{space.blocks[found.block].name}{index}", space.unflatten(point)[found.block][found.index].item()
+
+
+def simplest(situation: Situation, arguments: Sequence[Argument], wrong: Wrong) -> tuple[Sequence[Argument], Wrong]:
+    """Smaller and simpler arguments at which the gradient of the same input is wrong alike, and what is wrong there."""
+    last, zeros = wrong, _has_zeros(arguments)
+
+    def still_wrong(smaller: Sequence[Argument]) -> bool:
+        nonlocal last
+        found = None if _has_zeros(smaller) and not zeros else wrong_at(situation, smaller)
+        if found is None or (found.input, found.lone) != (wrong.input, wrong.lone):
+            return False
+        last = found
+        return True
+
+    if situation.settings.shrink:
+        arguments = shrink(arguments, still_wrong, budget_seconds=_SHRINKING_SECONDS)
+    return arguments, last
+
+
+def _has_zeros(arguments: Sequence[Argument]) -> bool:
+    """Whether a number that requires a gradient is zero: a mistake at negative numbers is not to be told of at zero."""
+    return any(bool((a.value == 0).any()) for a in arguments if a.is_tensor and a.requires_grad)
+
+
+def told(arguments: Sequence[Argument], wrong: Wrong) -> str:
+    """The note: where, what backward gives there, what is right, and how to make a case of it that fails."""
+    where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
+    what = f"at other inputs{where} the gradient of {wrong.input} is wrong"
+    if wrong.slope is not None:
+        what += f"{' at this very point' if wrong.lone else ''}: claimed {wrong.claimed:.9g}, numeric {wrong.slope}"
+    flags = _as_flags(arguments)
+    advice = f"as a case that fails: {flags}" if flags else "to count it, give such values by -i or in a spec"
+    return f"{what}; not counted, since these inputs were not asked for; {advice}"
+
+
+def _as_flags(arguments: Sequence[Argument]) -> str | None:
+    """The command line's flags that give exactly these arguments; None where they cannot be written, or are long."""
+    flags = []
+    for argument in arguments:
+        spec = _pinned(argument)
+        if spec is None:
+            return None
+        flags.append(spec.as_flag())
+    text = " ".join(flags)
+    return text if len(text) <= _LONGEST_FLAGS else None
+
+
+def _pinned(argument: Argument) -> InputSpec | None:
+    """The argument as an input that is given by value; None where its value is no literal."""
+    if argument.is_tensor:
+        if argument.sparsity is not None:
+            return None
+        return InputSpec(
+            name=argument.name,
+            shape=argument.shape,
+            dtype=argument.dtype_name if argument.dtype_name in ("float32", "complex64") else None,
+            parameters=(("value", argument.value.tolist()),),
+            requires_grad=False if argument.value.dtype.kind in "fc" and not argument.requires_grad else None,
+        )
+    try:
+        literal = ast.literal_eval(repr(argument.value)) == argument.value
+    except (ValueError, SyntaxError):
+        return None
+    return InputSpec(name=argument.name, kind="value", value=argument.value) if literal else None

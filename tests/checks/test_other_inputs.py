@@ -1,0 +1,423 @@
+"""Functions that are right at their inputs: what is wrong elsewhere is told, counted nowhere, and nothing else is."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.effort import at_most, longest_loop
+from gradcli.backends.registry import backend_named
+from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
+from gradcli.checks.other_points import Manner, other_points, room_of
+from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+Formula = Callable[[Any, Any], Any]
+Derivative = Callable[[Any, Any, Any], Any]
+NOTE = re.compile(r"at other inputs \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\) the gradient of")
+MODEST = [0.6, 1.2, 0.9, 1.7, 0.3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """A function and a derivative that is right at `given` alone; `wrong` says at which values it is not."""
+
+    forward: Formula
+    backward: Derivative
+    wrong: Callable[[float], bool]
+    given: tuple[float, ...] = tuple(MODEST)
+
+
+PLANTED = {
+    "ELU, negative branch": Planted(
+        forward=lambda ns, x: ns.where(x > 0, x, ns.exp(x) - 1),
+        backward=lambda ns, x, g: ns.where(x > 0, g, 0.3 * g),
+        wrong=lambda v: v <= 0,
+    ),
+    "leaky relu, slope ignored": Planted(
+        forward=lambda ns, x: ns.where(x > 0, x, 0.1 * x),
+        backward=lambda ns, x, g: ns.where(x > 0, g, 0.0 * g),
+        wrong=lambda v: v <= 0,
+    ),
+    "magnitude, sign forgotten": Planted(
+        forward=lambda ns, x: ns.abs(x) * x * x, backward=lambda ns, x, g: 3 * x * x * g, wrong=lambda v: v < 0
+    ),
+    "softplus, threshold": Planted(
+        forward=lambda ns, x: ns.where(x > 20, x, ns.log(1 + ns.exp(ns.clamp(x, max=20.0)))),
+        backward=lambda ns, x, g: ns.where(x > 20, 0.0 * g, g * ns.sigmoid(x)),
+        wrong=lambda v: v > 20,
+        given=(0.6, -1.2, 0.9, -1.7, 2.3),
+    ),
+    "clamp, outside lets through": Planted(
+        forward=lambda ns, x: ns.clamp(x, -3.0, 3.0), backward=lambda ns, x, g: g * 1.0, wrong=lambda v: abs(v) > 3
+    ),
+    "Huber, beyond delta": Planted(
+        forward=lambda ns, x: ns.where(ns.abs(x) < 2, 0.5 * x * x, 2 * ns.abs(x) - 2),
+        backward=lambda ns, x, g: x * g,
+        wrong=lambda v: abs(v) >= 2,
+    ),
+    "sinc at zero": Planted(
+        forward=lambda ns, x: ns.where(x == 0, 0.0 * x + 1, ns.sin(x) / ns.where(x == 0, 0.0 * x + 1, x)),
+        backward=lambda ns, x, g: (
+            g
+            * ns.where(
+                x == 0, 0.0 * x + 1, (ns.cos(x) * x - ns.sin(x)) / ns.where(x == 0, 0.0 * x + 1, x * x)
+            )
+        ),
+        wrong=lambda v: v == 0,
+    ),
+    "beyond a hundred": Planted(
+        forward=lambda ns, x: x * x, backward=lambda ns, x, g: ns.where(ns.abs(x) > 100, g, 2 * x * g),
+        wrong=lambda v: abs(v) > 100,
+    ),
+    "series near zero": Planted(
+        forward=lambda ns, x: ns.where(ns.abs(x) < 0.01, x + x**3 / 3, ns.tan(x)),
+        backward=lambda ns, x, g: g * ns.where(ns.abs(x) < 0.01, 0.5 + x * x, 1 + ns.tan(x) ** 2),
+        wrong=lambda v: abs(v) < 0.01,
+    ),
+    "logarithm, small branch": Planted(
+        forward=lambda ns, x: ns.where(ns.abs(x) < 0.05, x - x * x / 2, ns.log(1 + ns.abs(x))),
+        backward=lambda ns, x, g: ns.where(ns.abs(x) < 0.05, g, g * ns.sign(x) / (1 + ns.abs(x))),
+        wrong=lambda v: abs(v) < 0.05,
+    ),
+    "hinge, margin": Planted(
+        forward=lambda ns, x: ns.where(x < 2.5, (2.5 - x) ** 2, 0.0 * x),
+        backward=lambda ns, x, g: 2 * (x - 2.5) * g,
+        wrong=lambda v: v > 2.5,
+    ),
+    "saturation, large branch": Planted(
+        forward=lambda ns, x: ns.where(ns.abs(x) > 8, 2 * x, ns.tanh(x)),
+        backward=lambda ns, x, g: g * (1 - ns.tanh(x) ** 2),
+        wrong=lambda v: abs(v) > 8,
+    ),
+    "rational, wrong below minus one": Planted(
+        forward=lambda ns, x: 1 / (1 + x * x),
+        backward=lambda ns, x, g: ns.where(x < -0.9, 2 * x * g, -2 * x * g) / (1 + x * x) ** 2,
+        wrong=lambda v: v < -0.9,
+    ),
+    "one and a half at one": Planted(
+        forward=lambda ns, x: x * x * x, backward=lambda ns, x, g: g * ns.where(x == 1, 4.5, 3 * x * x),
+        wrong=lambda v: v == 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=["engine", "torch"])
+def backend(request):
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
+    return backend_named(request.param)
+
+
+def function_of(ns: Any, forward: Formula, backward: Derivative) -> Any:
+    class Planted(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(ns, x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return backward(ns, x, g)
+
+    return Planted
+
+
+def checked(backend: Any, target: Any, *values: Any, **options: Any) -> CheckResult:
+    ns = backend.framework.namespace
+    inputs = tuple(ns.tensor(v, dtype=ns.float64, requires_grad=True) if isinstance(v, list) else v for v in values)
+    (result,) = gradcli.check(target, inputs, **options).cases
+    return result
+
+
+def told(result: CheckResult) -> list[str]:
+    return [note for note in result.notes if "other inputs" in note]
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(backend, name):
+    planted = PLANTED[name]
+    target = function_of(backend.framework.namespace, planted.forward, planted.backward)
+    result = checked(backend, target, list(planted.given), order=1, shrink=False)
+    assert result.verdict is Verdict.PASSED
+    (note,) = told(result)
+    assert [e.note for e in result.evidence if e.check == "other-inputs"] == [note]
+    found = NOTE.match(note)
+    assert found is not None
+    assert found["name"] == "x"
+    assert planted.wrong(float(found["value"]))
+    assert "claimed" in note
+    assert "numeric" in note
+    assert "not counted" in note
+
+
+@pytest.mark.parametrize("name", ["ELU, negative branch", "sinc at zero", "beyond a hundred"])
+def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
+    planted = PLANTED[name]
+    target = function_of(backend.framework.namespace, planted.forward, planted.backward)
+    (note,) = told(checked(backend, target, list(planted.given), order=1))
+    given = shlex.split(note.partition("as a case that fails: ")[2])
+    specs = tuple(parse_input(text) for text in given[1::2])
+    case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
+    assert given[0] == "-i"
+    assert check_object(target, case).verdict is Verdict.FAILED
+
+
+def test_a_mistake_at_equal_entries_alone_is_told(backend):
+    ns = backend.framework.namespace
+
+    def backward(ns, x, g):
+        equal = (x.reshape(-1, 1) == x.reshape(1, -1)).sum(1) > 1
+        return g * ns.where(equal, 3 * x, 2 * x)
+
+    result = checked(backend, function_of(ns, lambda ns, x: x * x, backward), MODEST, order=1)
+    (note,) = told(result)
+    assert "at this very point" in note
+    assert "x[" in note
+
+
+def test_two_inputs_name_the_one_whose_gradient_is_wrong(backend):
+    ns = backend.framework.namespace
+
+    class Gated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, gate):
+            ctx.save_for_backward(x, gate)
+            return x * ns.where(gate > 0, gate, 0.2 * gate)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, gate = ctx.saved_tensors
+            return g * ns.where(gate > 0, gate, 0.2 * gate), g * x
+
+    (note,) = told(checked(backend, Gated, MODEST, [0.5, 1.5, 2.5, 0.7, 0.9], order=1))
+    found = NOTE.match(note)
+    assert found is not None
+    assert found["name"] == "gate"
+    assert float(found["value"]) <= 0
+
+
+RIGHT = {
+    "relu, zero at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x > 0, g, 0.0 * g)),
+    "relu, one at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x >= 0, g, 0.0 * g)),
+    "magnitude": (lambda ns, x: ns.abs(x), lambda ns, x, g: g * ns.sign(x)),
+    "maximum": (
+        lambda ns, x: x.max(),
+        lambda ns, x, g: g * (x == x.max()).to(x.dtype) / (x == x.max()).to(x.dtype).sum(),
+    ),
+    "exponential": (lambda ns, x: ns.exp(x), lambda ns, x, g: g * ns.exp(x)),
+    "logarithm": (lambda ns, x: ns.log(x), lambda ns, x, g: g / x),
+    "root": (lambda ns, x: ns.sqrt(x), lambda ns, x, g: g / (2 * ns.sqrt(x))),
+    "sine": (lambda ns, x: ns.sin(x), lambda ns, x, g: g * ns.cos(x)),
+    "sigmoid": (lambda ns, x: ns.sigmoid(x), lambda ns, x, g: g * ns.sigmoid(x) * (1 - ns.sigmoid(x))),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("size", [1, 5, 40])
+def test_of_what_is_right_everywhere_nothing_is_told_for_few_runs(backend, name, size):
+    forward, backward = RIGHT[name]
+    given = np.random.default_rng(size).uniform(0.3, 2.0, size).round(3).tolist()
+    result = checked(backend, function_of(backend.framework.namespace, forward, backward), given, order=1)
+    assert result.verdict is Verdict.PASSED
+    assert not told(result)
+    assert any(e.check == "other-inputs" and e.verdict is Verdict.PASSED for e in result.evidence)
+    if name in ("exponential", "sine", "sigmoid"):
+        cost = dict(result.stages)["other-inputs"]
+        assert cost.forward <= 14
+        assert cost.backward <= 14
+
+
+def test_the_note_is_shown_once_over_samples_and_in_every_report(backend):
+    planted = PLANTED["beyond a hundred"]
+    target = function_of(backend.framework.namespace, planted.forward, planted.backward)
+    report = gradcli.check(target, {"x": {"shape": [4]}}, samples=3)
+    (case,) = report.to_dict()["cases"]
+    assert case["samples"] == 3
+    assert report.exit_code == 0
+    assert str(report).count("at other inputs") == 1
+    assert len([note for note in case["notes"] if "at other inputs" in note]) == 1
+    assert len([c for c in case["checks"] if c["check"] == "other-inputs" and c["note"]]) == 1
+    assert json.dumps(case).isascii()
+
+
+def test_what_was_drawn_stays_in_its_domain(backend):
+    planted = PLANTED["ELU, negative branch"]
+    target = function_of(backend.framework.namespace, planted.forward, planted.backward)
+    (case,) = gradcli.check(target, {"x": {"shape": [4], "domain": "positive"}}).cases
+    assert case.verdict is Verdict.PASSED
+    assert not told(case)
+
+
+def test_where_forward_refuses_other_inputs_nothing_is_told(backend):
+    planted = PLANTED["ELU, negative branch"]
+
+    def strict(ns, x):
+        if bool((x <= 0).any()):
+            raise ValueError("expected positive numbers")
+        return planted.forward(ns, x)
+
+    target = function_of(backend.framework.namespace, strict, planted.backward)
+    result = checked(backend, target, MODEST)
+    assert result.verdict is Verdict.PASSED
+    assert not told(result)
+
+
+def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
+    def halved_until_small(ns, x):
+        total = x
+        while bool((ns.abs(total) > 100).any()):
+            total = total * 1.0
+        return total * 2.0
+
+    target = function_of(backend.framework.namespace, halved_until_small, lambda ns, x, g: 2 * g)
+    result = checked(backend, target, MODEST)
+    assert result.verdict is Verdict.PASSED
+    assert not told(result)
+
+
+def test_an_iteration_is_not_held_to_its_limit_where_it_takes_other_steps(backend):
+    def root(ns, x):
+        y = 0.0 * x + 1
+        for _ in range(12):
+            step = (x / y - y) / 2
+            y = y + step
+            if float(ns.abs(step).max()) < 1e-12:
+                break
+        return y
+
+    def backward(ns, x, g):
+        return g / (2 * ns.sqrt(x))
+
+    result = checked(backend, function_of(backend.framework.namespace, root, backward), MODEST, order=1)
+    assert result.verdict is Verdict.PASSED
+    assert not told(result)
+
+
+def test_without_a_body_to_differentiate_it_runs_by_name_alone(backend):
+    ns, planted = backend.framework.namespace, PLANTED["leaky relu, slope ignored"]
+
+    def closed(ns, x):
+        with ns.no_grad():
+            return planted.forward(ns, x)
+
+    target = function_of(ns, closed, planted.backward)
+    result = checked(backend, target, MODEST)
+    assert not told(result)
+    cost = dict(result.stages)["other-inputs"]
+    assert (cost.forward, cost.backward) in [(0, 0), (1, 0)]
+    asked = checked(backend, target, MODEST, only=("gradient", "other-inputs"))
+    assert asked.verdict is Verdict.PASSED
+    assert len(told(asked)) == 1
+
+
+def test_a_declared_surrogate_and_a_plain_callable_are_left_alone(backend):
+    ns, planted = backend.framework.namespace, PLANTED["clamp, outside lets through"]
+    target = function_of(ns, planted.forward, planted.backward)
+    spec = CheckSpec(
+        target="planted:Planted",
+        inputs=(parse_input("x=5,value=[0.6,1.2,0.9,1.7,0.3]"),),
+        inputs_from=InputsFrom.SPEC,
+        expect=Expectation(verdict="surrogate"),
+    )
+    assert not told(check_object(target, case_of(spec, Settings(order=1))))
+    result = checked(backend, lambda x: target.apply(x), MODEST, only=("gradient", "other-inputs"))
+    assert result.verdict is Verdict.PASSED
+    plain = checked(backend, lambda x: planted.forward(ns, x), MODEST, only=("gradient", "other-inputs"))
+    assert not told(plain)
+
+
+def test_once_anything_failed_other_inputs_are_not_looked_at(backend):
+    target = function_of(backend.framework.namespace, lambda ns, x: ns.exp(x), lambda ns, x, g: 2 * g)
+    result = checked(backend, target, MODEST, shrink=False)
+    assert result.verdict is Verdict.FAILED
+    assert not any(e.check == "other-inputs" for e in result.evidence)
+
+
+def array(value: Any, domain: str | None = None) -> Argument:
+    return Argument(name="x", value=np.asarray(value, float), is_tensor=True, requires_grad=True, domain=domain)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[2.0, 1.0], [1.0, 3.0]],
+        [[2.0, 0.0], [1.0, 3.0]],
+        [[0.0, -1.0], [1.0, 0.0]],
+        [[0.6, 0.8], [-0.8, 0.6]],
+        [0.25, 0.75],
+        [[0.25, 0.75], [0.5, 0.5]],
+        [1.0, 0.0, 1.0],
+    ],
+)
+def test_a_structure_that_single_entries_would_break_is_kept(value):
+    assert room_of(array(value)) is None
+
+
+def test_every_point_lies_where_its_domain_allows():
+    for domain, low, high in [("unit", 0.0, 1.0), ("open-interval(2, 3)", 2.0, 3.0), ("positive", 0.0, np.inf)]:
+        given = array(np.linspace(0.1, 0.9, 20) + (2.0 if low else 0.0), domain)
+        manners = [list(each) for each in other_points([given], [0], np.random.default_rng(0))]
+        assert manners
+        for (changed,) in (arguments for candidates in manners for arguments in candidates):
+            assert changed.value.shape == given.value.shape
+            assert ((changed.value > low) & (changed.value < high)).all()
+    for domain in ("spd", "triangular", "orthogonal", "one-hot"):
+        assert room_of(array(np.eye(3) * 2, domain)) is None
+
+
+def test_distinct_entries_stay_distinct():
+    given = array(np.arange(20) + 0.5, "distinct")
+    for candidates in other_points([given], [0], np.random.default_rng(0)):
+        for (changed,) in candidates:
+            assert np.unique(changed.value).size == 20
+
+
+def test_every_manner_says_what_it_does():
+    assert all(manner.sentence and manner.values for manner in Manner)
+
+
+def test_a_loop_is_stopped_after_its_lines_and_the_tracer_put_back():
+    import sys
+
+    def endless() -> None:
+        while True:
+            pass
+
+    before = sys.gettrace()
+    with pytest.raises(Exception, match="stopped after 1,000 lines"), at_most(1000, endless):
+        endless()
+    assert sys.gettrace() is before
+    assert longest_loop(lambda: [None for _ in range(3)]) >= 1
+
+
+def test_arguments_are_pinned_with_their_fixed_values(backend):
+    ns = backend.framework.namespace
+
+    class Power(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, p=2):
+            ctx.save_for_backward(x)
+            ctx.p = p
+            return x**p
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.p * ns.abs(x) ** (ctx.p - 1), None
+
+    (note,) = told(checked(backend, Power, MODEST, 2, order=1))
+    flags = shlex.split(note.partition("as a case that fails: ")[2])
+    assert flags[0::2] == ["-i", "-a"]
+    assert parse_argument(flags[3]).value == 2
