@@ -7,14 +7,17 @@ from contextlib import suppress
 import numpy as np
 
 from gradcli.numerics.compare import Reading
+from gradcli.numerics.line import on_grid
 from gradcli.numerics.probe import moved, random_direction
 from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
 
 NEARBY = 3
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
 FINE = 2.0**-14
 COARSE = (0.02, 0.1, 0.3)
 EXPLAINED = 10.0
+HALVINGS = 44
 LOOSE = 1e-3
 """The largest gap that stopping early is taken to explain."""
 
@@ -53,6 +56,37 @@ def stops_early(site: Site, first: Reading) -> bool:
     with np.errstate(all="ignore"):
         spread = np.fmax.reduce([np.abs(short.value - glances[0].value) for short in glances[1:]])
         return bool((first.error <= EXPLAINED * spread)[first.error >= 0.5 * np.nanmax(first.error)].all())
+
+
+def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None:
+    """The nearest place along a direction where the number of steps changes, and how far every row jumps there.
+
+    At that place the values with one number of steps and with another stand side by side: they differ by what stopping
+    early leaves.
+
+    Args:
+        site: the point.
+        direction: a direction; t = 1 changes x by about itself.
+
+    Returns:
+        The parameter t and the jumps; None where the number of steps does not change within four sizes of x.
+    """
+    here = _effort(site, site.x)
+    for t in FARTHER if here is not None else ():
+        if _effort(site, site.x + t * direction) in (None, here):
+            continue
+        near, far = 0.0, t
+        for _ in range(HALVINGS):
+            middle = on_grid(0.5 * (near + far))
+            if _effort(site, site.x + middle * direction) == here:
+                near = middle
+            else:
+                far = middle
+        with suppress(Exception):  # outside the domain: try farther
+            jump: Vector = np.abs(site.read(site.x + far * direction) - site.read(site.x + near * direction))
+            if np.isfinite(jump).all():
+                return far, jump
+    return None
 
 
 def _differs(site: Site, x: np.ndarray, here: int) -> bool:

@@ -14,7 +14,10 @@ Array = np.ndarray
 
 
 class FormulaMap(VectorMap):
-    """A map given by a function and a Jacobian, both of flat vectors; `spoil` turns the Jacobian into a wrong claim."""
+    """A map given by a function and a Jacobian, both of flat vectors; `spoil` turns the Jacobian into a wrong claim.
+
+    `steps` says how many steps an iteration takes at a point.
+    """
 
     def __init__(
         self,
@@ -24,8 +27,9 @@ class FormulaMap(VectorMap):
         codomain: Space,
         spoil: Callable[[Array], Array] | None = None,
         has_jvp: bool = False,
+        steps: Callable[[Array], int] | None = None,
     ) -> None:
-        self.function, self.jacobian, self.spoil = function, jacobian, spoil
+        self.function, self.jacobian, self.spoil, self.steps = function, jacobian, spoil, steps
         self.domain, self.codomain, self.has_jvp = domain, codomain, has_jvp
 
     def claimed(self, x: Array) -> Array:
@@ -35,6 +39,9 @@ class FormulaMap(VectorMap):
 
     def value(self, x: Array) -> Array:
         return np.asarray(self.function(x), float).reshape(self.codomain.size)
+
+    def effort(self, x: Array) -> int | None:
+        return None if self.steps is None else self.steps(x)
 
     def vjp(self, x: Array, cotangent: Array) -> Array:
         return self.claimed(x).T @ cotangent
@@ -61,9 +68,11 @@ class Case:
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[tuple[int, ...], ...]
     sure: bool = True
+    steps: Callable[[Array], int] | None = None
 
     def map(self, spoil: Callable[[Array], Array] | None = None) -> FormulaMap:
-        return FormulaMap(self.function, self.jacobian, space(*self.inputs), space(*self.outputs), spoil)
+        domain, codomain = space(*self.inputs), space(*self.outputs)
+        return FormulaMap(self.function, self.jacobian, domain, codomain, spoil, steps=self.steps)
 
 
 def elementwise(name: str, function: Callable, slope: Callable, x: object, sure: bool = True) -> Case:

@@ -1,0 +1,186 @@
+"""What the claim leaves of a function along a line: values less the integral of the claimed slope.
+
+Where the claim is right nothing is left but the noise of the values, however far one goes; where it is wrong by a
+smooth error the remainder is smooth, and its slope at the point is that error. Noise N of values over a stretch of
+[-T, T] then leaves the slope uncertain by about N / T, with nothing lost to truncation: a forward of few digits is
+compared over steps as long as x itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.polynomial.polynomial import polyval
+
+from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.site import BudgetExceededError, Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS, NOISE_FACTOR
+from gradcli.numerics.vector_map import Matrix
+
+NODES = 33
+"""Values of the function on one stretch."""
+SLOPES = 17
+"""Values of the claimed slope, at the extrema of a Chebyshev polynomial: what lies between them is interpolated."""
+DEGREES = (1, 3, 5, 7, 9)
+"""Polynomials whose slope at the point is taken for the remainder's; what the last of them leaves is noise."""
+SIMPLE = 3e-3
+"""The claimed slope may bend so much beyond a polynomial of degree 8; with that, a smooth error is no noise."""
+HALVINGS = 30
+BRACKETS = 4
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """The remainder of every claimed row over [-reach, reach], in units of the rows.
+
+    `slope` is the remainder's slope at the point, `uncertainty` how far that can be wrong, and `noise` the largest
+    departure of a value from a smooth curve. `line` gives values, `rows` are the claimed ones among them, `integral`
+    holds the Chebyshev coefficients of the integrated claim, `smooth` those of the curve in t / reach, and `left` what
+    it leaves at the `nodes`: all of these in units of the line's scale.
+    """
+
+    reach: float
+    slope: Vector
+    uncertainty: Vector
+    noise: Vector
+    line: Line
+    rows: slice
+    integral: Matrix
+    smooth: Matrix
+    left: Matrix
+    nodes: Vector
+
+    def largest_jump(self, row: int) -> float:
+        """The largest jump found in one row, relative to its noise: by halving where the row's values change most.
+
+        Rounded values change by jumps only; those of an iteration jump on their way along a smooth curve, which is
+        taken away first. Across a smooth curve, a ripple or a kink what is left after halving is next to nothing.
+        """
+        size = self.line.scale[self.rows][row]
+        changes = np.abs(np.diff(self.left[:, row]))
+        found = self._halved(row, int(np.argmax(changes)), curve=False)
+        for bracket in np.argsort(-changes)[:BRACKETS].tolist():
+            found = max(found, self._halved(row, bracket, curve=True))
+        noise = float(self.noise[row])
+        return found * float(size) / noise if noise > 0 else np.inf
+
+    def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
+        """What is left of the change between two nodes when the bracket is halved towards the larger part."""
+
+        def at(t: float) -> float:
+            value = float(self.line.at(t)[self.rows][row])
+            if not curve:
+                return value
+            place = t / self.reach
+            taken = chebyshev.chebval(place, self.integral[:, row]) + polyval(place, self.smooth[:, row])
+            return value - float(taken)
+
+        low, high = self.nodes[bracket : bracket + 2].tolist()
+        below, above = at(low), at(high)
+        for _ in range(HALVINGS):
+            middle = on_grid(0.5 * (low + high))
+            between = at(middle)
+            if abs(between - below) > abs(above - between):
+                high, above = middle, between
+            else:
+                low, below = middle, between
+        return abs(above - below)
+
+
+def stretch(site: Site, direction: Vector, reach: float) -> Stretch | None:
+    """Measure the remainder of the claim along a direction.
+
+    Args:
+        site: the point, without a witness.
+        direction: the direction v; t = 1 changes x by about itself.
+        reach: T; nodes t lie in [-T, T].
+
+    Returns:
+        None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has more
+        features on the stretch than could be followed.
+    """
+    if site.map.values >= site.budget:
+        raise BudgetExceededError
+    line = Line(site.read, site.x, direction, site.row_values())
+    rows = slice(line.outputs - len(site.claim.forms), line.outputs)
+    jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
+    nodes = np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+    values = np.array([line.at(t)[rows] for t in nodes.tolist()])
+    claimed = _claimed_slopes(site, direction, reach) if np.isfinite(values).all() else None
+    if claimed is None:
+        return None
+    claimed /= line.scale[rows]
+    coefficients = chebyshev.chebfit(_extrema(), claimed, SLOPES - 1)
+    beyond = np.abs(coefficients[DEGREES[-1] :]).sum(axis=0)
+    if (beyond > SIMPLE * np.abs(claimed).max(axis=0)).any():
+        return None
+    integral = np.asarray(reach * chebyshev.chebint(coefficients, axis=0, lbnd=0), dtype=np.float64)
+    return _fitted(line, rows, reach, nodes, values, integral, np.abs(claimed).max(axis=0))
+
+
+def _extrema() -> Vector:
+    """The extrema of a Chebyshev polynomial of degree SLOPES - 1 in [-1, 1]."""
+    places: Vector = np.cos(np.pi * np.arange(SLOPES) / (SLOPES - 1))
+    return places
+
+
+def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | None:
+    """The claimed derivative of every row along the direction, at the extrema; None where it is not finite."""
+    slopes = []
+    for place in _extrema().tolist():
+        claim = site.claim_at(site.x + on_grid(reach * place) * direction)
+        if claim is None or not claim.finite:
+            return None
+        slopes.append(claim.forms @ direction)
+    return np.array(slopes, dtype=np.float64)
+
+
+def _fitted(
+    line: Line, rows: slice, reach: float, nodes: Vector, values: Matrix, integral: Matrix, steepest: Vector
+) -> Stretch:
+    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at the nodes."""
+    remainder = values - line.centre[rows] - chebyshev.chebval(nodes / reach, integral).T
+    basis = np.vander(nodes / reach, DEGREES[-1] + 1, increasing=True)
+    smooth = np.asarray(np.linalg.lstsq(basis, remainder, rcond=None)[0], dtype=np.float64)
+    left = remainder - basis @ smooth
+    rounding = EPS * (np.abs(values).max(axis=0) + 8 * reach * steepest)
+    sigma = np.maximum(np.sqrt((left * left).sum(axis=0) / (len(nodes) - DEGREES[-1] - 1)), rounding)
+    slope, uncertainty = _slope(basis, remainder, sigma)
+    size = line.scale[rows]
+    smooth[0] += line.centre[rows]
+    return Stretch(
+        reach=reach,
+        slope=slope / reach * size,
+        uncertainty=uncertainty / reach * size,
+        noise=np.maximum(np.abs(left).max(axis=0), rounding) * size,
+        line=line,
+        rows=rows,
+        integral=integral,
+        smooth=smooth,
+        left=left,
+        nodes=nodes,
+    )
+
+
+def _slope(basis: Matrix, remainder: Matrix, sigma: Vector) -> tuple[Vector, Vector]:
+    """The slope at zero by the polynomial that is surest of it, and its uncertainty.
+
+    That is eight standard deviations of the noise and the shift to the next degree, or to any higher one that
+    contradicts by more than the noise of both.
+    """
+    weights = [np.linalg.pinv(basis[:, : degree + 1])[1] for degree in DEGREES]
+    slopes = np.array([w @ remainder for w in weights])
+    noises = NOISE_FACTOR * np.outer([np.linalg.norm(w) for w in weights], sigma)
+    value, uncertainty = slopes[-1], np.full(sigma.size, np.inf)
+    for k in range(len(DEGREES) - 1):
+        apart = np.abs(slopes[k] - slopes[k + 1 :])
+        contradiction = (apart - noises[k] - noises[k + 1 :]).max(axis=0)
+        width = noises[k] + np.maximum(apart[0], contradiction)
+        better = width < uncertainty
+        value, uncertainty = np.where(better, slopes[k], value), np.where(better, width, uncertainty)
+    return value, uncertainty

@@ -1,0 +1,204 @@
+"""A verdict at the resolution that can be had, where values are too rough for any fine step.
+
+Differences over steps as long as x itself see through rounding, treads and early stops, if the claim is taken along:
+what it leaves of the function's values (`remainder`) is noise where it is right, at every length of step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from gradcli.numerics.claim_noise import values_roundoff
+from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.iteration import LOOSE, iterates, where_it_stops
+from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.probe import Focus, focuses, random_direction
+from gradcli.numerics.remainder import Stretch, stretch
+from gradcli.numerics.seen import Pair
+from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
+
+REACHES = tuple(0.8 * 2.0**-k for k in range(12))
+LEVELS = 3
+"""Lengths of step that must agree: the longest one on which the claim can be followed, and two below."""
+ROUGHNESS = 3.0
+"""A slope over a length is taken to be uncertain by so many times the noise over that length."""
+CLOSE_BY = 10 * LOOSE
+FINE_STEPS = tuple(range(10, 36, 2))
+ALIKE = 1e-2
+"""Slopes at three steps, each about a quarter of the one before, that differ by less are one slope."""
+JUMPING = 0.02
+"""Noise is made of jumps if there is one of this part of it."""
+ROUNDING = 64.0
+"""Noise below this many units of rounding is rounding."""
+ROWS_TRIED = 4
+COARSEST = 0.1
+"""No claim is said to agree at a wider resolution,"""
+COARSEST_STORED = {2.0**-8: 0.3}
+"""but where values are stored in bfloat16."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wide:
+    """An agreement over wide steps, relative to the block's largest scaled entry.
+
+    `error` is the slope of what the claim leaves, `resolution` the least error that would have shown, `noise` how far
+    values depart from a smooth curve, relative to themselves, and `reach` the longest step.
+    """
+
+    error: float
+    resolution: float
+    noise: float
+    reach: float
+
+    @property
+    def note(self) -> str:
+        """Why the resolution is coarse, in one sentence."""
+        return (
+            f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop): "
+            f"an error below {self.resolution:.1g} of the largest entry would not have been caught"
+        )
+
+
+def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
+    """Whether the claim for a pair holds over wide steps, and at which resolution.
+
+    Two directions, or one for each group of scales, must agree at three lengths of step.
+
+    Args:
+        site: the point, without a witness.
+        pair: the numbers of the input block and the output block.
+        gap: how far the claim seemed to be off over fine steps, relative to the largest entry. Where that is little
+            the resolution is no finer than twice as much.
+
+    Returns:
+        None where the claim does not hold, cannot be followed, is zero, or could be wrong by more than a tenth; also
+        where what it leaves is not seen to be made of jumps: fine structure of the function is not noise.
+    """
+    rows = site.claim.block == pair[1]
+    if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
+        return None
+    case = _Case(limit=COARSEST_STORED.get(values_roundoff(site, pair[1]), COARSEST), gap=gap, iterating=iterates(site))
+    chosen = focuses(site.scales, site.map.domain.slices[pair[0]])
+    found: list[Wide] = []
+    for focus in chosen if len(chosen) > 1 else chosen * 2:
+        wide = _along(site, pair, focus, case)
+        if wide is None:
+            return None
+        found.append(wide)
+    coarsest = max(found, key=lambda wide: wide.resolution)
+    return replace(coarsest, resolution=max(coarsest.resolution, 2 * gap)) if gap < LOOSE else coarsest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """What is known of a pair beforehand: the widest resolution allowed, the gap over fine steps, and the manner."""
+
+    limit: float
+    gap: float
+    iterating: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stop:
+    """An iteration's stopping rule along a line: the nearest place where the number of steps changes, and the jump."""
+
+    place: float
+    jump: float
+
+
+def _along(site: Site, pair: Pair, focus: Focus, case: _Case) -> Wide | None:
+    """What a direction through some entries says, at the longest steps over which it says enough."""
+    rows = site.claim.block == pair[1]
+    direction = random_direction(site.rng, focus.drawn)
+    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
+    stop = _stop(site, direction, rows) if case.iterating else None
+    if stop is None and _sloped(site, direction, rows, scale):
+        return None
+    levels: list[Stretch] = []
+    for reach in REACHES if scale > 0 else ():
+        level = stretch(site, direction, reach)
+        if level is None:
+            continue
+        levels = [*levels, level][-LEVELS:]
+        if len(levels) < LEVELS:
+            continue
+        off, wide = _weigh(site, levels, rows, stop, scale)
+        decides = off > FAIL_FACTOR or (off <= 1 and wide.resolution <= case.limit)
+        if decides and _is_noise(site, levels, rows, stop, case.gap):
+            return wide if off <= 1 else None
+    return None
+
+
+def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
+    """Whether some row, at the point or very close by, has a clear slope of its own that is not the claimed one.
+
+    The treads of rounded values are flat; a function that rises between its jumps has a derivative, whatever it does
+    over longer steps. The steps are jittered: a few treads make a slope that steps in a whole ratio repeat.
+    """
+    line = Line(site.read, site.x, direction, site.row_values())
+    chosen = slice(line.outputs - rows.size, line.outputs)
+    claimed, size = (site.claim.forms @ direction)[rows], np.abs(site.row_values()[chosen])[rows]
+    for allowed, centre in ((LOOSE, 0.0), *((CLOSE_BY, site.rng.uniform(-1, 1) * 2.0**-9) for _ in range(2))):
+        steps = [on_grid(2.0**-k * (1 + 0.4 * site.rng.random())) for k in FINE_STEPS]
+        with np.errstate(all="ignore"):
+            slopes = [
+                ((line.at(on_grid(centre + t)) - line.at(on_grid(centre - t))) * line.scale)[chosen][rows] / (2 * t)
+                for t in steps
+            ]
+            clear = [
+                (slope != 0)
+                & (np.abs(slope - claimed) > allowed * scale)
+                & (4 * EPS * size / t < ALIKE * LOOSE * scale)
+                for slope, t in zip(slopes, steps, strict=True)
+            ]
+            alike = [np.abs(one - two) <= ALIKE * np.abs(one) for one, two in pairwise(slopes)]
+        if any((clear[k] & clear[k + 1] & clear[k + 2] & alike[k] & alike[k + 1]).any() for k in range(len(alike) - 1)):
+            return True
+    return False
+
+
+def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
+    """Where an iteration's number of steps changes, and the largest jump there: its rows share one stopping rule."""
+    found = where_it_stops(site, direction)
+    if found is None:
+        return _Stop(place=np.inf, jump=0.0)
+    return _Stop(place=abs(found[0]), jump=float(found[1][-rows.size :][rows].max()))
+
+
+def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, gap: float) -> bool:
+    """Whether the roughest rows' departures are rounding or hold jumps, and so are no fine structure of the function.
+
+    An iteration of varying steps may be rough without a jump, if its last step comes in from zero: where the number of
+    steps changes on the way that roughness explains a small gap.
+    """
+    size = np.abs(site.row_values()[-rows.size :])
+    coarsest = max(levels, key=lambda level: float(level.noise[rows].max()))
+    noise = np.where(rows & (coarsest.noise > ROUNDING * EPS * size), coarsest.noise, 0.0)
+    if stop is not None and (stop.jump >= JUMPING * noise.max() or (gap < LOOSE and stop.place <= coarsest.reach)):
+        return True
+    roughest = [row for row in np.argsort(-noise)[:ROWS_TRIED].tolist() if noise[row] > 0.1 * noise.max()]
+    return all(coarsest.largest_jump(row) >= JUMPING for row in roughest)
+
+
+def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
+    """How many tolerances the claim is off at worst, over all levels, and what the finest level resolves."""
+    noise = np.maximum.reduce([level.noise for level in levels])[rows]
+    if stop is not None:
+        noise = np.full(noise.size, max(stop.jump, float(noise.max())))
+    size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
+    tolerances = [np.maximum(level.uncertainty[rows], ROUGHNESS * noise / level.reach) for level in levels]
+    errors = [np.abs(level.slope[rows]) for level in levels]
+    off = max(float((error / tolerance).max()) for error, tolerance in zip(errors, tolerances, strict=True))
+    finest = min(range(len(levels)), key=lambda k: float(tolerances[k].max()))
+    return off, Wide(
+        error=float(errors[finest].max()) / scale,
+        resolution=2 * FAIL_FACTOR * float(tolerances[finest].max()) / scale,
+        noise=float(noise.max()) / size if size > 0 else 0.0,
+        reach=levels[0].reach,
+    )
