@@ -18,6 +18,8 @@ from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
+Gradients = tuple[NDArray[Any] | None, ...]
+
 _VARIATION = 4.0
 """Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
 
@@ -35,11 +37,23 @@ class Situation:
     sweep: bool = False
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def reference(self) -> tuple[NDArray[Any] | None, ...]:
+    def reference(self) -> Gradients:
         """The gradients for `cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
-        if "reference" not in self._runs:
-            self._runs["reference"] = self.subject.backward(self.cotangents())
-        found: tuple[NDArray[Any] | None, ...] = self._runs["reference"]
+        return self.passes()[0]
+
+    def passes(self) -> tuple[Gradients, Gradients | UserCodeError]:
+        """The reference, and the gradients of a second pass through its graph or what that raised.
+
+        Raises:
+            UserCodeError: forward or the first pass raised.
+        """
+        if "passes" not in self._runs:
+            subject, cotangents = self.subject, self.cotangents()
+            try:
+                self._runs["passes"] = subject.backward_twice(cotangents)
+            except UserCodeError as error:
+                self._runs["passes"] = subject.backward(cotangents), error
+        found: tuple[Gradients, Gradients | UserCodeError] = self._runs["passes"]
         return found
 
     def by_hand(self) -> RawBackward:

@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.base import Check, Gradients, Situation, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.results import Evidence
@@ -14,10 +14,10 @@ from gradcli.results import Evidence
 LINEARITY_TOLERANCE = 128 * 2.0**-24
 """Relative to |a| |backward(u)| + |b| |backward(v)|: what rounding does to a backward that computes in float32 inside.
 That backward's loss of precision is judged by its values, not here."""
-_COMBINATIONS = ((-3.0, 2.0), (1e4, 1e-3))
-"""A change of sign and a sum; a cotangent so large that a clip shows."""
+_A, _B = -3.0, 2.0
+_LARGE = 1e4
+"""A change of sign and a sum; one of the cotangents so large that a clip shows."""
 
-Gradients = tuple[NDArray[Any] | None, ...]
 Cotangents = Sequence[NDArray[Any]]
 
 
@@ -29,13 +29,13 @@ class LinearityCheck(Check):
     sentence = "backward is linear in grad_output, and uses it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare backward on combinations of two cotangents."""
-        u, v = situation.cotangents(), situation.cotangents(1)
+        """Compare backward on a combination of two cotangents with its parts."""
+        u, v = situation.cotangents(), [_LARGE * part for part in situation.cotangents(1)]
+        mixed = [_A * p + _B / _LARGE * q for p, q in zip(u, v, strict=True)]
         subject = situation.subject
         parts = situation.reference(), subject.backward(v)
         ignored = self._ignored(situation, *parts)
-        mixed = [[a * p + b * q for p, q in zip(u, v, strict=True)] for a, b in _COMBINATIONS]
-        got = [] if all(ignored) else [subject.backward(cotangents) for cotangents in mixed]
+        got = subject.backward(mixed)
         broken = False
         for place, position in enumerate(subject.active):
             name = situation.input_name(position)
@@ -47,15 +47,12 @@ class LinearityCheck(Check):
                     "gradient",
                     input=name,
                 )
-                continue
-            tried = zip(_COMBINATIONS, mixed, got, strict=True)
-            pair = next((c for c, w, g in tried if self._nonlinear(situation, place, (c, w), (u, v), parts, g)), None)
-            if pair is not None:
+            elif self._nonlinear(situation, place, (u, v, mixed), (*parts, got)):
                 broken = True
                 yield self.failed(
                     FindingKind.NONLINEAR_BACKWARD,
-                    f"{name}: backward({pair[0]:g}·u + {pair[1]:g}·v) differs from {pair[0]:g}·backward(u) + "
-                    f"{pair[1]:g}·backward(v)",
+                    f"{name}: backward({_A:g}·u + {_B:g}·v) differs from {_A:g}·backward(u) + "
+                    f"{_B:g}·backward({_LARGE:g}·v) / {_LARGE:g}",
                     input=name,
                 )
         if not broken:
@@ -78,19 +75,17 @@ class LinearityCheck(Check):
         self,
         situation: Situation,
         place: int,
-        combination: tuple[tuple[float, float], Cotangents],
-        cotangents: tuple[Cotangents, Cotangents],
-        parts: tuple[Gradients, Gradients],
-        got: Gradients,
+        cotangents: tuple[Cotangents, Cotangents, Cotangents],
+        gradients: tuple[Gradients, Gradients, Gradients],
     ) -> bool:
-        """Whether the gradient of one input for a combination is not that of the gradients, beyond rounding."""
-        of_u, of_v, of_mixed = parts[0][place], parts[1][place], got[place]
+        """Whether the gradient of one input for the combination is not that of the gradients, beyond rounding."""
+        of_u, of_v, of_mixed = (each[place] for each in gradients)
         if of_u is None or of_v is None or of_mixed is None:
             return False
-        (a, b), mixed = combination
+        a, b = _A, _B / _LARGE
         if not departs(of_mixed, a * of_u, b * of_v):
             return False
-        floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in (*cotangents, mixed))
+        floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in cotangents)
         floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
         return departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u))
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gradcli.checks.base import Check, Situation, relative_gap
+from gradcli.checks.base import Check, Gradients, Situation, relative_gap
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -15,7 +14,19 @@ from gradcli.results import Evidence
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 
-Gradients = tuple[NDArray[Any] | None, ...]
+_AGAIN = (
+    FindingKind.NONDETERMINISTIC_BACKWARD,
+    "two backward passes on the same input and cotangent give different gradients",
+)
+_INTERLEAVED = (
+    FindingKind.STATEFUL,
+    "its gradient changes when forward is called on other inputs before backward runs: something is kept on the class "
+    "or module instead of ctx",
+)
+_RETAINED = (
+    FindingKind.SECOND_BACKWARD_FAILS,
+    "a second backward through the retained graph gives another gradient",
+)
 
 
 @final
@@ -26,31 +37,39 @@ class RepeatCheck(Check):
     sentence = "backward gives the same gradient when it is repeated, and when another forward runs in between"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare gradients: a second pass, a third through the graph of the second, and an interleaved one."""
-        subject, reference = situation.subject, situation.reference()
-        failed: UserCodeError | None = None
-        try:
-            second, third = subject.backward_twice(situation.cotangents())
-        except UserCodeError as error:
-            failed, second = error, subject.backward(situation.cotangents())
-            third = second
-        problems = []
-        for position, one, other in zip(subject.active, reference, second, strict=True):
-            if relative_gap(one, other) > situation.tolerance(REPEAT_TOLERANCE):
-                name = situation.input_name(position)
-                problems.append(
-                    self.failed(
-                        FindingKind.NONDETERMINISTIC_BACKWARD,
-                        f"{name}: two backward passes on the same input and cotangent give different gradients",
-                        input=name,
-                    )
-                )
-        yield from problems or self._interleaved(situation, reference)
-        if not problems:
-            yield from self._twice(situation, failed, second, third)
+        """Compare gradients: a second pass through one graph, and one of another forward with a third in between."""
+        reference, same_graph = situation.passes()
+        apart = self._interleaved(situation)
+        others = [g for g in (apart, same_graph) if g is not None and not isinstance(g, UserCodeError)]
+        if apart is None or any(self._differing(situation, reference, other, *_AGAIN) for other in others):
+            again = situation.subject.backward(situation.cotangents())
+            if problems := self._differing(situation, reference, again, *_AGAIN):
+                yield from problems
+                return
+        if apart is not None:
+            yield from self._differing(situation, reference, apart, *_INTERLEAVED)[:1] or [self.passed()]
+        if isinstance(same_graph, UserCodeError):
+            yield self.failed(
+                FindingKind.SECOND_BACKWARD_FAILS,
+                f"a second backward through the retained graph fails: {same_graph}",
+                raised=same_graph,
+            )
+        else:
+            yield from self._differing(situation, reference, same_graph, *_RETAINED)[:1]
 
-    def _interleaved(self, situation: Situation, reference: Gradients) -> Iterator[Evidence]:
-        """Another forward, on other values, between forward and backward."""
+    def _differing(
+        self, situation: Situation, reference: Gradients, other: Gradients, kind: FindingKind, sentence: str
+    ) -> list[Evidence]:
+        """A finding for each active input whose gradients are not the same."""
+        names = [
+            situation.input_name(position)
+            for position, one, two in zip(situation.subject.active, reference, other, strict=True)
+            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE)
+        ]
+        return [self.failed(kind, f"{name}: {sentence}", input=name) for name in names]
+
+    def _interleaved(self, situation: Situation) -> Gradients | None:
+        """Gradients with another forward, on other values, in between; None where forward refuses those."""
         subject = situation.subject
         other = [
             replace(a, value=a.value * (1 + 2.0**-4) + 2.0**-6)
@@ -58,38 +77,4 @@ class RepeatCheck(Check):
             else a
             for a in subject.arguments
         ]
-        gradients = subject.backward_interleaved(situation.cotangents(), other)
-        if gradients is None:
-            return
-        for position, one, two in zip(subject.active, reference, gradients, strict=True):
-            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):
-                name = situation.input_name(position)
-                yield self.failed(
-                    FindingKind.STATEFUL,
-                    f"{name}: its gradient changes when forward is called on other inputs before backward runs: "
-                    "something is kept on the class or module instead of ctx",
-                    input=name,
-                )
-                return
-        yield self.passed()
-
-    def _twice(
-        self, situation: Situation, failed: UserCodeError | None, second: Gradients, third: Gradients
-    ) -> Iterator[Evidence]:
-        """What came of a backward pass through a graph that an earlier one kept with retain_graph."""
-        if failed is not None:
-            yield self.failed(
-                FindingKind.SECOND_BACKWARD_FAILS,
-                f"a second backward through the retained graph fails: {failed}",
-                raised=failed,
-            )
-            return
-        for position, one, two in zip(situation.subject.active, second, third, strict=True):
-            if relative_gap(one, two) > situation.tolerance(REPEAT_TOLERANCE):
-                name = situation.input_name(position)
-                yield self.failed(
-                    FindingKind.SECOND_BACKWARD_FAILS,
-                    f"{name}: a second backward through the retained graph gives another gradient",
-                    input=name,
-                )
-                return
+        return subject.backward_interleaved(situation.cotangents(), other)
