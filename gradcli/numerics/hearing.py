@@ -14,7 +14,6 @@ from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.iteration import stops_early
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
-from gradcli.numerics.pieces import PIECE
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.stencil import EPS
@@ -158,9 +157,9 @@ def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[P
         gap = agreed[pair]
         return certified(site, glance, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
 
-    crowded = site.x.size > PIECE and not any(gap.still for gap in agreed.values())
-    enough = partial(_all_meet, meets, list(agreed)) if crowded else None
-    for start in (_short_start(site, agreed), *STARTS) if crowded else STARTS:
+    brief = not any(gap.still for gap in agreed.values())
+    enough = partial(_all_meet, meets, list(agreed)) if brief else None
+    for start in (_short_start(site, agreed), *STARTS) if brief else STARTS:
         open_ = [pair for pair in agreed if pair not in found]
         glance = glance_through(site, inputs, start, enough) if open_ else None
         if glance is None:
@@ -180,7 +179,7 @@ def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[P
 
 
 def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
-    """The coarsest of three steps where very many entries move at once.
+    """The coarsest of three steps along one direction through all entries.
 
     Truncation leaves something of every entry in u·f, and is held against a single one: steps are as short as they may
     be if rounding, about 8 eps |u·f| / t at the finest, is to stay below a quarter of what is allowed.

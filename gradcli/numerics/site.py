@@ -12,7 +12,7 @@ from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.pieces import PIECE, all_finite
+from gradcli.numerics.pieces import all_finite
 from gradcli.numerics.probe import Focus, entry_scales, random_direction, snap, within
 from gradcli.numerics.projection import WITNESSED_PROJECTIONS, Claim, Matrix, make_claim
 from gradcli.numerics.space import Vector
@@ -118,7 +118,7 @@ class Site:
             Exception: whatever value or vjp raise.
         """
         scales = entry_scales(map_.domain, x)
-        sparing = projections is None and witness is not None and map_.codomain.size > PIECE
+        sparing = projections is None and witness is not None
         wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
         wanted = 1 if sparing else wanted
         with np.errstate(all="ignore"):

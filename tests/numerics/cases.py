@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcli.backends.effort import lines_run
 from gradcli.numerics.space import Block, Space
 from gradcli.numerics.vector_map import VectorMap
 
@@ -16,7 +17,7 @@ Array = np.ndarray
 class FormulaMap(VectorMap):
     """A map given by a function and a Jacobian, both of flat vectors; `spoil` turns the Jacobian into a wrong claim.
 
-    `steps` says how many steps an iteration takes at a point.
+    `steps` says how many steps an iteration takes at a point; by default the lines of the function are counted.
     """
 
     def __init__(
@@ -40,8 +41,8 @@ class FormulaMap(VectorMap):
     def value(self, x: Array) -> Array:
         return np.asarray(self.function(x), float).reshape(self.codomain.size)
 
-    def effort(self, x: Array) -> int | None:
-        return None if self.steps is None else self.steps(x)
+    def effort(self, x: Array) -> int:
+        return lines_run(lambda: self.value(x)) if self.steps is None else self.steps(x)
 
     def vjp(self, x: Array, cotangent: Array) -> Array:
         return self.claimed(x).T @ cotangent
