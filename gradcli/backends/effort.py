@@ -6,6 +6,7 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -36,45 +37,53 @@ def lines_run(call: Callable[[], object]) -> int:
     return count
 
 
-def longest_loop(call: Callable[[], object]) -> int:
-    """Run `call` and count how often it goes over the line of the user's code that it goes over most.
+@dataclass(slots=True)
+class LinesSeen:
+    """How often each line of some code was run."""
 
-    Branches change what is run, but only the number of an iteration's steps changes this.
-    """
-    counts: Counter[tuple[CodeType, int]] = Counter()
+    runs: Counter[tuple[CodeType, int]] = field(default_factory=Counter)
 
-    def line(frame: FrameType, event: str, _argument: Any) -> Any:
-        if event == "line":
-            counts[frame.f_code, frame.f_lineno] += 1
-        return line
+    def loops_alike(self, other: "LinesSeen") -> bool:
+        """Whether each function that both ran went as often over the line that it went over most.
 
-    with _tracing(line, _is_users_code):
-        call()
-    return max(counts.values(), default=0)
+        Branches change which lines are run, but only the number of an iteration's steps changes that.
+        """
+        ours, theirs = self._loops(), other._loops()
+        return all(ours[code] == theirs[code] for code in ours.keys() & theirs.keys())
+
+    def _loops(self) -> dict[CodeType, int]:
+        """How often each function went over the line that it went over most."""
+        longest: dict[CodeType, int] = {}
+        for (code, _), times in self.runs.items():
+            longest[code] = max(times, longest.get(code, 0))
+        return longest
 
 
 @contextlib.contextmanager
-def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[None]:
-    """Stop code that lies beside `function` with EffortExceededError once it has gone over that many lines.
+def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSeen]:
+    """Count the lines of code that lies beside `function`, and stop it with EffortExceededError after so many.
 
     An iteration that ends at one input may go on for ever at another. Code of other packages is let run, and so are
-    the bodies of modules: what is imported on first use must not be left half imported. None stops nothing.
+    the bodies of modules: what is imported on first use must not be left half imported. None counts nothing.
     """
+    seen, left = LinesSeen(), lines
     code = getattr(function, "__code__", None)
     if code is None:
-        yield
+        yield seen
         return
-    left, home = lines, _home(code.co_filename)
+    home = _home(code.co_filename)
 
-    def line(_frame: FrameType, event: str, _argument: Any) -> Any:
+    def line(frame: FrameType, event: str, _argument: Any) -> Any:
         nonlocal left
-        left -= event == "line"
+        if event == "line":
+            left -= 1
+            seen.runs[frame.f_code, frame.f_lineno] += 1
         if left < 0:
             raise EffortExceededError(f"stopped after {lines:,} lines")
         return line
 
     with _tracing(line, lambda code: code.co_name != "<module>" and _home(code.co_filename) == home):
-        yield
+        yield seen
 
 
 @functools.cache

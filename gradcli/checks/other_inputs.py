@@ -6,8 +6,8 @@ from typing import final
 
 import numpy as np
 
-from gradcli.backends.base import FloatArray
-from gradcli.backends.effort import at_most, longest_loop
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.backends.effort import LinesSeen, at_most
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points import Arguments, other_points
@@ -72,6 +72,7 @@ class Comparison:
     value: FloatArray
     claimed: FloatArray
     other: FloatArray | None
+    lines: LinesSeen
 
     def doubtful(self, situation: Situation) -> bool:
         """Whether it is worth asking differences here: claim and witness part, and not for a reason that is known."""
@@ -79,7 +80,7 @@ class Comparison:
         if self.other is not None and not self._apart(situation):
             return False
         try:
-            known = _iterates(map_, situation.subject.point, self.point) or self._is_coarse(map_)
+            known = self._iterates(situation.subject) or self._is_coarse(map_)
             return not known and (self.other is None or self._seems_wrong(map_))
         except UserCodeError:  # forward refuses what lies close by
             return False
@@ -101,6 +102,19 @@ class Comparison:
             whole = gap[place] > tolerance * largest + floors[place]
             single = gap[place] > _APART_IN_ENTRY * size[place] + 1e-10 * largest + 100 * floors[place]
             if bool((whole | single).any()):
+                return True
+        return False
+
+    def _iterates(self, subject: Subject) -> bool:
+        """Whether a loop of forward goes round another number of times at the inputs given, or close by.
+
+        It then iterates until it is satisfied, and what holds of its limit need not hold of what it stops at.
+        """
+        given = subject.point
+        for point in (given, 4 * given, 16 * given, given / 8, -given, 4 * self.point, self.point / 8, -self.point):
+            with at_most(LINES, subject.info.forward) as seen:
+                found = _pulled(subject.derivative_map(1), point, self.cotangent)
+            if found is not None and not seen.loops_alike(self.lines):
                 return True
         return False
 
@@ -150,11 +164,11 @@ def _compared(situation: Situation, witness: VectorMap | None, arguments: Argume
     if np.array_equal(point, subject.point):
         return None
     cotangent = subject.codomain.flatten(situation.cotangents(number=1))
-    with at_most(LINES, subject.info.forward):
+    with at_most(LINES, subject.info.forward) as seen:
         claimed = _pulled(subject.derivative_map(1), point, cotangent)
-        other = None if claimed is None or witness is None else _pulled(witness, point, cotangent)
     if claimed is None:
         return None
+    other = None if witness is None else _pulled(witness, point, cotangent)
     if witness is not None and (other is None or not np.allclose(claimed[0], other[0], rtol=1e-9, atol=0.0)):
         return None
     return Comparison(
@@ -164,6 +178,7 @@ def _compared(situation: Situation, witness: VectorMap | None, arguments: Argume
         value=claimed[0],
         claimed=claimed[1],
         other=None if other is None else other[1],
+        lines=seen,
     )
 
 
@@ -175,23 +190,3 @@ def _pulled(map_: VectorMap, point: FloatArray, cotangent: FloatArray) -> tuple[
     except UserCodeError:
         return None
     return (value, rows[0]) if np.isfinite(value).all() and np.isfinite(rows).all() else None
-
-
-def _iterates(map_: VectorMap, given: FloatArray, point: FloatArray) -> bool:
-    """Whether forward goes round its longest loop another number of times here than at the inputs given, or close by.
-
-    It then iterates until it is satisfied, and what holds of its limit need not hold of what it stops at.
-    """
-    here = longest_loop(lambda: map_.value(point))
-    if here <= 1:
-        return False
-    elsewhere = (given, 4 * given, 16 * given, given / 8, -given, 4 * point, point / 8, -point)
-    return any(_loop(map_, other) not in (here, None) for other in elsewhere)
-
-
-def _loop(map_: VectorMap, point: FloatArray) -> int | None:
-    """The longest loop at a point; None where forward refuses it."""
-    try:
-        return longest_loop(lambda: map_.value(point))
-    except UserCodeError:
-        return None

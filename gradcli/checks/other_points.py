@@ -14,12 +14,14 @@ from gradcli.inputs.domains import interval_of, parse_domain
 
 Arguments = tuple[Argument, ...]
 Values = tuple[float, ...]
-FEW = 12
-"""Inputs of fewer entries cannot hold all the large values at once."""
+FEW = 7
+"""Inputs of fewer entries cannot hold all the large values in half of them."""
+_HALVED = 12
+"""Half of the entries of a smaller input change at a time, and a third of a larger one's."""
 _NAMED = {
     "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
     "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
-    "large": ((30.0, -800.0, -30.0, 800.0), (30.0, -30.0), (30.0, 12.0)),
+    "large": ((30.0, -800.0, -30.0, 800.0), (30.0, -30.0), (800.0, 30.0), (30.0, 12.0)),
     "thirties": ((30.0, -30.0), (30.0, 12.0)),
     "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
     "small": ((1e-3, -1e-3), (1e-3,)),
@@ -52,7 +54,7 @@ class Manner(Enum):
 _SENTENCES = {
     Manner.SCALED: "Every entry is multiplied by -1, 4, 16 or 1/8.",
     Manner.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
-    Manner.LARGE: "A third of the entries become 30, -30, 800 or -800.",
+    Manner.LARGE: "A third of the entries, or half of a few, become 30, -30, 800 or -800.",
     Manner.THIRTIES: "Half of a few entries become 30 or -30.",
     Manner.HUNDREDS: "Half of a few entries become 800 or -800.",
     Manner.SMALL: "Every entry becomes about 0.001 or -0.001, or comes that close to an end of its interval.",
@@ -158,7 +160,7 @@ def _moved(
     fitting = [v for v in values if room.low < v < room.high]
     if room.distinct or not fitting:
         return entries
-    count = math.ceil(size / 2) if size < FEW else math.ceil(size / 3)
+    count = math.ceil(size / 2) if size < _HALVED else math.ceil(size / 3)
     order = generator.permutation(size)
     chosen, others = order[:count], order[count:]
     moved = entries.copy()

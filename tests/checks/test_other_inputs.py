@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.backends.effort import at_most, longest_loop
+from gradcli.backends.effort import LinesSeen, at_most
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
 from gradcli.checks.other_points import Manner, other_points, room_of
@@ -399,7 +399,28 @@ def test_a_loop_is_stopped_after_its_lines_and_the_tracer_put_back():
     with pytest.raises(Exception, match="stopped after 1,000 lines"), at_most(1000, endless):
         endless()
     assert sys.gettrace() is before
-    assert longest_loop(lambda: [None for _ in range(3)]) >= 1
+
+
+def test_loops_are_told_from_branches():
+    def branches(x: float, steps: int) -> float:
+        y = 0.0
+        for step in range(steps):
+            if x > 0.5 * step:
+                y += 1
+            else:
+                y -= 1
+        return y + sum([1 for _ in range(20)])
+
+    def lines(x: float, steps: int) -> LinesSeen:
+        with at_most(1000, branches) as seen:
+            branches(x, steps)
+        return seen
+
+    assert lines(1.0, 5).loops_alike(lines(-1.0, 5))
+    assert not lines(1.0, 5).loops_alike(lines(1.0, 6))
+    with at_most(1000, None) as unseen:
+        branches(1.0, 5)
+    assert not unseen.runs
 
 
 def test_arguments_are_pinned_with_their_fixed_values(backend):
