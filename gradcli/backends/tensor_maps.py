@@ -19,6 +19,8 @@ from gradcli.numerics.vector_map import VectorMap
 FloatArray = NDArray[np.float64]
 _ROUNDING = 2.0**-53
 _ROWS_ASKED = 64
+_ALIKE = 2.0**10
+"""Where neither the outputs' errors nor the inputs' sizes differ by more, none of them can drown another."""
 
 
 @final
@@ -248,8 +250,16 @@ def noise_of_gradient(lower: VectorMap, x: FloatArray) -> FloatArray:
         level = 16 * _ROUNDING * np.abs(lower.value(base)) + lower.value_noise(base)
         size = np.abs(cotangent) * level
         size = np.where(np.isfinite(size), size, 0.0)
-    noise: FloatArray = _reaching(lower, base, size) / entry_scales(lower.domain, base)
+    scales = entry_scales(lower.domain, base)
+    alike = _spread(size) <= _ALIKE and _spread(scales) <= _ALIKE
+    noise: FloatArray = (float(np.linalg.norm(size)) if alike else _reaching(lower, base, size)) / scales
     return noise
+
+
+def _spread(sizes: FloatArray) -> float:
+    """How many times the largest is the smallest of those that are not zero."""
+    some = sizes[sizes > 0]
+    return float(some.max() / some.min()) if some.size else 1.0
 
 
 def _reaching(lower: VectorMap, base: FloatArray, size: FloatArray) -> FloatArray | float:

@@ -49,9 +49,18 @@ class TorchFramework(Framework):
 
     def as_array(self, tensor: Any) -> NDArray[Any]:
         """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
+        plain = tensor.detach()
+        try:
+            found: NDArray[Any] = plain.numpy()
+        except (RuntimeError, TypeError):
+            found = self._resolved(plain).cpu().numpy()
+        return found
+
+    def _resolved(self, plain: Any) -> Any:
+        """What NumPy has no form for, in one that it has: lazy conjugates, negatives and zeros, sparse, half."""
         import torch
 
-        plain = tensor.detach().resolve_conj().resolve_neg()
+        plain = plain.resolve_conj().resolve_neg()
         if plain.layout != torch.strided:
             plain = plain.to_dense()
         if plain._is_zerotensor():
@@ -60,8 +69,7 @@ class TorchFramework(Framework):
             plain = plain.float()
         if plain.dtype is torch.complex32:
             plain = plain.to(torch.complex64)
-        found: NDArray[Any] = plain.cpu().numpy()
-        return found
+        return plain
 
     def as_tensor(self, array: NDArray[Any]) -> Any:
         """A leaf in the array's memory, or in a copy where it is not contiguous, not writeable, or out of place.
