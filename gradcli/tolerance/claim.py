@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,15 +39,15 @@ def backend_of(problem: Problem) -> FunctionBackend:
     raise TypeError(f"gradcheck expects tensors of PyTorch or of gradcli.engine, got {type(problem.tracked()[0])}")
 
 
-def claims_of(problem: Problem) -> list[Claim]:
+def claims_of(problem: Problem) -> Iterator[Claim]:
     """Ways of checking a problem, the most telling first; the last one works with the caller's own tensors."""
     backend = backend_of(problem)
-    lifted = _lifted(problem, backend)
-    if not all(_is_plain(problem, value) for value in problem.inputs if is_tensor(value)):
-        return [lifted]
-    if backend.function_class(problem.function) is not None:
-        return [*_of_function(problem, backend), lifted]
-    return [lifted] if _knows_by_identity(problem) else [_of_tracked(problem, backend), lifted]
+    if all(_is_plain(problem, value) for value in problem.inputs if is_tensor(value)):
+        if backend.function_class(problem.function) is not None:
+            yield from _of_function(problem, backend)
+        elif not _knows_by_identity(problem):
+            yield _of_tracked(problem, backend)
+    yield _lifted(problem, backend)
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -110,7 +110,8 @@ def _is_plain(problem: Problem, tensor: Any) -> bool:
     """Whether a tensor is all in its values: dense, on the CPU, of no subclass."""
     if type(tensor).__name__ not in ("Tensor", "Parameter") or not str(tensor.device).startswith("cpu"):
         return False
-    return "layout" not in dir(tensor) or tensor.layout is vars(problem.torch).get("strided")
+    strided = vars(problem.torch).get("strided")
+    return strided is None or tensor.layout is strided
 
 
 def _knows_by_identity(problem: Problem) -> bool:

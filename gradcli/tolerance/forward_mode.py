@@ -60,7 +60,7 @@ def check_forward_mode(problem: Problem, options: Options, significance: float) 
         GradcheckError: forward mode is wrong.
         UserCodeError: the function raised in the numerics.
     """
-    claim = claims_of(problem)[0]
+    claim = next(claims_of(problem))
     evidence = _evidence(problem, claim, significance)
     wrong = [e for e in evidence if e.mismatch is not None]
     if wrong:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ def check_undefined_gradients(problem: Problem) -> None:
     choices = [[True] * len(outputs)]
     if len(outputs) > 1:
         choices += [[place != kept for place in range(len(outputs))] for kept in range(len(outputs))]
-    undefined = _undefiner(problem)
+    undefined = _undefiner(problem.torch)
     for choice in choices:
         passed = undefined(choice, *outputs)
         seeds = [problem.tensor(np.ones_like(array_of(entry)), entry) for entry in outputs]
@@ -43,8 +45,9 @@ def check_undefined_gradients(problem: Problem) -> None:
             )
 
 
-def _undefiner(problem: Problem) -> Callable[..., Any]:
-    """Return an identity whose backward gives None for chosen outputs."""
+@functools.cache
+def _undefiner(framework: ModuleType) -> Callable[..., Any]:
+    """Return an identity whose backward gives None for chosen outputs; frameworks take long to make a class."""
 
     def forward(ctx: Any, choice: list[bool], *tensors: Any) -> Any:
         ctx.choice = choice
@@ -54,7 +57,7 @@ def _undefiner(problem: Problem) -> Callable[..., Any]:
         return (None, *(None if drop else g for drop, g in zip(ctx.choice, cotangents, strict=True)))
 
     body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    apply: Callable[..., Any] = type("Undefined", (problem.torch.autograd.Function,), body).apply  # type: ignore[attr-defined]  # made at run time
+    apply: Callable[..., Any] = type("Undefined", (framework.autograd.Function,), body).apply  # type: ignore[attr-defined]  # made at run time
     return apply
 
 

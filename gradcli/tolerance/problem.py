@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -44,7 +44,13 @@ def framework_of(tensor: object) -> ModuleType:
 
 def is_tensor(value: object) -> bool:
     """Tell whether a value is a tensor of some framework."""
-    return all(name in dir(type(value)) for name in ("requires_grad", "grad_fn", "detach"))
+    own: Any = type(value)
+    return _is_tensor_class(own)
+
+
+@functools.lru_cache(maxsize=256)
+def _is_tensor_class(own: Hashable) -> bool:
+    return {"requires_grad", "grad_fn", "detach"} <= set(dir(own))
 
 
 @functools.cache
