@@ -46,15 +46,20 @@ def coarse(result: CheckResult) -> list[Evidence]:
     return [e for e in result.evidence if e.verdict is Verdict.PASSED and COARSE in (e.note or "")]
 
 
-def spoilt(base: Any, spoil: Spoil) -> Any:
-    """The Function with every gradient spoilt."""
+def spoilt(base: Any, spoil: Spoil, changes: list[bool]) -> Any:
+    """The Function with every gradient spoilt; `changes` takes in whether that made a difference."""
+
+    def wrong(gradient: torch.Tensor) -> torch.Tensor:
+        found = spoil(gradient)
+        changes.append(not torch.allclose(found, gradient, rtol=1e-9, atol=0.0))
+        return found
 
     class Spoilt(base):  # type: ignore[misc]
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
             found = base.backward(ctx, *gradients)
             whole = found if isinstance(found, tuple) else (found,)
-            return tuple(None if g is None else spoil(g) for g in whole)
+            return tuple(None if g is None else wrong(g) for g in whole)
 
     Spoilt.__name__ = Spoilt.__qualname__ = f"Spoilt{base.__name__}"
     return Spoilt
@@ -103,7 +108,10 @@ def main() -> None:
                 continue
             resolutions.append(max(known))
             for name, size, spoil in plants(max(known)):
-                result = check(spoilt(specimen.target, spoil), specimen, seed)
+                changes: list[bool] = []
+                result = check(spoilt(specimen.target, spoil, changes), specimen, seed)
+                if not any(changes):
+                    continue
                 told = [e.resolution or 0.0 for e in result.evidence if e.order == 1]
                 verdict = result.verdict.value
                 if result.verdict is Verdict.PASSED:

@@ -34,7 +34,7 @@ from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.vouching import vouched
-from gradcli.numerics.wide_steps import agreement
+from gradcli.numerics.wide_steps import agreement, overruled
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
@@ -130,7 +130,7 @@ class Protocol:
         for pair, outcome in list(self.outcomes.items()):
             rough = outcome.doubt is Doubt.NOISE or (outcome.doubt is Doubt.KINK and iterates(site))
             wide = agreement(site.alone(), pair, outcome.max_rel_error) if rough else None
-            if wide is None:
+            if wide is None or overruled(site, pair, wide, self.significance):
                 continue
             largest = largest_entry(site, *pair)
             self.outcomes[pair] = replace(

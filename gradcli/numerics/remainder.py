@@ -29,8 +29,10 @@ DEGREES = (1, 3, 5, 7, 9)
 """Polynomials whose slope at the point is taken for the remainder's; what the last of them leaves is noise."""
 SIMPLE = 3e-3
 """The claimed slope may bend so much beyond a polynomial of degree 8; with that, a smooth error is no noise."""
+HOPELESS = 0.1
+"""As much beyond a polynomial of degree 4, from half as many slopes, is not worth the others."""
 HALVINGS = 30
-BRACKETS = 4
+BRACKETS = 3
 
 
 @final
@@ -56,18 +58,18 @@ class Stretch:
     nodes: Vector
 
     def largest_jump(self, row: int) -> float:
-        """The largest jump found in one row, relative to its noise: by halving where the row's values change most.
+        """The largest jump found in one row, relative to its noise, by halving where its values change most.
 
         Rounded values change by jumps only; those of an iteration jump on their way along a smooth curve, which is
         taken away first. Across a smooth curve, a ripple or a kink what is left after halving is next to nothing.
         """
-        size = self.line.scale[self.rows][row]
-        changes = np.abs(np.diff(self.left[:, row]))
-        found = self._halved(row, int(np.argmax(changes)), curve=False)
-        for bracket in np.argsort(-changes)[:BRACKETS].tolist():
-            found = max(found, self._halved(row, bracket, curve=True))
-        noise = float(self.noise[row])
-        return found * float(size) / noise if noise > 0 else np.inf
+        values = np.array([self.line.at(t)[self.rows][row] for t in self.nodes.tolist()])
+        found = 0.0
+        for curve, taken in ((False, values), (True, self.left[:, row])):
+            steepest = np.argsort(-np.abs(np.diff(taken)))[:BRACKETS].tolist()
+            found = max(found, *(self._halved(row, bracket, curve=curve) for bracket in steepest))
+        size, noise = float(self.line.scale[self.rows][row]), float(self.noise[row])
+        return found * size / noise if noise > 0 else np.inf
 
     def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
         """What is left of the change between two nodes when the bracket is halved towards the larger part."""
@@ -108,47 +110,46 @@ def stretch(site: Site, direction: Vector, reach: float) -> Stretch | None:
         raise BudgetExceededError
     line = Line(site.read, site.x, direction, site.row_values())
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
+    coefficients = _claimed_slopes(site, direction, reach)
+    if coefficients is None:
+        return None
     jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
     nodes = np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
     values = np.array([line.at(t)[rows] for t in nodes.tolist()])
-    claimed = _claimed_slopes(site, direction, reach) if np.isfinite(values).all() else None
-    if claimed is None:
+    if not np.isfinite(values).all():
         return None
-    claimed /= line.scale[rows]
-    coefficients = chebyshev.chebfit(_extrema(), claimed, SLOPES - 1)
-    beyond = np.abs(coefficients[DEGREES[-1] :]).sum(axis=0)
-    if (beyond > SIMPLE * np.abs(claimed).max(axis=0)).any():
-        return None
-    integral = np.asarray(reach * chebyshev.chebint(coefficients, axis=0, lbnd=0), dtype=np.float64)
-    return _fitted(line, rows, reach, nodes, values, integral, np.abs(claimed).max(axis=0))
-
-
-def _extrema() -> Vector:
-    """The extrema of a Chebyshev polynomial of degree SLOPES - 1 in [-1, 1]."""
-    places: Vector = np.cos(np.pi * np.arange(SLOPES) / (SLOPES - 1))
-    return places
+    return _fitted(line, rows, reach, nodes, values, coefficients / line.scale[rows])
 
 
 def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | None:
-    """The claimed derivative of every row along the direction, at the extrema; None where it is not finite."""
-    slopes = []
-    for place in _extrema().tolist():
-        claim = site.claim_at(site.x + on_grid(reach * place) * direction)
-        if claim is None or not claim.finite:
+    """The Chebyshev coefficients of the claimed derivative of every row over the stretch.
+
+    None where it is not finite or too crooked, which half of the places may show.
+    """
+    known: dict[float, Vector] = {}
+    coefficients: Matrix | None = None
+    for degree, end, allowed in ((SLOPES // 2, 5, HOPELESS), (SLOPES - 1, DEGREES[-1], SIMPLE)):
+        places = np.cos(np.pi * np.arange(degree + 1) / degree)
+        for place in [place for place in places.tolist() if place not in known]:
+            claim = site.claim_at(site.x + on_grid(reach * place) * direction)
+            if claim is None or not claim.finite:
+                return None
+            known[place] = claim.forms @ direction
+        slopes = np.array([known[place] for place in places.tolist()])
+        coefficients = np.asarray(chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
+        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0)).any():
             return None
-        slopes.append(claim.forms @ direction)
-    return np.array(slopes, dtype=np.float64)
+    return coefficients
 
 
-def _fitted(
-    line: Line, rows: slice, reach: float, nodes: Vector, values: Matrix, integral: Matrix, steepest: Vector
-) -> Stretch:
+def _fitted(line: Line, rows: slice, reach: float, nodes: Vector, values: Matrix, claimed: Matrix) -> Stretch:
     """Fit polynomials to f(x + t v) - f(x) - ∫ claim at the nodes."""
+    integral = np.asarray(reach * chebyshev.chebint(claimed, axis=0, lbnd=0), dtype=np.float64)
     remainder = values - line.centre[rows] - chebyshev.chebval(nodes / reach, integral).T
     basis = np.vander(nodes / reach, DEGREES[-1] + 1, increasing=True)
     smooth = np.asarray(np.linalg.lstsq(basis, remainder, rcond=None)[0], dtype=np.float64)
     left = remainder - basis @ smooth
-    rounding = EPS * (np.abs(values).max(axis=0) + 8 * reach * steepest)
+    rounding = EPS * (np.abs(values).max(axis=0) + 8 * reach * np.abs(claimed).sum(axis=0))
     sigma = np.maximum(np.sqrt((left * left).sum(axis=0) / (len(nodes) - DEGREES[-1] - 1)), rounding)
     slope, uncertainty = _slope(basis, remainder, sigma)
     size = line.scale[rows]

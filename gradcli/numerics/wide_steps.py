@@ -6,15 +6,15 @@ what it leaves of the function's values (`remainder`) is noise where it is right
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
 from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.iteration import LOOSE, iterates, where_it_stops
-from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.line import GRID, Line, on_grid
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, focuses, random_direction
 from gradcli.numerics.remainder import Stretch, stretch
@@ -22,16 +22,19 @@ from gradcli.numerics.seen import Pair
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
+from gradcli.numerics.witness import compare
 
 REACHES = tuple(0.8 * 2.0**-k for k in range(12))
 LEVELS = 3
 """Lengths of step that must agree: the longest one on which the claim can be followed, and two below."""
-ROUGHNESS = 3.0
-"""A slope over a length is taken to be uncertain by so many times the noise over that length."""
+ROUGHNESS = 1.5
+"""A slope over a length is taken to be uncertain by so many times the noise over that length,"""
+UNFINISHED = 5.0
+"""and where forward iterates by so many: what stopping early leaves of its values goes one way for long."""
 CLOSE_BY = 10 * LOOSE
-FINE_STEPS = tuple(range(10, 36, 2))
+LONGEST_FINE = 2.0**-10
 ALIKE = 1e-2
-"""Slopes at three steps, each about a quarter of the one before, that differ by less are one slope."""
+"""Slopes at three steps, each about a quarter of the next, that differ by less are one slope."""
 JUMPING = 0.02
 """Noise is made of jumps if there is one of this part of it."""
 ROUNDING = 64.0
@@ -59,10 +62,24 @@ class Wide:
     @property
     def note(self) -> str:
         """Why the resolution is coarse, in one sentence."""
-        return (
-            f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop): "
-            f"an error below {self.resolution:.1g} of the largest entry would not have been caught"
-        )
+        rough = f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop)"
+        cause = "forward's values are large beside their changes" if self.exact else rough
+        return f"{cause}: an error below {self.resolution:.1g} of the largest entry would not have been caught"
+
+    @property
+    def exact(self) -> bool:
+        """Whether the values are as smooth as float64 allows."""
+        return self.noise <= ROUNDING * EPS
+
+
+def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
+    """Whether a witness stands against an agreement: it parts from the claim by less than wide steps resolve.
+
+    A witness that goes through few digits or an early stop itself, as forward then does, parts for no other reason.
+    """
+    if site.testimony is None or not wide.exact:
+        return False
+    return significance < compare(site, *pair).error <= wide.resolution
 
 
 def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
@@ -87,7 +104,7 @@ def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
     chosen = focuses(site.scales, site.map.domain.slices[pair[0]])
     found: list[Wide] = []
     for focus in chosen if len(chosen) > 1 else chosen * 2:
-        wide = _along(site, pair, focus, case)
+        wide = _along(site, pair, focus, case, [reach for reach in REACHES if not found or reach <= found[0].reach])
         if wide is None:
             return None
         found.append(wide)
@@ -112,54 +129,66 @@ class _Stop:
     jump: float
 
 
-def _along(site: Site, pair: Pair, focus: Focus, case: _Case) -> Wide | None:
-    """What a direction through some entries says, at the longest steps over which it says enough."""
+def _along(site: Site, pair: Pair, focus: Focus, case: _Case, reaches: Sequence[float]) -> Wide | None:
+    """What a direction through some entries says, at the longest of some steps over which it says enough."""
     rows = site.claim.block == pair[1]
     direction = random_direction(site.rng, focus.drawn)
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
+    if not scale > 0:
+        return None
     stop = _stop(site, direction, rows) if case.iterating else None
     if stop is None and _sloped(site, direction, rows, scale):
         return None
-    levels: list[Stretch] = []
-    for reach in REACHES if scale > 0 else ():
-        level = stretch(site, direction, reach)
-        if level is None:
-            continue
-        levels = [*levels, level][-LEVELS:]
-        if len(levels) < LEVELS:
-            continue
+    best: Wide | None = None
+    for levels in _windows(site, direction, reaches):
         off, wide = _weigh(site, levels, rows, stop, scale)
-        decides = off > FAIL_FACTOR or (off <= 1 and wide.resolution <= case.limit)
-        if decides and _is_noise(site, levels, rows, stop, case.gap):
-            return wide if off <= 1 else None
-    return None
+        agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
+        if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case.gap):
+            if not agrees:
+                return None
+            if best is None:
+                best = wide
+                continue
+            return wide
+        if best is not None:
+            break
+    return best
+
+
+def _windows(site: Site, direction: Vector, reaches: Sequence[float]) -> Iterator[list[Stretch]]:
+    """Every three lengths of step in a row on which the claim can be followed, longest first."""
+    levels: list[Stretch] = []
+    for reach in reaches:
+        level = stretch(site, direction, reach)
+        if level is not None:
+            levels = [*levels, level][-LEVELS:]
+            if len(levels) == LEVELS:
+                yield levels
 
 
 def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
     """Whether some row, at the point or very close by, has a clear slope of its own that is not the claimed one.
 
     The treads of rounded values are flat; a function that rises between its jumps has a derivative, whatever it does
-    over longer steps. The steps are jittered: a few treads make a slope that steps in a whole ratio repeat.
+    over longer steps. Three of the finest steps that rounding allows must show it. They are jittered: a slope that a
+    few treads make would repeat over steps in whole ratios.
     """
     line = Line(site.read, site.x, direction, site.row_values())
     chosen = slice(line.outputs - rows.size, line.outputs)
     claimed, size = (site.claim.forms @ direction)[rows], np.abs(site.row_values()[chosen])[rows]
+    shortest = 4 * EPS * float(size.max()) / (ALIKE * LOOSE * scale)
     for allowed, centre in ((LOOSE, 0.0), *((CLOSE_BY, site.rng.uniform(-1, 1) * 2.0**-9) for _ in range(2))):
-        steps = [on_grid(2.0**-k * (1 + 0.4 * site.rng.random())) for k in FINE_STEPS]
+        steps = [on_grid(shortest * times * (1 + 0.4 * site.rng.random())) for times in (1, 4, 16)]
+        if not 64 * GRID < steps[0] < steps[-1] < LONGEST_FINE:
+            return False
         with np.errstate(all="ignore"):
-            slopes = [
+            one, two, three = (
                 ((line.at(on_grid(centre + t)) - line.at(on_grid(centre - t))) * line.scale)[chosen][rows] / (2 * t)
                 for t in steps
-            ]
-            clear = [
-                (slope != 0)
-                & (np.abs(slope - claimed) > allowed * scale)
-                & (4 * EPS * size / t < ALIKE * LOOSE * scale)
-                for slope, t in zip(slopes, steps, strict=True)
-            ]
-            alike = [np.abs(one - two) <= ALIKE * np.abs(one) for one, two in pairwise(slopes)]
-        if any((clear[k] & clear[k + 1] & clear[k + 2] & alike[k] & alike[k + 1]).any() for k in range(len(alike) - 1)):
-            return True
+            )
+            alike = (np.abs(two - one) <= ALIKE * np.abs(one)) & (np.abs(three - one) <= ALIKE * np.abs(one))
+            if (alike & (one != 0) & (np.abs(one - claimed) > allowed * scale)).any():
+                return True
     return False
 
 
@@ -191,8 +220,9 @@ def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, sc
     noise = np.maximum.reduce([level.noise for level in levels])[rows]
     if stop is not None:
         noise = np.full(noise.size, max(stop.jump, float(noise.max())))
+    roughness = ROUGHNESS if stop is None else UNFINISHED
     size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
-    tolerances = [np.maximum(level.uncertainty[rows], ROUGHNESS * noise / level.reach) for level in levels]
+    tolerances = [np.maximum(level.uncertainty[rows], roughness * noise / level.reach) for level in levels]
     errors = [np.abs(level.slope[rows]) for level in levels]
     off = max(float((error / tolerance).max()) for error, tolerance in zip(errors, tolerances, strict=True))
     finest = min(range(len(levels)), key=lambda k: float(tolerances[k].max()))
