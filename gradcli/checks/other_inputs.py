@@ -10,7 +10,7 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.effort import LinesSeen, at_most
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points import Arguments, other_points
+from gradcli.checks.other_points import MIXED, Arguments, mixed_point, other_points
 from gradcli.checks.wrong_elsewhere import simplest, told, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.numerics.probe import entry_scales
@@ -48,7 +48,11 @@ class OtherInputsCheck(Check):
             return
         generator = np.random.default_rng([situation.seed, 23])
         asked = compared = 0
-        for candidates in other_points(subject.arguments, subject.active, generator):
+        together = mixed_point(subject.arguments, subject.active, generator)
+        mixed = None if together is None or witness is None else _compared(situation, witness, together)
+        tried = MIXED if mixed is not None and not mixed.apart(situation) else ()
+        compared += bool(tried)
+        for candidates in other_points(subject.arguments, subject.active, generator, tried):
             found = _first_comparable(situation, witness, candidates)
             compared += found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):
@@ -77,7 +81,7 @@ class Comparison:
     def doubtful(self, situation: Situation) -> bool:
         """Whether it is worth asking differences here: claim and witness part, and not for a reason that is known."""
         map_ = situation.subject.derivative_map(1)
-        if self.other is not None and not self._apart(situation):
+        if self.other is not None and not self.apart(situation):
             return False
         try:
             known = self._iterates(situation.subject) or self._is_coarse(map_)
@@ -91,7 +95,7 @@ class Comparison:
     def _size(self) -> FloatArray:
         return np.maximum(np.abs(self.claimed), 0.0 if self.other is None else np.abs(self.other))
 
-    def _apart(self, situation: Situation) -> bool:
+    def apart(self, situation: Situation) -> bool:
         """Whether the two differ beyond rounding, in a block or in single entries far below its largest."""
         space, tolerance = situation.subject.domain, situation.tolerance(_APART)
         floor = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value))

@@ -1,9 +1,10 @@
 """Inputs other than those given: larger, smaller, special and equal values, within each input's domain."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ FEW = 7
 """Inputs of fewer entries cannot hold all the large values in half of them."""
 _HALVED = 12
 """Half of the entries of a smaller input change at a time, and a third of a larger one's."""
+_MANY = 24
+"""So many entries of all inputs can be changed in several manners at once, each in a part of them."""
 _NAMED = {
     "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
     "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
@@ -75,23 +78,58 @@ class Room:
         return inside
 
 
-def other_points(
+MIXED = (Manner.SCALED, Manner.SPECIAL, Manner.SMALL)
+"""Manners that seldom make a forward overflow, so that one call may try them together."""
+
+
+def mixed_point(
     arguments: Sequence[Argument], active: Sequence[int], generator: np.random.Generator
-) -> Iterator[Iterator[tuple[Argument, ...]]]:
+) -> Arguments | None:
+    """The arguments with a third of the entries changed in each manner of `MIXED`; None where there are few."""
+    rooms = _rooms(arguments, active)
+    sizes = [arguments[i].value.size for i in rooms]
+    if sum(sizes) < _MANY or min(sizes) < len(MIXED):
+        return None
+
+    def moved(entries: NDArray[Any], room: Room) -> NDArray[Any]:
+        found = entries.copy()
+        parts = np.array_split(generator.permutation(entries.size), len(MIXED))
+        for part, manner in zip(parts, MIXED, strict=True):
+            found[part] = _moved(entries[part], room, manner, manner.values[0], generator)
+        return found
+
+    return _changed(arguments, rooms, moved)
+
+
+def other_points(
+    arguments: Sequence[Argument],
+    active: Sequence[int],
+    generator: np.random.Generator,
+    left_out: Collection[Manner] = (),
+) -> Iterator[Iterator[Arguments]]:
     """The arguments changed in each manner; within one, gentler changes to try where forward refuses the first.
 
     Args:
         arguments: as they were given or inferred.
         active: the positions of those that may change.
         generator: decides which entry gets which value.
+        left_out: manners that were tried already.
     """
-    rooms = {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
+    rooms = _rooms(arguments, active)
     if not rooms:
         return
     few = max(arguments[i].value.size for i in rooms) < FEW
+    unfit = {Manner.LARGE} if few else {Manner.THIRTIES, Manner.HUNDREDS}
     for manner in Manner:
-        if manner is not Manner.LARGE if few else manner not in (Manner.THIRTIES, Manner.HUNDREDS):
-            yield (_changed(arguments, rooms, manner, values, generator) for values in manner.values)
+        if manner not in unfit and manner not in left_out:
+            yield (
+                _changed(arguments, rooms, partial(_moved, manner=manner, values=values, generator=generator))
+                for values in manner.values
+            )
+
+
+def _rooms(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
+    return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
 
 
 def room_of(argument: Argument) -> Room | None:
@@ -131,17 +169,13 @@ def _is_orthogonal(value: NDArray[Any]) -> bool:
 
 
 def _changed(
-    arguments: Sequence[Argument],
-    rooms: dict[int, Room],
-    manner: Manner,
-    values: Values,
-    generator: np.random.Generator,
-) -> tuple[Argument, ...]:
+    arguments: Sequence[Argument], rooms: dict[int, Room], moved: Callable[[NDArray[Any], Room], NDArray[Any]]
+) -> Arguments:
     changed = list(arguments)
     for position, room in rooms.items():
         entries = arguments[position].value.reshape(-1)
-        moved = _moved(entries, room, manner, values, generator)
-        kept = np.where(room.holds(moved) & np.isfinite(moved), moved, entries)
+        found = moved(entries, room)
+        kept = np.where(room.holds(found) & np.isfinite(found), found, entries)
         value = kept.reshape(arguments[position].value.shape).astype(entries.dtype)
         changed[position] = replace(arguments[position], value=value)
     return tuple(changed)
