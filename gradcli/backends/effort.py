@@ -32,7 +32,7 @@ def lines_run(call: Callable[[], object]) -> int:
         count += event == "line"
         return line
 
-    with _tracing(line, _is_users_code):
+    with _tracing(line, _is_users_file):
         call()
     return count
 
@@ -82,7 +82,7 @@ def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSe
             raise EffortExceededError(f"stopped after {lines:,} lines")
         return line
 
-    with _tracing(line, lambda code: code.co_name != "<module>" and _home(code.co_filename) == home):
+    with _tracing(line, lambda filename: _home(filename) == home):
         yield seen
 
 
@@ -96,16 +96,17 @@ def _home(filename: str) -> Path:
     return path.parent
 
 
-def _is_users_code(code: CodeType) -> bool:
-    return _is_users_file(code.co_filename)
-
-
 @contextlib.contextmanager
-def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[CodeType], bool]) -> Iterator[None]:
-    """Call `line` in frames entered inside whose code is `chosen`; the tracer that was set before is put back."""
+def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[str], bool]) -> Iterator[None]:
+    """Call `line` in frames of functions in the files that are `chosen`; the tracer set before is put back."""
+    known: dict[str, bool] = {}  # a framework enters hundreds of frames a call
 
     def enter(frame: FrameType, _event: str, _argument: Any) -> Any:
-        return line if chosen(frame.f_code) else None
+        code = frame.f_code
+        inside = known.get(code.co_filename)
+        if inside is None:
+            inside = known[code.co_filename] = chosen(code.co_filename)
+        return line if inside and code.co_name != "<module>" else None
 
     before, collecting = sys.gettrace(), gc.isenabled()
     gc.disable()  # a collection may call Python code of anybody's

@@ -19,7 +19,7 @@ FEW = 7
 """Inputs of fewer entries cannot hold all the large values in half of them."""
 _HALVED = 12
 """Half of the entries of a smaller input change at a time, and a third of a larger one's."""
-_MANY = 24
+_MANY = 15
 """So many entries of all inputs can be changed in several manners at once, each in a part of them."""
 _NAMED = {
     "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
