@@ -37,7 +37,7 @@ class GradcheckWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the battery came to: the verdict, the evidence for it, and the text for people."""
+    """What the battery came to: the verdict, the evidence for it, and where it did not pass the text for people."""
 
     verdict: Verdict
     evidence: tuple[Evidence, ...]
@@ -65,7 +65,8 @@ def judgement_of(claim: Claim, options: Options, significance: float) -> Judgeme
         others = run_battery(subject, settings, seed=SEED)
         evidence = tuple(_accepted(e) for e in evidence if e.mismatch is not None) + others
     verdict = judge(evidence)
-    return Judgement(verdict=verdict, evidence=evidence, text=_text(claim, evidence, subject, verdict), subject=subject)
+    text = "" if verdict is Verdict.PASSED else _text(claim, evidence, subject, verdict)
+    return Judgement(verdict=verdict, evidence=evidence, text=text, subject=subject)
 
 
 def _settings(claim: Claim, options: Options, significance: float) -> Settings:

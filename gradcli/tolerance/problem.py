@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -44,13 +44,18 @@ def framework_of(tensor: object) -> ModuleType:
 
 def is_tensor(value: object) -> bool:
     """Tell whether a value is a tensor of some framework."""
-    own: Any = type(value)
-    return _is_tensor_class(own)
+    return {"requires_grad", "grad_fn", "detach"} <= names_of(value)
+
+
+def names_of(value: object) -> frozenset[str]:
+    """What the class of a value offers; a tensor's takes long to list."""
+    owner: Any = type(value)
+    return _names(owner)
 
 
 @functools.lru_cache(maxsize=256)
-def _is_tensor_class(own: Hashable) -> bool:
-    return {"requires_grad", "grad_fn", "detach"} <= set(dir(own))
+def _names(owner: Any) -> frozenset[str]:
+    return frozenset(dir(owner))
 
 
 @functools.cache
@@ -79,7 +84,7 @@ def differentiable(result: Any) -> list[Any]:
 def array_of(tensor: Any) -> Array:
     """A tensor's values as an array: its own memory where NumPy can see it, else a copy."""
     plain = tensor.detach()
-    if "resolve_conj" in dir(plain):
+    if "resolve_conj" in names_of(plain):
         plain = plain.resolve_conj().resolve_neg()
     plain = plain.to("cpu")
     return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
@@ -118,7 +123,7 @@ class Problem:
             ValueError: an output is sparse.
         """
         for number, output in enumerate(as_tuple(self.function(*self.inputs))):
-            if is_tensor(output) and "layout" in dir(output) and str(output.layout) != "torch.strided":
+            if is_tensor(output) and "layout" in names_of(output) and str(output.layout) != "torch.strided":
                 raise ValueError(
                     f"output {number} is {output.layout}, and gradcheck compares dense outputs: "
                     "call to_dense(masked_grad=...) on it inside the function"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from gradcli.tolerance.problem import Function, is_tensor
+from gradcli.tolerance.problem import Function, is_tensor, names_of
 
 Rebuild = Callable[[Any], Any]
 
@@ -38,7 +38,11 @@ def dense_form(torch: ModuleType, function: Function, inputs: tuple[Any, ...], m
 
 
 def _is_sparse(torch: ModuleType, tensor: Any) -> bool:
-    return "layout" in dir(tensor) and str(tensor.layout).startswith("torch.sparse") and tensor.layout != torch.strided
+    return (
+        "layout" in names_of(tensor)
+        and str(tensor.layout).startswith("torch.sparse")
+        and tensor.layout != torch.strided
+    )
 
 
 def _taken_apart(torch: ModuleType, tensor: Any, masked: bool) -> tuple[Any, Rebuild]:
