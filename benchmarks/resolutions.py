@@ -47,12 +47,15 @@ def coarse(result: CheckResult) -> list[Evidence]:
 
 
 def spoilt(base: Any, spoil: Spoil, changes: list[bool]) -> Any:
-    """The Function with every gradient spoilt; `changes` takes in whether that made a difference."""
+    """The Function, or callable, with every gradient spoilt; `changes` takes in whether that made a difference."""
 
     def wrong(gradient: torch.Tensor) -> torch.Tensor:
         found = spoil(gradient)
         changes.append(not torch.allclose(found, gradient, rtol=1e-9, atol=0.0))
         return found
+
+    if not isinstance(base, type):
+        return _behind(base, wrong)
 
     class Spoilt(base):  # type: ignore[misc]
         @staticmethod
@@ -63,6 +66,21 @@ def spoilt(base: Any, spoil: Spoil, changes: list[bool]) -> Any:
 
     Spoilt.__name__ = Spoilt.__qualname__ = f"Spoilt{base.__name__}"
     return Spoilt
+
+
+def _behind(base: Callable[..., Any], wrong: Spoil) -> Callable[..., Any]:
+    """A plain callable whose inputs go through an identity with a wrong backward."""
+
+    class Identity(torch.autograd.Function):
+        @staticmethod
+        def forward(_: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(_: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return wrong(gradient)
+
+    return lambda *inputs: base(*(Identity.apply(x) if isinstance(x, torch.Tensor) else x for x in inputs))
 
 
 def by(factor: float) -> Spoil:

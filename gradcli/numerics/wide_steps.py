@@ -85,7 +85,8 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
 def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
     """Whether the claim for a pair holds over wide steps, and at which resolution.
 
-    Two directions, or one for each group of scales, must agree at three lengths of step.
+    Two directions, the first in which the claimed entries add up, or one for each group of scales, must agree at three
+    lengths of step.
 
     Args:
         site: the point, without a witness.
@@ -104,7 +105,9 @@ def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
     chosen = focuses(site.scales, site.map.domain.slices[pair[0]])
     found: list[Wide] = []
     for focus in chosen if len(chosen) > 1 else chosen * 2:
-        wide = _along(site, pair, focus, case, [reach for reach in REACHES if not found or reach <= found[0].reach])
+        direction = random_direction(site.rng, focus.drawn) if found else _steepest(site, rows, focus)
+        reaches = [reach for reach in REACHES if not found or reach <= found[0].reach]
+        wide = _along(site, pair, focus, case, direction, reaches)
         if wide is None:
             return None
         found.append(wide)
@@ -129,10 +132,18 @@ class _Stop:
     jump: float
 
 
-def _along(site: Site, pair: Pair, focus: Focus, case: _Case, reaches: Sequence[float]) -> Wide | None:
+def _steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
+    """A direction along which the claimed entries of one row, that with the largest of them, add up."""
+    forms = site.claim.forms[rows]
+    row = forms[int(np.argmax((np.abs(forms) * focus.judged).max(axis=1)))]
+    return np.where(row < 0, -1.0, 1.0) * np.abs(random_direction(site.rng, focus.drawn))
+
+
+def _along(
+    site: Site, pair: Pair, focus: Focus, case: _Case, direction: Vector, reaches: Sequence[float]
+) -> Wide | None:
     """What a direction through some entries says, at the longest of some steps over which it says enough."""
     rows = site.claim.block == pair[1]
-    direction = random_direction(site.rng, focus.drawn)
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
     if not scale > 0:
         return None
