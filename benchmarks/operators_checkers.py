@@ -1,4 +1,4 @@
-"""gradcli and PyTorch's gradcheck, slow and fast, on the same Function: verdict and processor time of each."""
+"""gradcli, its gradcheck, and PyTorch's, slow and fast, on one Function: verdict and processor time of each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ WAYS = ("callable", "wrapped", "opaque")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What the three said of one Function at one sample. Seconds are processor time of one thread."""
+    """What they said of one Function at one sample. Seconds are processor time of one thread."""
 
     operator: str
     dtype: str
@@ -38,6 +39,8 @@ class Row:
     backwards: int = 0
     resolution: float | None = None
     telling: list[str] = field(default_factory=list)
+    drop_in: str = ""
+    drop_in_seconds: float = 0.0
     slow: str = ""
     slow_seconds: float = 0.0
     fast: str = ""
@@ -59,11 +62,15 @@ def row_of(sample: Sample, way: str, order: int, dtype: torch.dtype, *, plant: P
     """Check one sample with all three; `peers` is false where PyTorch's verdict is known from another way."""
     target = target_of(sample, way, plant)
     callable_ = target if way == "callable" else target.apply
-    timed = {"slow": ("", 0.0), "fast": ("", 0.0)}
+    timed = {"drop_in": ("", 0.0), "slow": ("", 0.0), "fast": ("", 0.0)}
     result, seconds = _gradcli(target, sample, order)
     if peers:
         # PyTorch's checkers go last: a sample that only they cannot finish is still in the table.
-        timed = {mode: _peer(callable_, sample, order, fast=mode == "fast") for mode in timed}
+        ours = gradcli.gradcheck, gradcli.gradgradcheck
+        timed["drop_in"] = _peer(ours, callable_, sample, order)
+        for mode in ("slow", "fast"):
+            theirs = partial(gradcheck, fast_mode=mode == "fast"), partial(gradgradcheck, fast_mode=mode == "fast")
+            timed[mode] = _peer(theirs, callable_, sample, order)
     return Row(
         operator=sample.operator,
         dtype=str(dtype).removeprefix("torch."),
@@ -78,6 +85,8 @@ def row_of(sample: Sample, way: str, order: int, dtype: torch.dtype, *, plant: P
         backwards=result.backwards,
         resolution=result.resolution,
         telling=_telling(result),
+        drop_in=timed["drop_in"][0],
+        drop_in_seconds=timed["drop_in"][1],
         slow=timed["slow"][0],
         slow_seconds=timed["slow"][1],
         fast=timed["fast"][0],
@@ -100,17 +109,18 @@ def _gradcli(target: Any, sample: Sample, order: int) -> tuple[CheckResult, floa
     return report.cases[0], time.process_time() - started
 
 
-def _peer(function: Callable[..., Any], sample: Sample, order: int, *, fast: bool) -> tuple[str, float]:
-    """The verdict and processor time of gradcheck, and of gradgradcheck after it where order 2 is asked for."""
+def _peer(
+    checkers: tuple[Callable[..., Any], Callable[..., Any]], function: Callable[..., Any], sample: Sample, order: int
+) -> tuple[str, float]:
+    """The verdict and processor time of a gradcheck, and of its gradgradcheck after it where order 2 is asked for."""
     inputs = fresh(sample.tensors)
     torch.manual_seed(0)
     started = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            gradcheck(function, inputs, fast_mode=fast, nondet_tol=sample.nondet_tol)
-            if order > 1:
-                gradgradcheck(function, inputs, fast_mode=fast, nondet_tol=sample.nondet_tol)
+            for checker in checkers[:order]:
+                checker(function, inputs, nondet_tol=sample.nondet_tol)
     except Exception as error:
         # Whatever it raises is its verdict.
         failed = type(error).__name__ == "GradcheckError"

@@ -8,6 +8,8 @@ from statistics import median
 
 from benchmarks.operators_checkers import Row
 
+_NAMES = {"drop_in": "gradcli.gradcheck", "slow": "PyTorch, slow mode", "fast": "PyTorch, fast mode"}
+
 
 def print_tables(rows: Sequence[Row]) -> None:
     """Print verdicts, disagreements, and times of right operators; misses of planted ones."""
@@ -32,9 +34,9 @@ def _verdicts(rows: Sequence[Row]) -> None:
             f"{dtype:<12}{order:<7}{way:<10}{names:>9}{len(chosen):>8}"
             + "".join(f"{n:>{width}}" for n, width in zip(numbers, (8, 8, 14, 7, 6), strict=True))
         )
-    for mode in ("slow", "fast"):
+    for mode in ("drop_in", "slow", "fast"):
         counts = Counter(str(getattr(row, mode)).split(":")[0] for row in rows if getattr(row, mode))
-        print(f"PyTorch, {mode} mode: {dict(counts)}")
+        print(f"{_NAMES[mode]}: {dict(counts)}")
 
 
 def _times(rows: Sequence[Row]) -> None:
@@ -44,7 +46,7 @@ def _times(rows: Sequence[Row]) -> None:
         if row.slow and row.gradcli in ("passed", "failed", "inconclusive") and row.slow == "passed":
             grouped[(row.dtype, row.order, row.way)].append(row)
     for (dtype, order, way), chosen in sorted(grouped.items()):
-        for name in ("gradcli", "slow", "fast"):
+        for name in ("gradcli", "drop_in", "slow", "fast"):
             times = sorted(1e3 * float(getattr(row, f"{name}_seconds")) for row in chosen)
             print(
                 f"{dtype} {order} {way:<10}{name:<10}{len(times):>6}{median(times):>11.2f}"
