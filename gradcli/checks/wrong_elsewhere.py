@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from gradcli.inputs.shrinking import shrink
 from gradcli.numerics.space import Space
 from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
 
-BUDGET = 3_000
-"""Forward evaluations for the verdict at one of the other inputs."""
+BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
+"""Forward evaluations for the verdict at one of the other inputs: fewer where so many would take longer."""
 _SHRINKING_SECONDS = 1.0
 _LONGEST_FLAGS = 300
 
@@ -40,7 +41,9 @@ def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Non
     """The worst of what differences prove wrong at these arguments; None where they prove nothing."""
     subject = situation.subject
     try:
+        began = perf_counter()
         other = subject.rebind(tuple(arguments))
+        spent = perf_counter() - began
         if other.output_numbers != subject.output_numbers or other.active != subject.active:
             return None
         map_ = situation.map_of(other, 1)
@@ -50,7 +53,7 @@ def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Non
             seed=situation.seed,
             significance=situation.significance,
             witness=other.body_map(1),
-            budget=BUDGET,
+            budget=int(min(BUDGET, max(LEAST_BUDGET, _SECONDS / spent))),
         )
     except UserCodeError:  # forward refuses these arguments, which nobody asked for
         return None
