@@ -300,7 +300,10 @@ def number(name: str, value: object) -> Argument:
 
 
 def laid_out(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
-    """A copy of an array that lies in memory as asked: in every other place of a buffer, or with its axes reversed."""
+    """A copy of an array that lies in memory as asked: in every other place of a buffer, or with its axes reversed.
+
+    Nobody expands one number for a NumPy function, whose arrays could not be written to then: that is a plain copy.
+    """
     if layout is Layout.STRIDED and array.ndim:
         return np.stack([array, -array], -1)[..., 0]
     if layout is Layout.TRANSPOSED and array.ndim > 1:

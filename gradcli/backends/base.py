@@ -92,6 +92,7 @@ class Layout(Enum):
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"
     TRANSPOSED = "transposed"
+    EXPANDED = "expanded"
 
 
 @dataclass(slots=True)

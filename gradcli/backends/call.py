@@ -123,11 +123,14 @@ def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:
     """A tensor of the same values, connected to `tensor` by the graph, that lies in memory as asked.
 
     Strided: every other column of a buffer twice as wide, a constant between them, so that code which reads on past an
-    entry reads what depends on no input. Transposed: the last two axes exchanged in memory.
+    entry reads what depends on no input. Transposed: the last two axes exchanged in memory. Expanded: one number for
+    all entries, which are equal.
     """
     if layout is Layout.TRANSPOSED and tensor.dim() >= 2:
         return tensor.transpose(-1, -2).clone().contiguous().transpose(-1, -2)
     if layout is Layout.STRIDED and tensor.dim() >= 1:
         gaps = framework.namespace.full_like(tensor.detach(), 0.625)
         return framework.namespace.stack([tensor, gaps], -1)[..., 0]
+    if layout is Layout.EXPANDED and tensor.dim() >= 1 and tensor.numel():
+        return tensor.reshape(-1)[0].expand(tensor.shape)
     return tensor

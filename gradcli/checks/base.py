@@ -20,6 +20,7 @@ from gradcli.verdict import Verdict
 
 Gradients = tuple[NDArray[Any] | None, ...]
 
+LARGE = 1e4
 _VARIATION = 4.0
 """Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
 
@@ -40,6 +41,17 @@ class Situation:
     def reference(self) -> Gradients:
         """The gradients for `cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
         return self.passes()[0]
+
+    def constant_cotangents(self) -> list[NDArray[Any]]:
+        """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""
+        return [np.full(u.shape, LARGE * 0.75, u.dtype) for u in self.cotangents()]
+
+    def of_constant(self) -> Gradients:
+        """The gradients for `constant_cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
+        if "constant" not in self._runs:
+            self._runs["constant"] = self.subject.backward(self.constant_cotangents())
+        found: Gradients = self._runs["constant"]
+        return found
 
     def passes(self) -> tuple[Gradients, Gradients | UserCodeError]:
         """The reference, and the gradients of a second pass through its graph or what that raised.
@@ -205,11 +217,19 @@ def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor:
 
 
 def differs(
-    situation: Situation, place: int, first: NDArray[Any] | None, second: NDArray[Any] | None, tolerance: float
+    situation: Situation,
+    place: int,
+    first: NDArray[Any] | None,
+    second: NDArray[Any] | None,
+    tolerance: float,
+    cotangents: Sequence[NDArray[Any]] | None = None,
 ) -> bool:
-    """Whether two gradients of active input `place`, for `situation.cotangents()`, differ beyond rounding."""
+    """Whether two gradients of active input `place` differ beyond rounding.
+
+    They are for `situation.cotangents()` unless others are given.
+    """
     tolerance = situation.tolerance(tolerance)
     if relative_gap(first, second) <= tolerance:
         return False
-    floor = situation.rounding_floor(situation.cotangents())[place]
+    floor = situation.rounding_floor(situation.cotangents() if cotangents is None else cotangents)[place]
     return relative_gap(first, second, floor) > tolerance

@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.checks.base import Check, Gradients, Situation, relative_gap
+from gradcli.checks.base import LARGE, Check, Gradients, Situation, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.results import Evidence
@@ -15,8 +15,7 @@ LINEARITY_TOLERANCE = 128 * 2.0**-24
 """Relative to |a| |backward(u)| + |b| |backward(v)|: what rounding does to a backward that computes in float32 inside.
 That backward's loss of precision is judged by its values, not here."""
 _A, _B = -3.0, 2.0
-_LARGE = 1e4
-"""A change of sign and a sum; one of the cotangents so large that a clip shows."""
+"""A change of sign and a sum."""
 
 Cotangents = Sequence[NDArray[Any]]
 
@@ -30,10 +29,10 @@ class LinearityCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare backward on a combination of two cotangents with its parts."""
-        u, v = situation.cotangents(), [_LARGE * part for part in situation.cotangents(1)]
-        mixed = [_A * p + _B / _LARGE * q for p, q in zip(u, v, strict=True)]
+        u, v = situation.cotangents(), situation.constant_cotangents()
+        mixed = [_A * p + _B / LARGE * q for p, q in zip(u, v, strict=True)]
         subject = situation.subject
-        parts = situation.reference(), subject.backward(v)
+        parts = situation.reference(), situation.of_constant()
         ignored = self._ignored(situation, *parts)
         got = subject.backward(mixed)
         broken = False
@@ -52,7 +51,7 @@ class LinearityCheck(Check):
                 yield self.failed(
                     FindingKind.NONLINEAR_BACKWARD,
                     f"{name}: backward({_A:g}·u + {_B:g}·v) differs from {_A:g}·backward(u) + "
-                    f"{_B:g}·backward({_LARGE:g}·v) / {_LARGE:g}",
+                    f"{_B:g}·backward({LARGE:g}·v) / {LARGE:g}",
                     input=name,
                 )
         if not broken:
@@ -82,7 +81,7 @@ class LinearityCheck(Check):
         of_u, of_v, of_mixed = (each[place] for each in gradients)
         if of_u is None or of_v is None or of_mixed is None:
             return False
-        a, b = _A, _B / _LARGE
+        a, b = _A, _B / LARGE
         if not departs(of_mixed, a * of_u, b * of_v):
             return False
         floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in cotangents)
