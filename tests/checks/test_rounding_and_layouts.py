@@ -80,6 +80,62 @@ def test_a_backward_that_reads_on_past_its_entries_is_found():
     assert kinds(case(Shifted, leaf(5))) == {FindingKind.NON_CONTIGUOUS}
 
 
+@pytest.mark.parametrize("shape", [(5,), (3, 4)])
+@pytest.mark.parametrize("misread", ["expanded", "strided", "strided, and mended with strided inputs"])
+def test_a_grad_output_that_is_read_by_its_memory_alone_is_found(shape, misread):
+    class Squared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            if "mended" in misread and not x.is_contiguous():
+                x, g = x.contiguous(), g.contiguous()
+            is_misread = 0 in g.stride() if misread == "expanded" else not g.is_contiguous() and 0 not in g.stride()
+            return 2 * x * (g.flip(0) * 0.5 if is_misread else g)
+
+    found = case(Squared, torch.randn(shape, dtype=torch.float64, requires_grad=True))
+    assert kinds(found) == {FindingKind.NON_CONTIGUOUS}
+    assert misread.split(",")[0] in found.findings[0].message
+
+
+def test_an_expanded_grad_output_is_tried_where_forward_refuses_other_layouts():
+    class Picky(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if not x.is_contiguous():
+                raise ValueError("contiguous, please")
+            return 3 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * (g if 0 not in g.stride() else g + 1)
+
+    assert kinds(case(Picky, leaf(3, 4))) == {FindingKind.NON_CONTIGUOUS}
+
+
+def test_a_gradient_of_a_sum_that_is_all_rounding_is_no_mistake():
+    class Softmax(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.softmax(-1)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            (y,) = ctx.saved_tensors
+            return y * (g - (y.mT.contiguous().mT * g).sum(-1, keepdim=True))
+
+    for seed in range(20):
+        torch.manual_seed(seed)
+        x = torch.randn(4, 7, dtype=torch.float64) * 3
+        assert case(Softmax, x.requires_grad_()).verdict is Verdict.PASSED
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_terms_that_cancel_inside_backward_are_still_linear(seed):
     inputs = [10 * leaf(1, seed=[seed, place]).detach() for place in range(3)]
