@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.formats import hidden_by_format
 from gradcli.numerics.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.jumps import jump_nearby
 from gradcli.numerics.linearity import additive
@@ -130,7 +131,11 @@ def _better_explanation(
     """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
     if not left.any():
         return Doubt.NOISE, "a finer scale agrees with the claim"
-    text = _few_digits(site, output, first, left) or _roughness(site, output, first, left, spread, latest)
+    text = (
+        _few_digits(site, output, first, left)
+        or hidden_by_format(site, output, first, left)
+        or _roughness(site, output, first, left, spread, latest)
+    )
     if text is not None:
         return Doubt.NOISE, text
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
