@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from gradcli.numerics.linearity import additive
 from gradcli.numerics.localise import Located
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import Doubt, Indices, Outcome
-from gradcli.numerics.probe import Focus, moved, random_direction
+from gradcli.numerics.probe import Focus, moved, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
@@ -242,19 +243,26 @@ def _at_moved_points(
     site: Site, input_: int, output: int, significance: float, latest: Judgement, first: Reading
 ) -> Decision:
     places = site.map.domain.slices[input_]
+
+    def judged(scales: Vector) -> Iterator[Judgement]:
+        for amount in MOVES:
+            there = site.moved_to(moved(site.rng, site.x, scales, amount))
+            if there is not None and np.isfinite(there.outputs[np.isfinite(site.outputs)]).all():
+                reading = there.probe(places, first.focus.at(there.scales))
+                yield there.judge(reading, input_, output, significance)
+
     impressions: list[Impression] = []
-    for amount in MOVES:
-        there = site.moved_to(moved(site.rng, site.x, site.scales, amount))
-        if there is None or not np.isfinite(there.outputs[np.isfinite(site.outputs)]).all():
-            continue
-        reading = there.probe(places, first.focus.at(there.scales))
-        judgement = there.judge(reading, input_, output, significance)
+    for judgement in judged(site.scales):
         if judgement.off and _lasting(judgement, latest):
             return Decision(outcome=Outcome.DIFFERS, judgement=latest)
         impressions.append(judgement.impression)
     if not impressions:
         note = "the function could not be evaluated at points moved by 1e-3 of the scale"
         return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
+    # Another input may hold labels, and mean nothing beside them: only this one is moved then.
+    alone = list(judged(within(site.scales, places))) if len(site.map.domain.blocks) > 1 else []
+    if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
+        return Decision(outcome=Outcome.DIFFERS, judgement=latest)
     held = sum(impression in (Impression.AGREES, Impression.SILENT) for impression in impressions) >= 2
     reason = "the claim is wrong at this very point only: it holds at points moved by 1e-3 of the scale"
     kinked = held or Impression.KINKED in impressions

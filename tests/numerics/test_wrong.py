@@ -228,3 +228,25 @@ def test_an_error_at_one_point_only_is_not_called_agreement() -> None:
     (block,) = outcome(FormulaMap(np.sin, jacobian, space((2,)), space((2,))), x).blocks
     assert block.outcome is Outcome.UNDECIDED
     assert "at this very point only" in block.note
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_error_shows_where_another_input_holds_labels(seed):
+    def hinged(x):
+        score, label = x[:4], x[4:]
+        return np.where(label == 1, score, np.where(label == -1, np.maximum(0, 3 - score), 0.0))
+
+    def jacobian(x):
+        score, label = x[:4], x[4:]
+        slope = np.where(label == 1, 1.0, np.where((label == -1) & (score < 3), -1.0, 0.0))
+        return np.hstack([np.diag(slope), np.zeros((4, 4))])
+
+    def shrunk(found):
+        return np.hstack([1e-4 * found[:, :4], found[:, 4:]])
+
+    x = np.array([0.4, -1.2, 1.7, -0.3, 1.0, -1.0, 1.0, -1.0])
+    shapes = space((4,), (4,)), space((4,))
+    right = verify(FormulaMap(hinged, jacobian, *shapes), x, seed=seed)
+    assert Outcome.DIFFERS not in {block.outcome for block in right.blocks}
+    wrong = verify(FormulaMap(hinged, jacobian, *shapes, shrunk), x, seed=seed)
+    assert [block.outcome for block in wrong.blocks if block.input == 0] == [Outcome.DIFFERS]
