@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.registry import backend_named
+
 Array = NDArray[Any]
 Function = Callable[..., Any]
 
@@ -83,11 +86,15 @@ def differentiable(result: Any) -> list[Any]:
 
 def array_of(tensor: Any) -> Array:
     """A tensor's values as an array: its own memory where NumPy can see it, else a copy."""
-    plain = tensor.detach()
-    if "resolve_conj" in names_of(plain):
-        plain = plain.resolve_conj().resolve_neg()
-    plain = plain.to("cpu")
-    return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
+    try:
+        return np.asarray(tensor.detach().numpy())
+    except (RuntimeError, TypeError):  # on a device, lazily conjugated or zero, or of half the usual bits
+        if framework_of(tensor).__name__ != "torch":
+            raise
+        backend = backend_named("torch")
+        if not isinstance(backend, FunctionBackend):
+            raise
+        return backend.framework.as_array(tensor)
 
 
 def bits_of(tensor: Any) -> int:

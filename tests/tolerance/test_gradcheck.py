@@ -255,3 +255,10 @@ def test_the_signatures_are_pytorch_s() -> None:
     with pytest.raises(vars(theirs)["GradcheckError"]):
         gradcli.gradcheck(scaled(torch, 3.0), x)
     assert gradcli.gradgradcheck(scaled(torch, 2.0), x)
+
+
+def test_gradients_that_numpy_has_no_form_for_are_read():
+    torch = pytest.importorskip("torch", reason="the operator is PyTorch's")
+    assert gradcli.gradcheck(torch.sgn, torch.tensor([0.5, -2.0, 3.0], dtype=torch.float64, requires_grad=True))
+    turned = torch.tensor([1 + 2j, -0.5j], dtype=torch.complex128, requires_grad=True)
+    assert gradcli.gradcheck(lambda z: z.conj().imag, turned)
