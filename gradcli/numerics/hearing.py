@@ -14,7 +14,7 @@ from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.iteration import stops_early
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
-from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, vanishing
+from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, unmoved, vanishing
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
@@ -222,7 +222,9 @@ def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: flo
     silent = judgement.impression is Impression.SILENT and vanishing(reading, rows)
     confirmed = judgement.impression is Impression.AGREES
     if judgement.impression is Impression.WEAK:
-        confirmed = supports(reading, rows, gap.scale, ROUGHLY)
+        # Values in a low precision are noisy to the ladder, but what does not depend on an input at all stays as it is.
+        apart = gap.still and bool(unmoved(site, pair[0])[rows].all())
+        confirmed = apart or supports(reading, rows, gap.scale, ROUGHLY)
     if confirmed or (silent and gap.still):
         return _agreed(site, gap, reading)
     return Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent)

@@ -20,6 +20,7 @@ Pair = tuple[int, int]
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 VANISHING = 1e-12
 KINK_FACTOR = 100.0
+TRIED_AT = (0.296875, -0.203125)
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
 """Steps of a glance: finer ones for functions that bend, or cross a kink, within the coarse ones."""
 
@@ -92,6 +93,22 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
         still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
         none = np.abs(reading.claimed) <= VANISHING * reading.size
     return bool((still & none)[ours].all())
+
+
+def unmoved(site: Site, input_: int) -> Mask:
+    """Rows whose values stay the same bit for bit when one input moves to either side."""
+    places = site.map.domain.slices[input_]
+    drawn = np.zeros(site.x.size)
+    drawn[places] = site.scales[places]
+    direction = random_direction(site.rng, drawn)
+    f0 = site.row_values()
+    same = np.ones(f0.size, bool)
+    for t in TRIED_AT:
+        try:
+            same &= site.read(site.x + t * direction) == f0
+        except Exception:  # outside the domain: nothing is known of that side
+            same &= False
+    return same
 
 
 def stronger(one: Seen, two: Seen) -> Seen:

@@ -11,10 +11,9 @@ from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR, PASS_RESOLUTION, Impression, Judgement
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.hearing import Hearing, hear
-from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import focuses, random_direction
-from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, stronger, vanishing
+from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, stronger, unmoved, vanishing
 from gradcli.numerics.site import CERTIFIED, Glance, Site
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
 
@@ -27,7 +26,6 @@ FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("b
 ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
 LONG = 400
-TRIED_AT = (0.296875, -0.203125)
 
 
 def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
@@ -54,7 +52,16 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
+    found = {pair: _unless_apart(site, pair, seen) for pair, seen in found.items()}
     return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
+
+
+def _unless_apart(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A claim of zero for what does not depend on the input at all, though its values are noisy to the ladder."""
+    rows = site.rows(pair[1])
+    if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
+        return seen
+    return _still(site, pair, seen)
 
 
 def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
@@ -124,9 +131,9 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
         open_ = [pair for pair in open_ if pair not in found and pair not in quiet]
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
         ours = [pair for pair in quiet if pair in found and pair[0] == input_]
-        unmoved = _unmoved(site, input_)
+        same = unmoved(site, input_)
         for pair in ours:
-            if not unmoved[site.rows(pair[1])].all():
+            if not same[site.rows(pair[1])].all():
                 del found[pair]
     return found
 
@@ -170,22 +177,6 @@ def _met(site: Site, glance: Glance, pair: Pair, before: Seen | None) -> Seen:
         resolution=min(known, default=None),
         quiet=not sure and is_quiet(site, pair),
     )
-
-
-def _unmoved(site: Site, input_: int) -> Mask:
-    """Rows whose values stay the same bit for bit when one input moves to either side."""
-    places = site.map.domain.slices[input_]
-    drawn = np.zeros(site.x.size)
-    drawn[places] = site.scales[places]
-    direction = random_direction(site.rng, drawn)
-    f0 = site.row_values()
-    same = np.ones(f0.size, bool)
-    for t in TRIED_AT:
-        try:
-            same &= site.read(site.x + t * direction) == f0
-        except Exception:  # outside the domain: nothing is known of that side
-            same &= False
-    return same
 
 
 def _is_long(site: Site, pair: Pair) -> bool:

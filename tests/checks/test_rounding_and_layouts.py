@@ -204,3 +204,25 @@ def test_complex_numbers_are_copied_from_wherever_they_lie(offset):
     framework = backend_named("torch").framework
     assert np.array_equal(framework.to_array(framework.from_array(numbers)), numbers)
     assert framework.as_tensor(numbers).data_ptr() % 16 == 0
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["body in sight", "body hidden"])
+@pytest.mark.parametrize("n", [4, 9])
+def test_a_product_in_single_precision_is_right_at_both_orders(hidden, n):
+    def product(x, w):
+        return (x.float() @ w.float()).double()
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not hidden):
+                return product(x, w)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return product(g, w.t()), product(x.t(), g)
+
+    found = gradcli.check(Product, (leaf(n, n), leaf(n, n, seed=1)), shrink=False).cases[0]
+    assert (found.verdict, found.orders) == (Verdict.PASSED, (1, 2))
