@@ -23,8 +23,14 @@ class Trees(ABC):
     def adopted(self, name: str, leaf: object) -> Argument:
         """A leaf as an argument: a floating array or number is a tensor."""
 
+    def is_input(self, leaf: Argument) -> bool:
+        """Whether an adopted leaf is taken out of its container: where it is differentiated by."""
+        return leaf.requires_grad
 
-def expanded(arguments: Sequence[Argument], trees: Trees, *, fixed: Sequence[int] = ()) -> tuple[Argument, ...]:
+
+def expanded(
+    arguments: Sequence[Argument], trees: Trees, *, fixed: Sequence[int] = (), by_keyword: bool = False
+) -> tuple[Argument, ...]:
     """The arguments with every container followed by its floating leaves, where they are not there already.
 
     The container stays, with zeros in the leaves' places, to say how it is put together.
@@ -33,6 +39,7 @@ def expanded(arguments: Sequence[Argument], trees: Trees, *, fixed: Sequence[int
         arguments: as the caller or a saved failure gives them.
         trees: the framework's containers.
         fixed: positions of arguments that are no data, to be left as they are.
+        by_keyword: make the leaves keyword arguments, which go by their names.
     """
     known = {argument.name for argument in arguments}
     made: list[Argument] = []
@@ -42,12 +49,12 @@ def expanded(arguments: Sequence[Argument], trees: Trees, *, fixed: Sequence[int
             continue
         found = trees.leaves(argument.value)
         taken = {path: trees.adopted(argument.name + path, leaf) for path, leaf in found if path}
-        inputs = {path: leaf for path, leaf in taken.items() if leaf.requires_grad}
+        inputs = {path: leaf for path, leaf in taken.items() if trees.is_input(leaf)}
         if not inputs or any(leaf.name in known for leaf in inputs.values()):
             made.append(argument)
             continue
         kept = trees.rebuilt(argument.value, [0 if path in inputs else leaf for path, leaf in found])
-        made += [replace(argument, value=kept), *inputs.values()]
+        made += [replace(argument, value=kept), *(replace(leaf, keyword=by_keyword) for leaf in inputs.values())]
     return tuple(made)
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.array_trees import expanded
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.bound import BoundFunction
 from gradcli.backends.call import Call, Caller, in_64_bits
+from gradcli.backends.containers import ContainerCall, Containers
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
@@ -77,11 +79,12 @@ class FunctionBackend(Backend):
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
         """Run forward once, silently, with generators restored."""
-        raised, low = in_64_bits(arguments)
-        trial = self._trial(Caller(self.framework, self._callable(target), raised), gradients=gradients)
+        function, given = self._taken_apart(target, arguments)
+        raised, low = in_64_bits(given)
+        trial = self._trial(Caller(self.framework, function, raised), gradients=gradients)
         if trial.error is None or not low:
             return trial
-        casting = Caller(self.framework, self._callable(target), raised, casts=low)
+        casting = Caller(self.framework, function, raised, casts=low)
         other = self._trial(casting, gradients=gradients)
         return other if other.error is None else trial
 
@@ -107,9 +110,22 @@ class FunctionBackend(Backend):
 
     def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
         """The target at these arguments."""
-        return BoundFunction(
-            self.framework, self.describe(target), self._callable(target), self.origin(target), arguments
-        )
+        info, origin = self.describe(target), self.origin(target)
+        function, given = self._taken_apart(target, arguments)
+        if len(given) > len(arguments):
+            origin = None  # a gradient of a container cannot be held against its leaves by hand
+        return BoundFunction(self.framework, info, function, origin, given)
+
+    def _taken_apart(
+        self, target: object, arguments: Sequence[Argument]
+    ) -> tuple[Callable[..., Any], tuple[Argument, ...]]:
+        """What to call, and with what: a container of tensors is taken apart, but for a Function, which sees none."""
+        function = self._callable(target)
+        if self.function_class(target) is not None:
+            return function, tuple(arguments)
+        trees = Containers(self.framework, self.adopted)
+        given = expanded(arguments, trees, by_keyword=True)
+        return ContainerCall(function, given, trees), given
 
     def origin(self, target: object) -> Origin | None:
         """Whose claim a target makes; None for a callable, which may go through several Functions or none."""

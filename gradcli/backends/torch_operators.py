@@ -89,8 +89,12 @@ def registered_rule(owner: type) -> Callable[..., Any] | None:
     """The user's backward in a Function class that PyTorch generated; None for any other class."""
     if owner.__module__ != _GENERATED:
         return None
-    rule = inspect.getattr_static(owner, "backward").__func__
-    holder = inspect.getclosurevars(rule).nonlocals.get("info")
+    found_rule = inspect.getattr_static(owner, "backward")
+    rule = found_rule.__func__ if isinstance(found_rule, staticmethod) else found_rule
+    held = inspect.getclosurevars(rule).nonlocals
+    if "orig_backward" in held:  # where the operator takes lists, PyTorch wraps the one that knows the rule
+        held = inspect.getclosurevars(held["orig_backward"]).nonlocals
+    holder = held.get("info")
     found = getattr(holder, "_backward_fn", None)
     return found if inspect.isfunction(found) else None
 

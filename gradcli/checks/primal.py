@@ -6,6 +6,7 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import ForwardCall
+from gradcli.backends.containers import container_leaves
 from gradcli.backends.framework import same_values
 from gradcli.checks.base import Check, Situation, relative_gap
 from gradcli.findings import FindingKind
@@ -31,7 +32,7 @@ class ForwardCheck(Check):
         ]
         yield from problems
         if not problems:
-            yield self.passed("; ".join(self._empty(situation)) or None)
+            yield self.passed("; ".join([*self._empty(situation), *_unseen(situation)]) or None)
 
     def _mutation(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
         for position in call.changed_inputs:
@@ -59,7 +60,7 @@ class ForwardCheck(Check):
         if not numbers:
             yield self._no_signal(
                 "no output of forward carries a gradient: it is an integer, marked "
-                "non-differentiable, or cut off from the inputs"
+                "non-differentiable, or cut off from the inputs" + "".join(f"; {text}" for text in _unseen(situation))
             )
         elif not situation.subject.active:
             yield self._no_signal("no input requires a gradient, so there is nothing to check")
@@ -88,6 +89,17 @@ class ForwardCheck(Check):
 
     def _no_signal(self, note: str) -> Evidence:
         return Evidence(check=self.name, verdict=Verdict.INCONCLUSIVE, reason=Reason.NO_SIGNAL, note=note)
+
+
+def _unseen(situation: Situation) -> Iterator[str]:
+    """A note for each argument that holds tensors in a container, which a Function is not differentiated by."""
+    for argument in situation.subject.arguments:
+        leaves = [] if argument.is_tensor else container_leaves(argument.value)
+        if any(path and getattr(leaf, "requires_grad", False) is True for path, leaf in leaves):
+            yield (
+                f"the tensors in {argument.name} get no gradient: apply differentiates by tensors that it is given "
+                f"one by one, not in a {type(argument.value).__name__}; pass them as *{argument.name}"
+            )
 
 
 def _example(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:

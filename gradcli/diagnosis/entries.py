@@ -10,6 +10,7 @@ from gradcli.diagnosis.facts import Facts
 from gradcli.results import Entry, Mismatch
 
 SHOWN = 6
+_ROUNDING = 1e-12
 
 
 def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -19,19 +20,39 @@ def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, 
 
 
 def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape: tuple[int, ...]) -> tuple[Entry, ...]:
-    """Up to SHOWN entries where the returned gradient is furthest from right, for grad_output of ones.
+    """Up to SHOWN entries where the returned gradient is furthest from right.
 
-    Where the mismatch has no complete table, a few coordinates are measured.
+    They are for a grad_output of ones, unless that shows nothing wrong and other numbers do. Where the mismatch has no
+    complete table, a few coordinates are measured.
     """
+    found = _entries_for(facts, place, mismatch, shape, 0)
+    if any(_shows(entry) for entry in found):
+        return found
+    other = _entries_for(facts, place, mismatch, shape, 1)
+    return other if any(_shows(entry) for entry in other) else found
+
+
+def _shows(entry: Entry) -> bool:
+    """Whether an entry is seen to be wrong."""
+    if entry.analytic is None:
+        return True
+    error = abs(entry.analytic - entry.numeric)
+    return not error <= 3 * entry.bound + _ROUNDING * abs(entry.numeric)
+
+
+def _entries_for(
+    facts: Facts, place: int, mismatch: Mismatch | None, shape: tuple[int, ...], row: int
+) -> tuple[Entry, ...]:
+    """The worst entries for one of the cotangents."""
     position = facts.subject.active[place]
-    returned = facts.of(position)[0]
+    returned = facts.of(position)[row]
     same_shape = returned is not None and returned.shape == shape
     block = facts.subject.domain.blocks[place]
     parts = 2 if block.complex else 1
-    columns = _columns(facts, place, mismatch, parts)
+    columns = _columns(facts, place, mismatch, parts, row)
     entries = []
     for column in columns:
-        measured = [facts.entry_slope(place, parts * column + part, facts.cotangents[0]) for part in range(parts)]
+        measured = [facts.entry_slope(place, parts * column + part, facts.cotangents[row]) for part in range(parts)]
         numeric = complex(measured[0][0], measured[1][0]) if parts == 2 else measured[0][0]
         index = tuple(int(i) for i in np.unravel_index(column, shape)) if shape else ()
         analytic = None if not same_shape or returned is None else returned[index].item()
@@ -41,13 +62,13 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
     return tuple(entries)
 
 
-def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int) -> list[int]:
+def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, row: int) -> list[int]:
     """Which entries to show: the worst of the table for this cotangent, else the first few."""
     count = facts.subject.domain.blocks[place].entries
     if mismatch is None or not len(mismatch.columns):
         return list(range(min(count, SHOWN)))
     rows = facts.subject.codomain.slices[mismatch.output]
-    claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[0][rows])
+    claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[row][rows])
     error = _excess(claimed, numeric, bound)
     order = [int(mismatch.columns[i]) // parts for i in np.argsort(-error, kind="stable") if error[i] > 0]
     chosen = list(dict.fromkeys(order))[:SHOWN] or [int(c) // parts for c in mismatch.columns[:SHOWN]]

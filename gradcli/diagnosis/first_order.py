@@ -232,6 +232,22 @@ def _shifted(suspect: Suspect) -> Named | None:
     return None
 
 
+def _mixed_up(suspect: Suspect) -> Named | None:
+    """Right for a grad_output of equal entries alone, so that those of another are exchanged or lost."""
+    facts, place, gradients = suspect.facts, suspect.place, suspect.gradients
+    if suspect.facts.subject.codomain.size < 2 or not facts.explains(place, gradients, rows=(0,)):
+        return None
+    if any(facts.explains(place, gradients, rows=(row,)) for row in range(1, len(gradients))):
+        return None
+    _, message, extra = _wrong(suspect)
+    return (
+        FindingKind.WRONG_GRADIENT,
+        f"{message} for a grad_output of different entries, and right for one of ones: backward mixes up or averages "
+        "the entries of grad_output",
+        extra,
+    )
+
+
 def _some_entries(suspect: Suspect) -> Named | None:
     """Wrong in some entries, right in the others."""
     block = suspect.facts.subject.domain.blocks[suspect.place]
@@ -329,6 +345,7 @@ _RULES: tuple[Callable[..., Named | None], ...] = (
     _unreduced,
     _shifted,
     _low_precision,
+    _mixed_up,
     _some_entries,
     _term,
     _wrong,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from gradcli.backends.base import Backend
+from gradcli.backends.containers import container_leaves
 from gradcli.backends.registry import require_own_tensors
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import UsageError
@@ -71,15 +72,21 @@ def _spec(name: str, value: object) -> InputSpec:
     """A tensor to be drawn where `value` is a spec, as a mapping or an InputSpec; else the value itself."""
     if isinstance(value, InputSpec):
         return replace(value, name=name)
-    if not isinstance(value, Mapping):
-        return InputSpec(name=name, kind="value", value=value)
     known = (*_OWN_KEYS, *_DOMAIN_KEYS)
+    if not isinstance(value, Mapping) or (_holds_data(value) and not any(key in known for key in value)):
+        return InputSpec(name=name, kind="value", value=value)
     for key in value:
         if key not in known:
             close = get_close_matches(str(key), known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
             raise UsageError(f"inputs[{name!r}]: unknown key {key!r}; {hint}")
     return _tensor_spec(name, value)
+
+
+def _holds_data(value: Mapping[str, object]) -> bool:
+    """Whether a dict holds tensors or arrays, so that it is an argument itself and no description of one."""
+    plain = (str, int, float, complex, type(None))
+    return any(not isinstance(leaf, plain) for _, leaf in container_leaves(dict(value)))
 
 
 def _tensor_spec(name: str, value: Mapping[str, Any]) -> InputSpec:

@@ -16,6 +16,7 @@ from gradcli.tolerance.manners import (
     check_undefined_gradients,
     warn_of_low_precision,
 )
+from gradcli.tolerance.nested import taken_apart
 from gradcli.tolerance.options import Options
 from gradcli.tolerance.problem import Function, GradcheckError, Problem, bits_of
 from gradcli.tolerance.sparse import dense_form
@@ -32,6 +33,7 @@ def answer(
 ) -> bool:
     """Whether everything that the options ask for is right; raises GradcheckError instead of False, if asked to."""
     options.require_consistency()
+    func, inputs = taken_apart(func, inputs)
     try:
         given = Problem(func, inputs)
         warn_of_low_precision(given)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.containers import container_leaves
 from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backend_named
 
@@ -48,6 +49,14 @@ def framework_of(tensor: object) -> ModuleType:
 def is_tensor(value: object) -> bool:
     """Tell whether a value is a tensor of some framework."""
     return {"requires_grad", "grad_fn", "detach"} <= names_of(value)
+
+
+def holds_tracked(value: object) -> bool:
+    """Tell whether a value is a container with a tensor in it that requires a gradient."""
+    if is_tensor(value):
+        return False
+    tensors: list[Any] = [leaf for path, leaf in container_leaves(value) if path and is_tensor(leaf)]
+    return any(tensor.requires_grad for tensor in tensors)
 
 
 def names_of(value: object) -> frozenset[str]:
@@ -127,9 +136,14 @@ class Problem:
         """Refuse what PyTorch refuses.
 
         Raises:
-            ValueError: an output is sparse.
+            ValueError: an output is sparse, or a container whose tensors would be passed over.
         """
         for number, output in enumerate(as_tuple(self.function(*self.inputs))):
+            if holds_tracked(output):
+                raise ValueError(
+                    f"output {number} is a {type(output).__name__} that holds tensors, and gradcheck compares tensors: "
+                    "return them in one tuple"
+                )
             if is_tensor(output) and "layout" in names_of(output) and str(output.layout) != "torch.strided":
                 raise ValueError(
                     f"output {number} is {output.layout}, and gradcheck compares dense outputs: "

@@ -423,6 +423,36 @@ def rolled(ns):
     return Weighted
 
 
+def averages_grad_output(ns):
+    class Sine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return x.cos() * g.mean()  # here
+
+    return Sine
+
+
+def another_slice_of_grad_output(ns):
+    class Joined(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return ns.cat([x * x, y * y])
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return 2 * x * g[:2], 2 * y * g[:3]  # here
+
+    return Joined
+
+
 MISTAKES = (
     Mistake("swapped", swapped, {"x": (3, 4), "w": (5, 4)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "gradient of w"),
     Mistake("swapped-equal-shapes", swapped, {"x": (2, 2), "w": (2, 2)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "None"),
@@ -457,4 +487,6 @@ MISTAKES = (
     Mistake("contiguous", needs_contiguous, {"x": (3, 4)}, {K.NON_CONTIGUOUS}, {None}, "transposed"),
     Mistake("none", forgets_none, {"x": (3,)}, {K.UNDEFINED_GRAD}, {None}, "None"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
+    Mistake("averages", averages_grad_output, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "mixes up or averages"),
+    Mistake("slice", another_slice_of_grad_output, {"x": (2,), "y": (3,)}, {K.WRONG_GRADIENT}, {"y"}, "mixes up"),
 )  # fmt: skip

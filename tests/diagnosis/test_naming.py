@@ -39,3 +39,12 @@ def test_a_mistake_gets_its_name_its_input_and_its_line(backend, mistake, seed):
     assert marked
     assert any("# here" in line for line in marked), marked
     assert excerpt_for(findings[0]) is not None
+
+
+@pytest.mark.parametrize("name", ["averages", "slice"])
+def test_the_entries_shown_are_for_a_grad_output_that_shows_the_mistake(backend, name):
+    mistake = next(m for m in MISTAKES if m.name == name)
+    given = arguments(Row(mistake.name, mistake.build, mistake.inputs), 0)
+    subject = backend.bind(mistake.build(backend.framework.namespace), given)
+    (finding,) = name_findings(run_battery(subject, Settings(), seed=0), subject, seed=0)
+    assert all(abs(entry.analytic - entry.numeric) > 10 * entry.bound for entry in finding.entries)
