@@ -178,6 +178,8 @@ def _place(space: Space, coordinate: int) -> tuple[str, str]:
 def describe_kink(space: Space, note: KinkNote) -> str:
     """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
     name, index = _place(space, note.coordinate)
+    if note.jump:
+        return f"{name}{index} lies on a jump, where there is no slope; backward gives {note.claimed:.6g}"
     side = ""
     low, high = sorted((note.left, note.right))
     slack = 1e-6 * max(abs(low), abs(high))

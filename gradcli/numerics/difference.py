@@ -16,6 +16,10 @@ COARSE_LEVELS = 9
 DEEP_CLUSTERS = (18, 25)
 FINEST_LEVEL = 29
 DROWNED = 0.02
+KINK_KNOWN = 1e-6
+"""A change of slope that is broken at every scale, and known to this part of itself, is looked at no closer."""
+JUMPS = 0.15
+"""What does not fit together falls like a lower power of the distance across a jump."""
 ABOVE_ROUNDING = 256.0
 """Noise beyond this many units of rounding is not rounding alone."""
 
@@ -170,6 +174,9 @@ class _Search:
         last = FINEST_LEVEL if to_the_end else DEEP_CLUSTERS[0]
         for level in range(CLUSTER + 1, last):
             open_ = self._truncated(chosen) | self._kinked(chosen) | (broken & self._bad(chosen))
+            if to_the_end:
+                known = (chosen.kink_bound <= KINK_KNOWN * np.abs(chosen.kink)) | (exponents(ladder) < JUMPS)
+                open_ &= ~(broken_at_centre(ladder) & known)
             if not (open_ & live).any():
                 break
             ladder.add_level(level)
@@ -243,7 +250,7 @@ class _Search:
             broken = (broken_at_centre(ladder) | even_dominates(ladder)) & ~self.quiet
             status[broken & (power < 1.5)] = Status.KINK
             status[broken & (power < 0.85)] = Status.CUSP
-            status[broken & (power < 0.15)] = Status.JUMP
+            status[broken & (power < JUMPS)] = Status.JUMP
         status[self.stairs] = Status.STAIRCASE
         status[~np.isfinite(line.centre)] = Status.DOMAIN
         bound = np.where(np.isfinite(line.centre) & ~drowned, chosen.bound, np.inf)

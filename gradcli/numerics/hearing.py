@@ -13,8 +13,9 @@ from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.iteration import stops_early
+from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
-from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, unmoved, vanishing
+from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, nothing_seen, unmoved, vanishing
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
@@ -32,6 +33,8 @@ ALIKE = 1e-12
 to a millionth of itself."""
 ROUGHLY = 1e-2
 """Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
+ROUNDINGS = 8.0
+"""There differences may miss what both say by so much of the values' rounding over the shortest step."""
 DETACHED = (
     "forward's body is not what it computes: its own derivative differs from the differences of forward (it detaches, "
     "rounds or leaves the framework)"
@@ -172,10 +175,38 @@ def _certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[P
         open_ = [pair for pair in agreed if pair[0] == input_ and pair not in found]
         if not open_:
             continue
-        reading = site.probe(site.map.domain.slices[input_], cheap=len(inputs) > 1)
-        for pair in open_:
-            found[pair] = _weigh(site, pair, agreed[pair], reading, significance)
+        if len(inputs) > 1:
+            glance = glance_through(site, [input_])
+            found |= {} if glance is None else _alone(site, glance, {pair: agreed[pair] for pair in open_})
+            open_ = [pair for pair in open_ if pair not in found]
+        if open_:
+            reading = site.probe(site.map.domain.slices[input_], cheap=False)
+            found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
     return found
+
+
+def _alone(site: Site, glance: Glance, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+    """The pairs of one input that three pairs certify, as far as rounding lets them see, or show to be zero."""
+    found: dict[Pair, Seen] = {}
+    for pair, gap in agreed.items():
+        rows = site.rows(pair[1]) & ~glance.reading.claimless
+        none = nothing_seen(glance, rows)
+        if (none and gap.still) or _roughly(glance, rows, gap):
+            found[pair] = _agreed(site, gap, glance.reading)
+        elif none:
+            judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
+            found[pair] = Seen(
+                site=site, judgement=judgement, reading=glance.reading, resolution=None, gap=gap, quiet=True
+            )
+    return found
+
+
+def _roughly(glance: Glance, rows: Mask, gap: Gap) -> bool:
+    """Whether nothing but the rounding of the values keeps differences from certifying what a witness agrees on."""
+    short = glance.short
+    allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
+    seen: Mask = rows & short.certifies(glance.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
+    return bool(rows.any() and seen[rows].all())
 
 
 def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
@@ -196,8 +227,8 @@ def _all_meet(meets: Callable[[Glance, Pair], bool], pairs: Sequence[Pair], glan
     return all(meets(glance, pair) for pair in pairs)
 
 
-def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
-    judgement = Judgement(
+def _judgement(gap: Gap) -> Judgement:
+    return Judgement(
         impression=Impression.SILENT if gap.still else Impression.AGREES,
         scale=gap.scale,
         error=gap.error * gap.scale,
@@ -205,9 +236,12 @@ def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
         resolution=gap.resolution,
         statuses=(Status.OK,),
     )
+
+
+def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
     return Seen(
         site=site,
-        judgement=judgement,
+        judgement=_judgement(gap),
         reading=reading,
         resolution=gap.resolution,
         reference=AUTODIFF,

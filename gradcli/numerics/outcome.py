@@ -84,7 +84,7 @@ class KinkNote:
     """An input entry that lies on a kink: slopes of the most affected output to both sides, and the claim.
 
     `output` is the flat number of that output (None for a projection of several), `slack` how far the slopes can be
-    wrong.
+    wrong. `jump` says that the output jumps there, and has no slopes.
     """
 
     coordinate: int
@@ -93,10 +93,13 @@ class KinkNote:
     claimed: float
     output: int | None = None
     slack: float = 0.0
+    jump: bool = False
 
     @property
     def between(self) -> bool:
         """Whether the claim lies between the slopes, as any choice of gradient at a kink does."""
+        if self.jump:
+            return True
         slack = 3 * self.slack + 1e-6 * (abs(self.left) + abs(self.right))
         return min(self.left, self.right) - slack <= self.claimed <= max(self.left, self.right) + slack
 

@@ -25,7 +25,7 @@ from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
 from gradcli.numerics.pieces import pieces
-from gradcli.numerics.probe import moved
+from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
 from gradcli.numerics.site import BudgetExceededError, Site
@@ -164,7 +164,10 @@ class Protocol:
             return
         if all(self._mixes(seen[pair].reading.direction, pair[0]) for pair in agreed):
             return
-        reading = site.probe(slice(0, site.x.size))
+        drawn = np.zeros(site.x.size)
+        for input_ in {input_ for input_, _ in agreed}:
+            drawn[self.map.domain.slices[input_]] = site.scales[self.map.domain.slices[input_]]
+        reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
         for output in sorted({o for _, o in agreed}):
             scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
             failing = reading.differing(scale, self.significance * max(1.0, site.x.size**0.5 / 300.0))
@@ -279,7 +282,7 @@ class Protocol:
 
     def _resolve_silence(self, site: Site) -> None:
         """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""
-        witnessed = [pair for pair, seen in self.silent.items() if seen.reference == AUTODIFF]
+        witnessed = [pair for pair, seen in self.silent.items() if seen.witnessed]
         felt = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if felt else site, felt)):
             self._resolve_at(where, pairs)

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.outcome import DIFFERENCES
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Glance, Site
 from gradcli.numerics.witness import Gap
@@ -19,6 +19,8 @@ Pair = tuple[int, int]
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 VANISHING = 1e-12
+NOTHING = 1e-11
+"""Slopes below this part of the outputs are not seen beside them."""
 KINK_FACTOR = 100.0
 TRIED_AT = (0.296875, -0.203125)
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
@@ -47,6 +49,11 @@ class Seen:
     def impression(self) -> Impression:
         """What the measurement says."""
         return self.judgement.impression
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether a witness says the same and can know: certified, or more than zero where nothing moves."""
+        return self.reference == AUTODIFF or (self.gap is not None and not self.gap.still)
 
 
 def glance_through(
@@ -93,6 +100,13 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
         still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
         none = np.abs(reading.claimed) <= VANISHING * reading.size
     return bool((still & none)[ours].all())
+
+
+def nothing_seen(glance: Glance, rows: Mask) -> bool:
+    """Whether claim and differences are nothing beside the outputs in all of some rows, which have a claim."""
+    reading = glance.reading
+    none = np.abs(reading.claimed) <= VANISHING * reading.size
+    return bool(rows.any() and (none & glance.met(NOTHING * reading.size))[rows].all())
 
 
 def unmoved(site: Site, input_: int) -> Mask:

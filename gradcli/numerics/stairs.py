@@ -83,15 +83,25 @@ def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
         here = _values(site, x, pair)
         far = [_values(site, x + t * direction, pair) for t in COARSE]
         changes = np.maximum.reduce([np.abs(values - here) for values in far])
-        flat = np.zeros(here.size, bool)
-        for t in FINER:
-            still = np.logical_and.reduce([_values(site, x + s * t * direction, pair) == here for s in (1, -1)])
-            flat |= still & (changes * (t / COARSE[0]) >= 16 * EPS * np.abs(here))
-            if (flat | (changes == 0)).all():
-                break
+        flat = _still_at(site, x, pair, direction, here, changes)
     except Exception:  # outside the domain: nothing is known of the function there
         return None
     return (flat, changes > 0) if np.isfinite([here, *far]).all() else None
+
+
+def _still_at(site: Site, x: Vector, pair: Pair, direction: Vector, here: Vector, changes: Vector) -> Mask:
+    """Which outputs stay the same over the shortest distance that a slope like `changes` would cross visibly.
+
+    What is unchanged farther away along a tread is so here: one distance is enough for each output.
+    """
+    flat, open_ = np.zeros(here.size, bool), changes > 0
+    for t in reversed(FINER):
+        visible = open_ & (changes * (t / COARSE[0]) >= 16 * EPS * np.abs(here))
+        if visible.any():
+            still = np.logical_and.reduce([_values(site, x + s * t * direction, pair) == here for s in (1, -1)])
+            flat |= still & visible
+            open_ &= ~visible
+    return flat
 
 
 def _direction(site: Site, pair: Pair) -> Vector:
