@@ -2,6 +2,8 @@
 
 import contextlib
 import inspect
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
@@ -241,7 +243,10 @@ class JaxBackend(Backend):
             with self.transforms.running(silent=True):
                 found = caller.gradients_of_sum(values, tracked)
         except (Exception, SystemExit) as error:
-            if not users_frames(error.__traceback__):  # JAX refuses what the rule returned: for the checks to tell
+            refused = not users_frames(
+                error.__traceback__
+            )  # JAX refuses what the rule returned: for the checks to tell
+            if refused and not _is_reduced_too_far(str(error)):
                 return Trial(outputs=outputs, differentiable=differentiable)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
@@ -284,6 +289,20 @@ def rule_of(target: object) -> Any | None:
             return seen
         seen = getattr(seen, "__wrapped__", None)
     return None
+
+
+def _is_reduced_too_far(message: str) -> bool:
+    """Whether JAX says that a gradient is smaller than its input: the rule's author meant an input of fewer entries.
+
+    One that is larger is a mistake, a sum left out, and must not talk the search for inputs out of those that show it.
+    """
+    found = re.search(
+        r"produced an output of type \w+\[([\d,]*)\] corresponding to an input of type \w+\[([\d,]*)\]", message
+    )
+    if found is None:
+        return False
+    returned, wanted = (math.prod(int(size) for size in part.split(",") if size) for part in found.groups())
+    return returned < wanted
 
 
 def _is_vjp(rule: Any) -> bool:

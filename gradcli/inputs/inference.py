@@ -16,7 +16,7 @@ from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
 from gradcli.inputs.messages import Mentions
-from gradcli.inputs.polish import polished
+from gradcli.inputs.polish import polished, with_labels_for_each_row
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
 from gradcli.inputs.trials import DomainChoice, Failure, Guess, Trials
@@ -206,6 +206,7 @@ class _Search:
                 self._accept(outcome)
 
     def _accept(self, solution: Solution) -> None:
+        solution = replace(solution, guess=with_labels_for_each_row(self._trials, solution.guess))
         penalty = self._backward_penalty(solution.guess)
         self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
 

@@ -5,11 +5,34 @@ from dataclasses import replace
 from gradcli.inputs.trials import Guess, Trials
 
 LARGE_SIZE = 5
+_MORE_LABELS = 1
 
 
 def polished(trials: Trials, guess: Guess) -> Guess:
     """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts."""
     return _widest_indices(trials, _smaller_sizes(trials, guess))
+
+
+def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
+    """The same with as many labels as there are rows, where forward takes fewer but not more.
+
+    `p[range(len(y)), y]` and `p.gather(1, y[:, None])` read the first rows only where there are fewer labels, which no
+    loss means. A look-up such as `weight[index]` takes any number, and keeps its own.
+    """
+    free = {size for slot, shape in guess.shapes.items() if guess.skeleton[slot].kind != "index" for size in shape}
+    for slot, choice in enumerate(guess.skeleton):
+        if choice.kind != "index" or len(guess.shapes[slot]) != 1 or guess.shapes[slot][0] in free:
+            continue
+        for size in sorted(free, reverse=True):
+            fitting, larger = (
+                replace(guess, shapes={**guess.shapes, slot: (count,)}) for count in (size, size + _MORE_LABELS)
+            )
+            if trials.exhausted or trials.judge(fitting) is not None:
+                continue
+            if trials.judge(larger) is None:
+                break
+            return fitting
+    return guess
 
 
 def _widest_indices(trials: Trials, guess: Guess) -> Guess:

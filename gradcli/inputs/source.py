@@ -45,13 +45,20 @@ class SourceHints:
         for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
             axes = [axis.strip() for axis in match[1].split(",")]
             kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
-            if len(kept) < len(axes) and "..." not in kept:
-                bonuses[len(kept)] = 2.5
+            if len(kept) < len(axes) and kept and "..." not in kept:
+                # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
+                rank = len(kept) + (axes[-1] not in kept and self._reduces_last)
+                bonuses[rank] = 2.5
         if re.search(rf"\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
             bonuses[1] = 2.0
         if re.search(rf"\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
         return bonuses
+
+    @property
+    def _reduces_last(self) -> bool:
+        """Whether forward sums over the last axis, or takes a norm along it."""
+        return re.search(r"\b(?:sum|norm|mean|vector_norm)\([^()]*(?:-1|\b2)\b[^()]*\)", self.forward) is not None
 
     @property
     def einsum_letters(self) -> dict[str, str]:

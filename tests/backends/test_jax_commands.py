@@ -198,3 +198,33 @@ def test_an_absent_extra_is_one_sentence_with_the_command(monkeypatch):
         with pytest.raises(MissingExtraError, match=rf"pip install 'gradcli\[{name}\]'"):
             backend_named(name)
     assert backend_named("numpy").name == "numpy"
+
+
+NORMALISED = """
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_vjp
+def scaled(x, g, b):
+    return x * g + b
+
+
+def forward(x, g, b):
+    return scaled(x, g, b), (x, g)
+
+
+def backward(residuals, ct):
+    x, g = residuals
+    return ct * g, {gradient}, ct.sum(0)
+
+
+scaled.defvjp(forward, backward)
+"""
+
+
+@pytest.mark.parametrize(("gradient", "code"), [("(ct * x).sum(0)", 0), ("2 * (ct * x).sum(0)", 1)])
+def test_inputs_have_the_axes_that_the_rule_sums_down_to(gradcli, tmp_path, gradient, code):
+    (tmp_path / "normalised.py").write_text(NORMALISED.format(gradient=gradient))
+    done = gradcli("check", f"{tmp_path}/normalised.py:scaled", "--format", "plain")
+    assert done.returncode == code, done.stdout + done.stderr

@@ -232,3 +232,23 @@ def dot(a, b):
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
     return a.dot(b)
+
+
+def labelled_rows(scores, labels):
+    shifted = scores - scores.max(-1, keepdims=True)
+    logarithms = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -logarithms[np.arange(len(labels)), labels].mean()
+
+
+def labels_after_a_product(W, X, y):
+    scores = np.exp(X @ W)
+    shares = scores / scores.sum(1, keepdims=True)
+    return -np.log(shares[range(len(y)), y]).mean()
+
+
+def distances(x, y):
+    return np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
+
+
+def table(x, y):
+    return x[:, None] * y[None, :]

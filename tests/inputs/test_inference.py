@@ -48,6 +48,10 @@ EXPECTED = {
     "dot": "-i a=3 -i b=3",
     "complex_abs": "-i z=3x4",
     "bilinear": "-i x=3x4 -i y=3x5 -i weight=2x4x5",
+    "labelled_rows": "-i scores=3x4 -i labels=3,domain=indices,high=4",
+    "labels_after_a_product": "-i W=3x4 -i X=5x3 -i y=5,domain=indices,high=4",
+    "distances": "-i x=3x4 -i y=5x4",
+    "table": "-i x=3 -i y=4",
 }
 ALSO_FOUND = ("gather", "conv1d", "conv2d", "solve", "clamp", "power")
 
