@@ -28,3 +28,7 @@ class Settings:
     fail_fast: bool = False
     allow_inconclusive: bool = False
     shrink: bool = True
+
+    def wants(self, check: str) -> bool:
+        """Whether a check of the battery is asked for."""
+        return check not in self.skip and (not self.only or check in self.only)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Subject
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
-from gradcli.backends.guard import generators_kept, user_code_error
+from gradcli.backends.guard import Session, generators_kept, user_code_error
 from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
@@ -169,9 +169,9 @@ class ArraySubject(Subject):
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
 
-    def session(self) -> AbstractContextManager[None]:
+    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
         """Keep the random generators over many calls."""
-        return generators_kept(self.framework)
+        return generators_kept(self.framework, trusting=trusting)
 
     def base_point(self, order: int, seed: int) -> FloatArray:
         """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import perf_counter
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
+from gradcli.backends.guard import Session
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -20,6 +21,7 @@ from gradcli.results import Stage
 from gradcli.targets import TargetInfo, Trial
 
 FloatArray = NDArray[np.float64]
+Gradients = tuple[NDArray[Any] | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,14 @@ class Layout(Enum):
     EXPANDED = "expanded"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """A backward pass to make: the cotangents, and how they lie in memory."""
+
+    cotangents: Sequence[NDArray[Any] | None]
+    layout: Layout = Layout.CONTIGUOUS
+
+
 @dataclass(slots=True)
 class Counters:
     """How often the user's code was run."""
@@ -140,6 +150,10 @@ class Backend(ABC):
     @abstractmethod
     def bind(self, target: object, arguments: Sequence[Argument]) -> "Subject":
         """`target` at these arguments. Raises UserCodeError where forward raises."""
+
+    def session(self) -> AbstractContextManager[object]:
+        """A context for a target's first call and its battery together, so that generators are looked after once."""
+        return nullcontext()
 
     def on(self, device: str | None) -> "Backend":
         """The backend with its tensors on `device`; itself for None.
@@ -222,8 +236,12 @@ class Subject(ABC):
         return None
 
     @abstractmethod
-    def session(self) -> AbstractContextManager[None]:
-        """A context for many calls: random generators are restored once, at its end."""
+    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
+        """A context for many calls: random generators are restored once, at its end.
+
+        Where it is `trusting`, they are not set before each call, and whoever asks for it sees to what has to be
+        repeated because somebody drew from one.
+        """
 
     @abstractmethod
     def derivative_map(self, order: int) -> VectorMap:
@@ -248,9 +266,21 @@ class Subject(ABC):
     def call(self) -> ForwardCall:
         """Run forward once on the arguments as given. Raises UserCodeError."""
 
+    @property
+    def first_call(self) -> ForwardCall:
+        """What the call was like that bound the arguments; another call where that one was not kept."""
+        return self.call()
+
     @abstractmethod
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""
+
+    def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...] | None:  # noqa: ARG002
+        """Gradients of one backward pass after another through one graph, that of `raw_backward` if it left one.
+
+        None where no graph can be kept. Raises UserCodeError where one of the passes does.
+        """
+        return None
 
     def backward_tracking(
         self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]

@@ -8,14 +8,25 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Batched, Counters, FloatArray, ForwardCall, Layout, RawBackward, Subject
+from gradcli.backends.base import (
+    Batched,
+    Counters,
+    FloatArray,
+    ForwardCall,
+    Gradients,
+    Layout,
+    Pass,
+    RawBackward,
+    Subject,
+)
 from gradcli.backends.by_hand import called_by_hand
-from gradcli.backends.call import Call, Caller, in_64_bits, laid_out
-from gradcli.backends.framework import Framework, same_values, unit_roundoff
-from gradcli.backends.guard import generators_kept, user_code_error, users_code
+from gradcli.backends.call import Call, Caller, in_64_bits
+from gradcli.backends.framework import Framework, same_values
+from gradcli.backends.guard import Session, generators_kept, has_drawn, take_care, user_code_error, users_code
 from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
+from gradcli.backends.pulling import carries_gradient, pulled_back
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
@@ -56,18 +67,20 @@ class BoundFunction(Subject):
         self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
         self._caller, self._call = self._first_call()
+        self._unused: Call | None = self._call
+        self._latest: Call | None = None
+        self._by_hand: Call | None = None
         rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_rules(info, rules, inner=origin is None)
         self._numbers = tuple(
-            number for number, output in enumerate(self._call.outputs) if self._carries_gradient(output)
+            number for number, output in enumerate(self._call.outputs) if carries_gradient(framework, output)
         )
         self._domain = space_of(
             [self.arguments[i].name for i in self.active], [self.arguments[i].value for i in self.active]
         )
-        self._codomain = space_of(
-            [f"output{n}" if n else "output" for n in self._numbers],
-            [framework.to_array(self._call.outputs[n]) for n in self._numbers],
-        )
+        self._first = self._arrays_of(self._call)
+        names = [f"output{n}" if n else "output" for n in self._numbers]
+        self._codomain = space_of(names, [self._first[n] for n in self._numbers])
 
     @property
     def domain(self) -> Space:
@@ -85,11 +98,6 @@ class BoundFunction(Subject):
         return self._numbers
 
     @property
-    def output_count(self) -> int:
-        """How many values forward returns, differentiable or not."""
-        return len(self._call.outputs)
-
-    @property
     def point(self) -> FloatArray:
         """The active inputs, flat."""
         return self._domain.flatten([self.arguments[i].value for i in self.active])
@@ -97,18 +105,18 @@ class BoundFunction(Subject):
     @cached_property
     def is_random(self) -> bool:
         """Whether another seed gives other outputs."""
+        take_care(self.framework)
         try:
             with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
                 self.counters.forward += 1
-                other = self._caller.run(self._leaves()).outputs
+                other = self._caller.run(self._leaves(self._caller)).outputs
         except (Exception, SystemExit):
             return False
-        to_array = self.framework.to_array
-        return any(not same_values(to_array(other[n]), to_array(self._call.outputs[n])) for n in self._numbers)
+        return any(not same_values(self.framework.to_array(other[n]), self._first[n]) for n in self._numbers)
 
-    def session(self) -> AbstractContextManager[None]:
+    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
         """Keep the random generators over many calls."""
-        return generators_kept(self.framework)
+        return generators_kept(self.framework, trusting=trusting)
 
     def derivative_map(self, order: int) -> TensorMap:
         """The map whose derivative is checked at `order`."""
@@ -138,10 +146,9 @@ class BoundFunction(Subject):
         try:
             with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
                 self.counters.forward += 1
-                outputs = caller.run(self._leaves()).outputs
-                same = len(outputs) == len(self._call.outputs) and all(
-                    same_values(self.framework.to_array(outputs[n]), self.framework.to_array(self._call.outputs[n]))
-                    for n in self._numbers
+                outputs = caller.run(self._leaves(caller)).outputs
+                same = len(outputs) == len(self._first) and all(
+                    same_values(self.framework.as_array(outputs[n]), self._first[n]) for n in self._numbers
                 )
                 carried = any(bool(outputs[n].requires_grad) for n in self._numbers) if same else False
         except (Exception, SystemExit):
@@ -158,33 +165,26 @@ class BoundFunction(Subject):
 
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
-        call = self._track("forward")
-        node = self._inspector.node(call)
-        to_array = self.framework.to_array
-        outputs = tuple(
-            to_array(o) if self.framework.is_tensor(o) else np.asarray(o, dtype=object) for o in call.outputs
-        )
-        return ForwardCall(
-            outputs=outputs,
-            differentiable=tuple(self._carries_gradient(o) for o in call.outputs),
-            changed_inputs=self._caller.changed(call, node),
-            saved_strangers=self._inspector.strangers(call, node),
-            context_tensors=self._inspector.context_tensors(call, node),
-            unit_roundoff=max(
-                (unit_roundoff(self.framework.dtype_name(call.outputs[n])) for n in self._numbers), default=2.0**-53
-            ),
-        )
+        self._latest = self._run(self._caller)
+        return self._inspector.described(self._caller, self._latest, self._arrays_of(self._latest), self._numbers)
 
-    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
+    @cached_property
+    def first_call(self) -> ForwardCall:
+        """The call that bound the arguments."""
+        return self._inspector.described(self._caller, self._call, self._first, self._numbers)
+
+    def _arrays_of(self, call: Call) -> tuple[NDArray[Any], ...]:
+        to_array, is_tensor = self.framework.to_array, self.framework.is_tensor
+        return tuple(to_array(o) if is_tensor(o) else np.asarray(o, dtype=object) for o in call.outputs)
+
+    def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> Gradients:
         """Gradients of the active inputs through the framework's own backward pass."""
         return self._passed_back(self._caller, self.active, cotangents)[1]
 
-    def backward_tracking(
-        self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]
-    ) -> tuple[NDArray[Any] | None, ...] | None:
+    def backward_tracking(self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]) -> Gradients | None:
         """The same for some of the inputs, the others as plain values."""
         call, gradients = self._passed_back(self._caller, positions, cotangents)
-        carried = tuple(n for n, output in enumerate(call.outputs) if self._carries_gradient(output))
+        carried = tuple(n for n, output in enumerate(call.outputs) if carries_gradient(self.framework, output))
         return gradients if carried == self._numbers else None
 
     def _passed_back(
@@ -193,7 +193,7 @@ class BoundFunction(Subject):
         positions: Sequence[int],
         cotangents: Sequence[NDArray[Any] | None],
         layout: Layout = Layout.CONTIGUOUS,
-    ) -> tuple[Call, tuple[NDArray[Any] | None, ...]]:
+    ) -> tuple[Call, Gradients]:
         """One forward and one backward for the inputs at `positions`, with the generators set once for both."""
         phase = "forward"
         self.counters.forward += 1
@@ -203,15 +203,15 @@ class BoundFunction(Subject):
                 with self.framework.namespace.enable_grad():
                     call = caller.run(leaves)
                 phase = "backward"
-                return call, self._pulled_back(call, cotangents, layout=layout)
+                return call, pulled_back(self.framework, self.counters, call, self._numbered(cotangents), layout=layout)
         except (Exception, SystemExit) as error:
             raise user_code_error(error, phase) from error
 
     def backward_interleaved(
         self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
-    ) -> tuple[NDArray[Any] | None, ...] | None:
-        """Gradients, with another forward between forward and backward."""
-        call = self._track("forward")
+    ) -> Gradients | None:
+        """Gradients, with another forward between forward and backward; the first one's graph serves once."""
+        call, self._unused = self._unused or self._run(self._caller), None
         between = self._calling(self._function, other)
         try:
             with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
@@ -220,48 +220,41 @@ class BoundFunction(Subject):
             return None
         return self._gradients(call, cotangents)
 
-    def backward_twice(
-        self, cotangents: Sequence[NDArray[Any] | None]
-    ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...]]:
+    def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
         """Gradients of two backward passes through one graph."""
-        call = self._track("forward")
+        call = self._run(self._caller)
         return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents)
 
-    def _gradients(
-        self, call: Call, cotangents: Sequence[NDArray[Any] | None], *, retain: bool = False
-    ) -> tuple[NDArray[Any] | None, ...]:
-        try:
-            with users_code(self.framework, silent=True):
-                return self._pulled_back(call, cotangents, retain=retain)
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, "backward") from error
+    def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...]:
+        """One pass after another through the graph of the latest call by hand, which serves for no more after that."""
+        call, self._by_hand = self._by_hand or self._run(self._caller), None
+        last = len(passes) - 1
+        return tuple(
+            self._gradients(call, each.cotangents, retain=number < last, layout=each.layout)
+            for number, each in enumerate(passes)
+        )
 
-    def _pulled_back(
+    def _gradients(
         self,
         call: Call,
         cotangents: Sequence[NDArray[Any] | None],
         *,
         retain: bool = False,
         layout: Layout = Layout.CONTIGUOUS,
-    ) -> tuple[NDArray[Any] | None, ...]:
-        """Gradients of the leaves of a call, in the order of their positions; to run as the user's code."""
-        pairs = [
-            (call.outputs[n], laid_out(self.framework, self._cotangent(call.outputs[n], c), layout))
-            for n, c in zip(self._numbers, cotangents, strict=True)
-            if c is not None and n < len(call.outputs) and self._carries_gradient(call.outputs[n])
-        ]
-        leaves = list(call.leaves.values())
-        if not pairs:
-            return tuple(None for _ in leaves)
-        self.counters.backward += 1
-        gradients = self.framework.namespace.autograd.grad(
-            [o for o, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True, retain_graph=retain
-        )
-        return tuple(None if g is None else self.framework.to_array(g) for g in gradients)
+    ) -> Gradients:
+        try:
+            with users_code(self.framework, silent=True):
+                numbered = self._numbered(cotangents)
+                return pulled_back(self.framework, self.counters, call, numbered, retain=retain, layout=layout)
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, "backward") from error
+
+    def _numbered(self, cotangents: Sequence[NDArray[Any] | None]) -> list[tuple[int, NDArray[Any] | None]]:
+        return list(zip(self._numbers, cotangents, strict=True))
 
     def backward_laid_out(
         self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout
-    ) -> tuple[NDArray[Any] | None, ...]:
+    ) -> Gradients:
         """Gradients, with inputs and cotangents laid out in memory as asked."""
         caller = self._calling(self._function, self.arguments, inputs)
         return self._passed_back(caller, self.active, cotangents, outputs)[1]
@@ -296,7 +289,8 @@ class BoundFunction(Subject):
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
-        call = self._track("forward")
+        call, self._latest = self._latest or self._run(self._caller), None
+        self._by_hand = call
         self.counters.backward += 1
         given = dict(zip(self._numbers, cotangents, strict=True))
         return called_by_hand(self.framework, self._inspector, call, self.arguments, given)
@@ -348,11 +342,19 @@ class BoundFunction(Subject):
 
     def _tried(self) -> tuple[Caller, Call]:
         caller = self._calling(self._function, self.arguments, self._layout)
-        leaves = {i: caller.leaf(self.arguments[i].value, True) for i in self.active}
         try:
-            with users_code(self.framework, silent=False), self.framework.namespace.enable_grad():
-                self.counters.forward += 1
-                return caller, caller.run(leaves)
+            call = self._run(caller, silent=False)
+        except UserCodeError:
+            if not has_drawn(self.framework):
+                raise
+            return caller, self._run(caller, silent=True)
+        return caller, self._run(caller, silent=True) if has_drawn(self.framework) else call
+
+    def _run(self, caller: Caller, *, silent: bool = True) -> Call:
+        self.counters.forward += 1
+        try:
+            with users_code(self.framework, silent=silent), self.framework.namespace.enable_grad():
+                return caller.run(self._leaves(caller))
         except (UserCodeError, UsageError):
             raise
         except (Exception, SystemExit) as error:
@@ -375,23 +377,5 @@ class BoundFunction(Subject):
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return tuple(self.low.values())
 
-    def _track(self, phase: str) -> Call:
-        self.counters.forward += 1
-        try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
-                return self._caller.run(self._leaves())
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, phase) from error
-
-    def _leaves(self) -> dict[int, Any]:
-        return {i: self._caller.leaf(self.arguments[i].value, True) for i in self.active}
-
-    def _carries_gradient(self, output: object) -> bool:
-        if not self.framework.is_tensor(output):
-            return False
-        tensor: Any = output
-        return self.framework.is_differentiable(tensor) and bool(tensor.requires_grad)
-
-    def _cotangent(self, output: Any, value: NDArray[Any]) -> Any:
-        """A cotangent in the output's own dtype."""
-        return self.framework.from_array(np.asarray(value), self.framework.dtype_name(output))
+    def _leaves(self, caller: Caller) -> dict[int, Any]:
+        return {i: caller.leaf(self.arguments[i].value, True) for i in self.active}

@@ -1,6 +1,5 @@
 """The few things in which tensor frameworks of PyTorch's shape differ, behind one abstract class."""
 
-import contextlib
 import inspect
 import random
 from abc import ABC, abstractmethod
@@ -12,8 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.generators import SharedGenerator
 from gradcli.cases import Sparsity
 from gradcli.errors import UsageError
+
+_SHARED = SharedGenerator()
 
 
 class Framework(ABC):
@@ -57,9 +59,9 @@ class Framework(ABC):
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
 
-    def calm(self) -> AbstractContextManager[None]:
-        """A context around the user's code, free of what would change its precision."""
-        return contextlib.nullcontext()
+    def calm(self) -> AbstractContextManager[None] | None:
+        """A context around the user's code, free of what would change its precision; None where nothing would."""
+        return None
 
     def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
         """What the user's code is given for a tensor: of `dtype`, and sparse where it is; connected by the graph.
@@ -95,6 +97,10 @@ class Framework(ABC):
     def generator_states(self) -> object:
         """A snapshot of the framework's own generators."""
 
+    def are_generators_at(self, states: object) -> bool:
+        """Whether the framework's own generators are as in a snapshot."""
+        return self.generator_states() == states
+
     @abstractmethod
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
@@ -119,7 +125,12 @@ class Framework(ABC):
 
     def random_state(self) -> tuple[Any, Any, object]:
         """A snapshot of every generator, for `restore_random_state`."""
-        return random.getstate(), np.random.get_state(), self.generator_states()
+        return random.getstate(), _SHARED.state(), self.generator_states()
+
+    def is_in_state(self, state: tuple[Any, Any, object]) -> bool:
+        """Whether nobody has drawn a random number, or set a generator, since the snapshot."""
+        own = self.are_generators_at(state[2])
+        return own and _SHARED.is_at(state[1]) and random.getstate() == state[0]
 
     def restore_random_state(self, state: tuple[Any, Any, object]) -> None:
         """Put every generator back as it was."""

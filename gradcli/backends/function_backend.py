@@ -4,6 +4,7 @@ import difflib
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gradcli.backends.bound import BoundFunction
 from gradcli.backends.call import Call, Caller, in_64_bits
 from gradcli.backends.containers import ContainerCall, Containers
 from gradcli.backends.framework import Framework
-from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.cases import Argument
@@ -126,6 +127,10 @@ class FunctionBackend(Backend):
         trees = Containers(self.framework, self.adopted)
         given = expanded(arguments, trees, by_keyword=True)
         return ContainerCall(function, given, trees), given
+
+    def session(self) -> AbstractContextManager[object]:
+        """One in which the generators are left alone until somebody draws; binding sees to its own first call."""
+        return generators_kept(self.framework, trusting=True)
 
     def origin(self, target: object) -> Origin | None:
         """Whose claim a target makes; None for a callable, which may go through several Functions or none."""

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO, final
+from typing import TextIO, final
 
 import numpy as np
 
@@ -61,62 +61,166 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     )
 
 
-_keeping: set[str] = set()
-"""Frameworks whose generators an enclosing `generators_kept` will restore."""
+class RepeatError(BaseException):
+    """Random numbers were drawn that nobody had set; no Exception, so that nobody takes it for the user's own."""
+
+
+_CALLS_TRUSTED = 32
+"""After so many calls a trusting session looks whether somebody drew: what seems noisy is called hundreds of times."""
+
+
+@final
+class Session:
+    """A time at whose end one framework's random generators, Python's and NumPy's are back where they were.
+
+    A trusting one leaves them as they are until somebody draws from one: few functions do, and to set the generators
+    before every call takes longer than many a call. What ran by then has to run again, with care: each call from the
+    same seed.
+    """
+
+    def __init__(self, framework: Framework, *, trusting: bool) -> None:
+        self._framework = framework
+        self._state = framework.random_state()
+        self.trusting = trusting
+        self._has_erred = False
+        self._is_repeatable = False
+        self._calls = 0
+
+    def take_care(self) -> bool:
+        """Set the generators before every call from now on; returns whether someone has drawn without that."""
+        drawn = self.trusting and not self._framework.is_in_state(self._state)
+        self.trusting = False
+        self._has_erred = self._has_erred or drawn
+        return drawn
+
+    def check(self) -> bool:
+        """Whether someone has drawn while nobody took care; from then on care is taken."""
+        return self.trusting and not self._framework.is_in_state(self._state) and self.take_care()
+
+    def enter(self, seed: int) -> None:
+        """Before a call of the user's code: set the generators, or see now and then that nobody has drawn.
+
+        Raises:
+            RepeatError: somebody has, and whoever called `begin` has to start again.
+        """
+        self._calls += 1
+        if self.trusting and self._calls % _CALLS_TRUSTED == 0 and self.check() and self._is_repeatable:
+            raise RepeatError
+        if not self.trusting:
+            self._framework.seed(seed)
+
+    def begin(self) -> None:
+        """What ran so far does not count: it took care of itself. What runs now can be repeated."""
+        self.check()
+        self._has_erred, self._is_repeatable = False, True
+
+    def must_repeat(self) -> bool:
+        """Whether what ran since `begin` has to run again, as it does with care from now on."""
+        self.check()
+        repeat, self._has_erred, self._is_repeatable = self._has_erred, False, False
+        return repeat
+
+    def close(self) -> None:
+        """Put the generators back where they were."""
+        if not self.trusting or not self._framework.is_in_state(self._state):
+            self._framework.restore_random_state(self._state)
+
+
+_sessions: dict[str, Session] = {}
+"""The session of each framework that has one."""
 
 
 @contextlib.contextmanager
-def generators_kept(framework: Framework) -> Iterator[None]:
-    """Restore every random generator at the end; the snapshot is taken once, at the outermost use."""
-    if framework.name in _keeping:
-        yield
+def generators_kept(framework: Framework, *, trusting: bool = False) -> Iterator[Session]:
+    """Restore every random generator at the end; within a session it is that one, which takes care if asked to."""
+    outer = _sessions.get(framework.name)
+    if outer is not None:
+        if not trusting:
+            outer.take_care()
+        yield outer
         return
-    state = framework.random_state()
-    _keeping.add(framework.name)
+    session = _sessions[framework.name] = Session(framework, trusting=trusting)
     try:
-        yield
+        yield session
     finally:
-        _keeping.discard(framework.name)
-        framework.restore_random_state(state)
+        del _sessions[framework.name]
+        session.close()
+
+
+def take_care(framework: Framework) -> None:
+    """Set the generators before every call from now on."""
+    if framework.name in _sessions:
+        _sessions[framework.name].take_care()
+
+
+def has_drawn(framework: Framework) -> bool:
+    """Whether what has just run drew random numbers that nobody had set, so that it has to run again."""
+    return framework.name in _sessions and _sessions[framework.name].check()
+
+
+@final
+class _Unheard(io.TextIOBase):
+    """A stream that drops what is printed, however much that is, and lets nobody close it."""
+
+    def write(self, text: str) -> int:
+        """Drop the text."""
+        return len(text)
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Stay open: every call of the user's code is given this one."""
+
+
+_UNHEARD = _Unheard()
 
 
 @final
 class UsersCode(contextlib.AbstractContextManager[None]):
     """What `users_code` gives: a context that is entered once, written out because it is entered for every call."""
 
+    __slots__ = ("_calm", "_framework", "_numpy", "_own", "_seed", "_silent", "_streams")
+
     def __init__(self, framework: Framework, *, silent: bool, seed: int) -> None:
         self._framework, self._silent, self._seed = framework, silent, seed
-        self._state: tuple[Any, Any, object] | None = None
+        self._own: Session | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
-        self._calm: contextlib.AbstractContextManager[None] = framework.calm()
+        self._calm: contextlib.AbstractContextManager[None] | None = None
 
     def __enter__(self) -> None:
         """Set the generators, and drop what is printed if that is asked for: the numerics call forward many times."""
         framework = self._framework
-        if framework.name not in _keeping:
-            self._state = framework.random_state()
-            _keeping.add(framework.name)
-        framework.seed(self._seed)
+        session = _sessions.get(framework.name)
+        if session is None:
+            session = self._own = _sessions[framework.name] = Session(framework, trusting=False)
+        session.enter(self._seed)
         if self._silent:
             self._streams = sys.stdout, sys.stderr
-            sys.stdout = sys.stderr = io.StringIO()
+            sys.stdout = sys.stderr = _UNHEARD
         self._numpy.__enter__()
-        self._calm.__enter__()
+        self._calm = framework.calm()
+        if self._calm is not None:
+            self._calm.__enter__()
 
     def __exit__(self, *raised: object) -> None:
         """Put back the streams, and the generators if nobody else will."""
-        self._calm.__exit__(None, None, None)
+        if self._calm is not None:
+            self._calm.__exit__(None, None, None)
         self._numpy.__exit__(None, None, None)
         if self._streams is not None:
             sys.stdout, sys.stderr = self._streams
-        if self._state is not None:
-            _keeping.discard(self._framework.name)
-            self._framework.restore_random_state(self._state)
+        if self._own is not None:
+            del _sessions[self._framework.name]
+            self._own.close()
 
 
 def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> UsersCode:
     """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
+
+    In a trusting session the generators are not set; whoever opened it sees to it that nobody draws.
 
     Args:
         framework: whose generators are set, beside Python's and NumPy's.

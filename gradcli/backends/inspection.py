@@ -5,10 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-from gradcli.backends.base import RawGradient
-from gradcli.backends.call import Call
-from gradcli.backends.framework import Framework
+from numpy.typing import NDArray
+
+from gradcli.backends.base import ForwardCall, RawGradient
+from gradcli.backends.call import Call, Caller
+from gradcli.backends.framework import Framework, unit_roundoff
 from gradcli.backends.origin import Origin
+from gradcli.backends.pulling import carries_gradient
 from gradcli.targets import TargetInfo
 
 _MOST_NODES = 20_000
@@ -52,6 +55,29 @@ class Inspector:
                 found[owner] = None
             waiting += [following for following, _ in node.next_functions]
         return tuple(found)
+
+    def described(
+        self, caller: Caller, call: Call, outputs: tuple[NDArray[Any], ...], numbers: Sequence[int]
+    ) -> ForwardCall:
+        """What there is to tell of a call.
+
+        Args:
+            caller: made the call.
+            call: the call.
+            outputs: its outputs as arrays.
+            numbers: the outputs that are differentiated.
+        """
+        node, framework = self.node(call), self._framework
+        return ForwardCall(
+            outputs=outputs,
+            differentiable=tuple(carries_gradient(framework, o) for o in call.outputs),
+            changed_inputs=caller.changed(call, node),
+            saved_strangers=self.strangers(call, node),
+            context_tensors=self.context_tensors(call, node),
+            unit_roundoff=max(
+                (unit_roundoff(framework.dtype_name(call.outputs[n])) for n in numbers), default=2.0**-53
+            ),
+        )
 
     def saved(self, node: Any) -> tuple[Any, ...]:
         """The saved tensors. Raises RuntimeError where one of them was changed in place since."""

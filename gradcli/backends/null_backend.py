@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
+from gradcli.backends.guard import Session
 from gradcli.cases import Argument
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
@@ -79,9 +80,9 @@ class NullSubject(Subject):
         """The inner subject's."""
         return self._inner.point
 
-    def session(self) -> AbstractContextManager[None]:
+    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
         """The inner subject's."""
-        return self._inner.session()
+        return self._inner.session(trusting=trusting)
 
     def derivative_map(self, order: int) -> VectorMap:
         """The inner map with zeros for its gradient."""

@@ -98,11 +98,11 @@ class TorchFramework(Framework):
         self.device = device
         self.is_plain = device == "cpu"
 
-    def calm(self) -> AbstractContextManager[None]:
+    def calm(self) -> AbstractContextManager[None] | None:
         """Without autocast, which would change the precision of what is compared."""
         kind = self.device.partition(":")[0]
         if not self.namespace.is_autocast_enabled(kind):
-            return super().calm()
+            return None
         off: AbstractContextManager[None] = self.namespace.autocast(kind, enabled=False)
         return off
 
@@ -145,6 +145,13 @@ class TorchFramework(Framework):
         """The states of torch's generators of the CPU and the device."""
         own = None if self.is_plain else self._accelerator.get_rng_state()
         return self.namespace.get_rng_state(), own
+
+    def are_generators_at(self, states: object) -> bool:
+        """Whether they are as in a snapshot, byte by byte."""
+        kept: Any = states
+        now: Any = self.generator_states()
+        pairs = [(one, other) for one, other in zip(now, kept, strict=True) if one is not None]
+        return all(one.numpy().tobytes() == other.numpy().tobytes() for one, other in pairs)
 
     def restore_generators(self, states: object) -> None:
         """Put torch's generators back."""

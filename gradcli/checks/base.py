@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import FloatArray, RawBackward, Subject
+from gradcli.backends.base import FloatArray, Gradients, RawBackward, Subject
 from gradcli.checks.nondeterminism import VaryingMap
+from gradcli.checks.together import Together, passed_together
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.numerics.probe import entry_scales
@@ -18,9 +19,11 @@ from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
-Gradients = tuple[NDArray[Any] | None, ...]
-
 LARGE = 1e4
+FACTORS = (-3.0, 2.0)
+"""Of two cotangents mixed: a change of sign and a sum."""
+REPEAT_TOLERANCE = 1e-9
+"""Relative; the same code on the same numbers differs by a reordering of sums at most."""
 _VARIATION = 4.0
 """Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
 
@@ -42,12 +45,30 @@ class Situation:
         """The gradients for `cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
         return self.passes()[0]
 
+    def together(self) -> Together | None:
+        """The gradients that most checks need, by one graph; None where each has to make passes of its own."""
+        if "together" not in self._runs:
+            u, v = self.cotangents(), self.constant_cotangents()
+            self._runs["together"] = passed_together(
+                self.subject,
+                self.by_hand(),
+                (u, v, mixed(u, v)),
+                (FACTORS[0], FACTORS[1] / LARGE),
+                tolerance=self.tolerance(REPEAT_TOLERANCE),
+                laid_out=self.settings.wants("layout"),
+            )
+        found: Together | None = self._runs["together"]
+        return found
+
     def constant_cotangents(self) -> list[NDArray[Any]]:
         """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""
         return [np.full(u.shape, LARGE * 0.75, u.dtype) for u in self.cotangents()]
 
     def of_constant(self) -> Gradients:
         """The gradients for `constant_cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
+        together = self.together()
+        if together is not None:
+            return together.of_v
         if "constant" not in self._runs:
             self._runs["constant"] = self.subject.backward(self.constant_cotangents())
         found: Gradients = self._runs["constant"]
@@ -59,6 +80,9 @@ class Situation:
         Raises:
             UserCodeError: forward or the first pass raised.
         """
+        together = self.together()
+        if together is not None:
+            return together.of_u, together.of_u
         if "passes" not in self._runs:
             subject, cotangents = self.subject, self.cotangents()
             try:
@@ -95,7 +119,7 @@ class Situation:
         be larger than anything in forward.
         """
         subject = self.subject
-        outputs = [subject.call().outputs[number] for number in subject.output_numbers]
+        outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
         with np.errstate(all="ignore"):
             sizes = [np.abs(u) * np.abs(f) for u, f in zip(cotangents, outputs, strict=True)]
             total = sum(float(np.where(np.isfinite(size), size, 0.0).sum()) for size in sizes)
@@ -146,6 +170,11 @@ class Situation:
     def input_name(self, position: int) -> str:
         """The name of forward's argument at `position`."""
         return self.subject.arguments[position].name
+
+
+def mixed(u: Sequence[NDArray[Any]], v: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The cotangents u and v, the second one large, mixed by `FACTORS`."""
+    return [FACTORS[0] * p + FACTORS[1] / LARGE * q for p, q in zip(u, v, strict=True)]
 
 
 class Check(ABC):
@@ -199,7 +228,7 @@ def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor:
 
     None counts as zeros, NaN equals NaN; infinite where shapes differ, or one side only is not finite.
     """
-    if first is None and second is None:
+    if first is second:
         return 0.0
     left = np.zeros_like(second) if first is None else first
     right = np.zeros_like(left) if second is None else second

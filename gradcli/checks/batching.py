@@ -66,13 +66,13 @@ class BatchingCheck(Check):
         for position, value in zip(subject.active, values, strict=True):
             arguments[position] = replace(arguments[position], value=value)
         other = subject.rebind(arguments)
-        outputs = other.call().outputs
+        outputs = other.first_call.outputs
         return Batched(outputs=tuple(outputs[n] for n in other.output_numbers), gradients=other.backward(cotangents))
 
     def _compared(
         self, situation: Situation, places: Places, found: Batched, loop: Sequence[Batched], where: str
     ) -> Evidence | None:
-        tolerance = max(situation.tolerance(_TOLERANCE), 32 * situation.subject.call().unit_roundoff)
+        tolerance = max(situation.tolerance(_TOLERANCE), 32 * situation.subject.first_call.unit_roundoff)
         for n, output in enumerate(found.outputs):
             if relative_gap(output, np.stack([each.outputs[n] for each in loop])) > tolerance:
                 number = situation.subject.output_numbers[n]

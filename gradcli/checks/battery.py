@@ -1,10 +1,13 @@
 """Running the battery on one Function at one set of inputs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gradcli.backends.base import Subject
-from gradcli.checks.base import Check, Situation
+from gradcli.backends.guard import RepeatError
+from gradcli.checks.base import Situation
 from gradcli.checks.registry import CHECKS
+from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
@@ -20,14 +23,24 @@ _FOR_THE_UNFAILED = frozenset({"other-inputs", "higher-order"})
 def run_battery(subject: Subject, settings: Settings, *, seed: int, sweep: bool = False) -> tuple[Evidence, ...]:
     """Every check of the battery that is asked for, in order, until one fails that the others rest on.
 
-    With `sweep`, inputs other than the subject's own are tried too.
+    With `sweep`, inputs other than the subject's own are tried too. Where random numbers turn out to have been drawn,
+    all of it is done once more with the generators set before every call.
 
     Raises:
         UserCodeError: the user's own code raised.
     """
-    situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
-    with subject.session():
-        return tuple(_run(situation))
+    with subject.session(trusting=True) as session:
+        session.begin()
+        situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
+        try:
+            found = tuple(_run(situation))
+        except (UserCodeError, RepeatError):
+            if not session.must_repeat():
+                raise
+        else:
+            if not session.must_repeat():
+                return found
+        return tuple(_run(replace(situation, _runs={})))
 
 
 def _run(situation: Situation) -> Iterator[Evidence]:
@@ -35,7 +48,7 @@ def _run(situation: Situation) -> Iterator[Evidence]:
     for check in CHECKS:
         if failed and check.name in _FOR_THE_UNFAILED:
             continue
-        if not _wanted(check, situation.settings):
+        if not situation.settings.wants(check.name):
             yield Evidence(check=check.name, verdict=Verdict.SKIPPED, note="left out on request")
             continue
         with situation.subject.counters.during(check.name):
@@ -46,9 +59,3 @@ def _run(situation: Situation) -> Iterator[Evidence]:
             return
         if check.name == "forward" and any(e.verdict is Verdict.INCONCLUSIVE for e in found):
             return
-
-
-def _wanted(check: Check, settings: Settings) -> bool:
-    if check.name in settings.skip:
-        return False
-    return not settings.only or check.name in settings.only

@@ -33,7 +33,7 @@ class CompilationCheck(Check):
             return
         if other is None:
             return
-        outputs = subject.call().outputs
+        outputs = subject.first_call.outputs
         for number, output in zip(subject.output_numbers, other.outputs, strict=True):
             if relative_gap(outputs[number], output) > situation.tolerance(_TOLERANCE):
                 yield self.failed(

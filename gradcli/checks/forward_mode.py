@@ -75,7 +75,7 @@ class ForwardModeCheck(Check):
             return self.failed(FindingKind.JVP_MISMATCH, wrong_shape, input=name)
         got, wanted = seeds @ subject.codomain.flatten(list(found)), rows @ tangent
         scale = np.abs(rows) @ np.abs(tangent)
-        relative = max(situation.significance, 32 * subject.call().unit_roundoff)
+        relative = max(situation.significance, 32 * subject.first_call.unit_roundoff)
         allowed = _MARGIN * relative * np.maximum(scale, np.max(scale, initial=0.0))
         allowed = allowed + 64 * np.finfo(float).eps * np.abs(seeds) @ np.abs(
             subject.derivative_map(1).value(subject.point)

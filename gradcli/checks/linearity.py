@@ -6,7 +6,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.checks.base import LARGE, Check, Gradients, Situation, relative_gap
+from gradcli.backends.base import Gradients
+from gradcli.checks.base import FACTORS, LARGE, Check, Situation, mixed, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.results import Evidence
@@ -14,8 +15,7 @@ from gradcli.results import Evidence
 LINEARITY_TOLERANCE = 128 * 2.0**-24
 """Relative to |a| |backward(u)| + |b| |backward(v)|: what rounding does to a backward that computes in float32 inside.
 That backward's loss of precision is judged by its values, not here."""
-_A, _B = -3.0, 2.0
-"""A change of sign and a sum."""
+_A, _B = FACTORS
 
 Cotangents = Sequence[NDArray[Any]]
 
@@ -29,12 +29,14 @@ class LinearityCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare backward on a combination of two cotangents with its parts."""
+        if situation.together() is not None:
+            yield self.passed()
+            return
         u, v = situation.cotangents(), situation.constant_cotangents()
-        mixed = [_A * p + _B / LARGE * q for p, q in zip(u, v, strict=True)]
-        subject = situation.subject
+        subject, mixture = situation.subject, mixed(u, v)
         parts = situation.reference(), situation.of_constant()
         ignored = self._ignored(situation, *parts)
-        got = subject.backward(mixed)
+        got = subject.backward(mixture)
         broken = False
         for place, position in enumerate(subject.active):
             name = situation.input_name(position)
@@ -46,7 +48,7 @@ class LinearityCheck(Check):
                     "gradient",
                     input=name,
                 )
-            elif self._nonlinear(situation, place, (u, v, mixed), (*parts, got)):
+            elif self._nonlinear(situation, place, (u, v, mixture), (*parts, got)):
                 broken = True
                 yield self.failed(
                     FindingKind.NONLINEAR_BACKWARD,
@@ -68,7 +70,7 @@ class LinearityCheck(Check):
     def _tolerance(self, situation: Situation, gradient: NDArray[Any]) -> float:
         """Cotangents are rounded to the outputs' precision before backward sees them, gradients perhaps in it."""
         inside = stored_roundoff(np.concatenate([gradient.real.ravel(), gradient.imag.ravel()]))
-        return max(LINEARITY_TOLERANCE, 16 * situation.subject.call().unit_roundoff, 16 * inside)
+        return max(LINEARITY_TOLERANCE, 16 * situation.subject.first_call.unit_roundoff, 16 * inside)
 
     def _nonlinear(
         self,

@@ -6,13 +6,11 @@ from typing import final
 
 import numpy as np
 
-from gradcli.checks.base import Check, Gradients, Situation, relative_gap
+from gradcli.backends.base import Gradients
+from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
-
-REPEAT_TOLERANCE = 1e-9
-"""Relative; the same code on the same numbers differs by a reordering of sums at most."""
 
 _AGAIN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,

@@ -124,14 +124,14 @@ class ConstantsCheck(Check):
             yield from found
 
     def _same_forward(self, subject: Subject, other: Subject) -> bool:
-        pairs = zip(subject.call().outputs, other.call().outputs, strict=True)
+        pairs = zip(subject.first_call.outputs, other.first_call.outputs, strict=True)
         return all(np.array_equal(one, two, equal_nan=one.dtype.kind in "fc") for one, two in pairs)
 
     def _accepted(self, subject: Subject, arguments: list[Argument]) -> Subject | None:
         """The Function at these arguments, None where forward refuses them or is not finite."""
         try:
             other = subject.rebind(arguments)
-            outputs = other.call().outputs
+            outputs = other.first_call.outputs
         except UserCodeError:
             return None
         numbers = [o for o in outputs if o.dtype.kind in "fc"]

@@ -97,15 +97,16 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
     arguments = ready.supply.samples[number]()
     if number == 0:
         trail.supply = ready.supply.with_shapes_of(arguments)
-    subject = ready.backend.bind(ready.target, arguments)
     sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
-    try:
-        evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number, sweep=sweep)
-    finally:
-        trail.forwards += subject.counters.forward
-        trail.backwards += subject.counters.backward
-        for name, stage in subject.counters.stages.items():
-            trail.stages[name] = trail.stages.get(name, Stage()) + stage
+    with ready.backend.session():
+        subject = ready.backend.bind(ready.target, arguments)
+        try:
+            evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number, sweep=sweep)
+        finally:
+            trail.forwards += subject.counters.forward
+            trail.backwards += subject.counters.backward
+            for name, stage in subject.counters.stages.items():
+                trail.stages[name] = trail.stages.get(name, Stage()) + stage
     trail.evidence.append(evidence)
     return subject
 

@@ -56,9 +56,10 @@ def judgement_of(claim: Claim, options: Options, significance: float) -> Judgeme
     Raises:
         UserCodeError: the user's code raised.
     """
-    subject = claim.backend.bind(claim.target, claim.arguments)
     settings = _settings(claim, options, significance)
-    evidence = run_battery(subject, settings, seed=SEED)
+    with claim.backend.session():
+        subject = claim.backend.bind(claim.target, claim.arguments)
+        evidence = run_battery(subject, settings, seed=SEED)
     if options.allows_errors and _only_values(evidence) and all(_allowed(e, options) for e in _failed(evidence)):
         warnings.warn(_forgiven(claim, evidence, subject, options), GradcheckWarning, stacklevel=5)
         settings = replace(settings, skip=(*settings.skip, "gradient", "higher-order"))

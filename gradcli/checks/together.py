@@ -1,0 +1,101 @@
+"""The backward passes that several checks need, made through one graph, where they bear each other out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Gradients, Layout, Pass, RawBackward, Subject
+from gradcli.errors import UserCodeError
+
+Cotangents = Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Gradients for two sets of cotangents; `laid_out` says that those after the first were not contiguous."""
+
+    of_u: Gradients
+    of_v: Gradients
+    laid_out: bool
+
+
+def passed_together(
+    subject: Subject,
+    by_hand: RawBackward,
+    cotangents: tuple[Cotangents, Cotangents, Cotangents],
+    factors: tuple[float, float],
+    *,
+    tolerance: float,
+    laid_out: bool,
+) -> Together | None:
+    """The gradients for u by hand, and for v and a u + b v by two passes more; None where they do not fit each other.
+
+    Where the last is a times the first and b times the second, backward is linear in grad_output, gives the same again
+    through a graph that was kept, and does not mind how grad_output lies in memory: a mistake in any of that would have
+    to be the same linear map each time to go unseen, and the first time is by hand. Where they do not fit, or a pass
+    raises, each check finds out by passes of its own.
+
+    Args:
+        subject: the Function.
+        by_hand: what backward returned for u; where the framework would not pass that on as it is, u is passed too.
+        cotangents: u, v (whose entries are all equal) and a u + b v.
+        factors: a and b.
+        tolerance: what is left may be this part of the largest entry.
+        laid_out: make grad_output one number expanded for v, and strided for the mixture.
+    """
+    u, v, mixture = cotangents
+    own = _passed_on(subject, by_hand)
+    layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
+    passes = [Pass(cotangents=each, layout=layout) for each, layout in zip((v, mixture), layouts, strict=True)]
+    try:
+        found = subject.backward_further(passes if own is not None else [Pass(cotangents=u), *passes])
+    except UserCodeError:
+        return None
+    if found is None:
+        return None
+    of_u, of_v, of_mixture = found if own is None else (own, *found)
+    if not all(_fits(*each, factors, tolerance) for each in zip(of_u, of_v, of_mixture, strict=True)):
+        return None
+    return Together(of_u=of_u, of_v=of_v, laid_out=laid_out)
+
+
+def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
+    """What backward returned for the active inputs; None where it changed something, or the framework would."""
+    changed = raw.changed_cotangents or raw.changed_inputs or raw.changed_saved
+    if not raw.available or raw.error is not None or raw.container is not None or changed:
+        return None
+    found: list[NDArray[Any] | None] = []
+    for position in subject.active:
+        if position >= len(raw.gradients):
+            return None
+        gradient, argument = raw.gradients[position], subject.arguments[position]
+        whole = gradient.value is not None and (gradient.shape, gradient.value.dtype) == (
+            argument.value.shape,
+            argument.value.dtype,
+        )
+        if not (whole or gradient.is_none) or argument.sparsity is not None:
+            return None
+        found.append(gradient.value)
+    return tuple(found)
+
+
+def _fits(
+    of_u: NDArray[Any] | None,
+    of_v: NDArray[Any] | None,
+    of_mixture: NDArray[Any] | None,
+    factors: tuple[float, float],
+    tolerance: float,
+) -> bool:
+    """Whether the gradient for the mixture is the mixture of the gradients; never where one is not finite."""
+    if of_u is None or of_v is None or of_mixture is None:
+        return of_u is None and of_v is None and of_mixture is None
+    if not of_u.size:
+        return True
+    with np.errstate(all="ignore"):
+        first, second = factors[0] * of_u, factors[1] * of_v
+        scale = np.abs(first).max() + np.abs(second).max()
+        gap = np.abs(of_mixture - (first + second)).max()
+    return bool(gap <= tolerance * scale) and bool(np.isfinite(scale))
