@@ -251,7 +251,7 @@ class FunctionBackend(Backend):
 
 def _no_backward(function_class: type) -> str:
     """What to say of a Function without a backward; a misspelt one is named."""
-    close = difflib.get_close_matches("backward", list(vars(function_class)), n=1, cutoff=0.7)
+    close = difflib.get_close_matches("backward", [n for n in vars(function_class) if n[0] != "_"], n=1, cutoff=0.7)
     hint = f": it defines {close[0]!r}, did you mean 'backward'?" if close else ", so there is nothing to check"
     return f"{function_class.__name__} defines no backward{hint}"
 

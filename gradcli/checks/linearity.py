@@ -112,7 +112,8 @@ def departs(
     tolerance: float = LINEARITY_TOLERANCE,
 ) -> bool:
     """Whether `got` is further from first + second than rounding allows, beyond `floor` entry by entry."""
-    wanted = first + second
+    with np.errstate(all="ignore"):
+        wanted = first + second
     if not np.isfinite(wanted).all():
         return False
     scale = float(np.max(np.abs(first) + np.abs(second), initial=0.0))

@@ -35,11 +35,13 @@ class ForwardCheck(Check):
             yield self.passed("; ".join([*self._empty(situation), *_unseen(situation)]) or None)
 
     def _mutation(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
+        arrays = situation.subject.info.backend in ("jax", "numpy")
+        unmarked = "" if arrays else ", which does not mark it with ctx.mark_dirty"
         for position in call.changed_inputs:
             name = situation.input_name(position)
             yield self.failed(
                 FindingKind.MUTATES_INPUT,
-                f"{name} is changed in place by forward, which does not mark it with ctx.mark_dirty",
+                f"{name} is changed in place by forward{unmarked}",
                 input=name,
             )
 

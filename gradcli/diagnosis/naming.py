@@ -16,6 +16,8 @@ from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Verdict
 
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
+_VAGUER = frozenset({FindingKind.WRONG_GRADIENT, FindingKind.MISSING_GRADIENT})
+"""What says less than a wrong shape: something was returned, and it cannot be the gradient."""
 _WRITES = frozenset({FindingKind.MUTATES_INPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_GRAD_OUTPUT})
 _CONSEQUENCES = frozenset(
     {FindingKind.SECOND_BACKWARD_FAILS, FindingKind.NONDETERMINISTIC_BACKWARD, FindingKind.NONDETERMINISTIC_FORWARD}
@@ -52,8 +54,7 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) ->
         facts = Facts(subject, seed)
         for finding in shapes:
             better = name_gradient(facts, str(finding.input), None)
-            named = better if better is not None and better.kind is not FindingKind.WRONG_GRADIENT else finding
-            yield named
+            yield finding if better is None or better.kind in _VAGUER else better
         yield from _lost_to(facts, [f.input for f in shapes])
 
 

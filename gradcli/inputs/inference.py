@@ -355,6 +355,7 @@ def _failure_text(info: TargetInfo, best: Failure | None, budget: Budget, second
         lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
     elif best is not None:
         what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
+        what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
         lines.append(f"  forward came farthest with {what}")
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")

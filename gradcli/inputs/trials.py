@@ -46,6 +46,7 @@ class Failure:
     progress: float
     error: BaseException | None = None
     non_finite: bool = False
+    no_tensor: bool = False
     idle: int | None = None
 
     @property
@@ -186,7 +187,8 @@ class Trials:
 
     def _failure_of(self, trial: Trial) -> Failure | None:
         if not trial.ok:
-            return Failure(progress=self._progress(trial.error), error=trial.error)
+            nothing = trial.error is None
+            return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=nothing)
         real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
         if not real or any(output.size == 0 for output in real):
             return Failure(progress=1.6)

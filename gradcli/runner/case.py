@@ -19,6 +19,7 @@ from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
+from gradcli.runner.interference import numpy_kept
 from gradcli.runner.merge import merge
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
@@ -69,7 +70,8 @@ def check_object(
     started = perf_counter()
     trail = _Trail(supply=supply)
     try:
-        result = _checked(target, case, backend, trail, failures)
+        with numpy_kept():
+            result = _checked(target, case, backend, trail, failures)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     result = against_expectation(result, case.spec.expect)

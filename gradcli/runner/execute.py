@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gradcli.results import CheckResult
 from gradcli.runner.case import run_case
+from gradcli.runner.interference import end_refused
 from gradcli.runner.isolate import run_isolated
 from gradcli.runner.plan import CheckCase
 from gradcli.settings import Settings
@@ -37,4 +38,6 @@ def execute(cases: Sequence[CheckCase], settings: Settings, *, failures: Path | 
 
 def _in_process(cases: Sequence[CheckCase], failures: Path | None) -> Generator[CheckResult, None, None]:
     for case in cases:
-        yield run_case(case, failures=failures)
+        with end_refused():
+            result = run_case(case, failures=failures)
+        yield result

@@ -49,16 +49,20 @@ class Fields:
         return f"; there are {', '.join(known)}" if len(known) <= 16 else ""
 
 
-def read_fields(node: yaml.Node, keys: Mapping[str, Key], problems: Problems) -> Fields:
+def read_fields(
+    node: yaml.Node, keys: Mapping[str, Key], problems: Problems, *, below: Mapping[str, Key] | None = None
+) -> Fields:
     """The fields of the mapping `node`.
 
-    Unknown keys, missing required keys and values of the wrong type are noted in `problems` and left out.
+    Unknown keys, missing required keys and values of the wrong type are noted in `problems` and left out. `below` are
+    the keys that belong under `defaults` or in a case.
     """
     nodes: dict[str, yaml.Node] = {}
     values: dict[str, Any] = {}
     for name, (key_node, value_node) in entries(node, problems).items():
         if name not in keys:
-            problems.add(key_node, f"unknown key {name!r}{Fields.close(name, list(keys))}")
+            deeper = "; it belongs under defaults or in a case" if name in (below or ()) else ""
+            problems.add(key_node, f"unknown key {name!r}{deeper or Fields.close(name, list(keys))}")
             continue
         nodes[name] = value_node
         refuse_tag(value_node, problems)

@@ -96,7 +96,7 @@ class _Document:
         if not isinstance(self.node, yaml.MappingNode):
             self.problems.add(self.node, f"expected a mapping with 'target', got {described(self.node)}")
             return []
-        document = read_fields(self.node, DOCUMENT_KEYS, self.problems)
+        document = read_fields(self.node, DOCUMENT_KEYS, self.problems, below=DEFAULTS_KEYS)
         if "defaults" in document:
             defaults = read_fields(document.nodes["defaults"], DEFAULTS_KEYS, self.problems)
         else:

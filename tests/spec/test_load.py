@@ -196,6 +196,7 @@ def test_all_errors_of_a_file_come_at_once_in_its_order(problems):
         "    findings: missing-grad\n"
         "  - 3\n"
     )
+    assert found[0] == "2:1: unknown key 'seed'; it belongs under defaults or in a case"
     assert found[1] == "4:18: unknown key 'shpae' (did you mean 'shape'?)"
     assert [problem.split(": ")[0] for problem in found] == [
         "2:1", "4:18", "4:43", "4:46", "4:52", "5:12", "6:13", "7:38", "7:51", "7:80", "8:15", "8:15", "9:5",
