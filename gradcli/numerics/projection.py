@@ -19,6 +19,8 @@ from gradcli.numerics.vector_map import VectorMap
 
 Matrix = npt.NDArray[np.float64]
 
+Places = slice | npt.NDArray[np.bool_]
+
 FULL_ENTRIES = 10_000
 FULL_ROWS = 100
 PROJECTIONS = 3
@@ -46,6 +48,7 @@ class Claim:
     jvp_rows: bool
     outputs: Vector | None = None
     finite: bool = field(init=False)
+    _places: dict[int, Places] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """See once whether every claimed number is finite."""
@@ -84,7 +87,7 @@ class Claim:
         """The output block of every row that `read` gives."""
         if self.cotangents is None or not self.watch:
             return self.block
-        return np.concatenate([output_blocks(self.map), self.block])
+        return np.concatenate([self.map.codomain.block_numbers, self.block])
 
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
@@ -108,7 +111,14 @@ class Claim:
 
     def of_block(self, output: int) -> Matrix:
         """The forms of the rows of one output block."""
-        return self.forms[consecutive(self.block == output)]
+        return self.forms[self.places(output)]
+
+    def places(self, output: int) -> Places:
+        """Where the rows of one output block lie among the forms."""
+        known = self._places.get(output)
+        if known is None:
+            known = self._places[output] = consecutive(self.block == output)
+        return known
 
     def largest(self, places: slice, output: int) -> float:
         """The largest |claimed entry| in the block of one input and one output."""
@@ -120,11 +130,6 @@ def _products(forms: Matrix, v: Vector) -> Vector:
     rows: Vector = np.where(finite, forms, 0.0) @ v
     rows[((~finite) & (v != 0)).any(axis=1)] = np.nan
     return rows
-
-
-def output_blocks(map_: VectorMap) -> npt.NDArray[np.intp]:
-    """The output block of every output."""
-    return np.repeat(np.arange(len(map_.codomain.blocks)), [block.size for block in map_.codomain.blocks])
 
 
 def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections: int | None = None) -> Claim:
@@ -146,7 +151,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
             x=x,
             forms=np.asarray(forms, dtype=np.float64).reshape(m, n),
             cotangents=None,
-            block=output_blocks(map_),
+            block=map_.codomain.block_numbers,
             watch=False,
             jvp_rows=False,
             outputs=outputs,

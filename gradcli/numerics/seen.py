@@ -13,6 +13,7 @@ from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.space import Vector
 from gradcli.numerics.witness import Gap
 
 Pair = tuple[int, int]
@@ -65,18 +66,35 @@ def glance_through(
     """
     if not np.isfinite(site.row_values()).all():
         return None
+    drawn = drawn_through(site, inputs)
+    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
+
+
+def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
+    """The scales of some inputs, zero elsewhere."""
+    if len(inputs) == len(site.map.domain.blocks):
+        return site.scales
     drawn = np.zeros(site.x.size)
     for input_ in inputs:
         places = site.map.domain.slices[input_]
         drawn[places] = site.scales[places]
-    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
+    return drawn
 
 
-def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: bool, scale: float | None = None) -> bool:
+def certified(
+    site: Site,
+    glance: Glance,
+    pair: Pair,
+    part: float,
+    *,
+    quiet: bool,
+    scale: float | None = None,
+    bend: float | None = None,
+) -> bool:
     """Whether the rows of an output meet the claim to `part` of the block, and no output shows a kink.
 
     A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size. `scale`
-    is the block's largest scaled entry where that is known.
+    is the block's largest scaled entry where that is known, `bend` the part of it that a change of slope may have.
     """
     input_, output = pair
     slices = site.map.domain.slices
@@ -89,7 +107,7 @@ def certified(site: Site, glance: Glance, pair: Pair, part: float, *, quiet: boo
         allowed = np.full(rows.size, part * known)
     with np.errstate(all="ignore"):
         met = reading.claimless | (np.abs(glance.short.value - reading.claimed) + glance.short.rounding <= allowed)
-        straight = np.abs(glance.short.kink) <= KINK_FACTOR * allowed
+        straight = np.abs(glance.short.kink) <= (KINK_FACTOR if bend is None else bend / part) * allowed
     return bool(rows.any() and (met & straight)[rows].all() and not reading.claimless[rows].all())
 
 

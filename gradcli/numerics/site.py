@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradcli.numerics.certify import Prediction, predict
+from gradcli.numerics.certify import Prediction, predict, quotient
 from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
@@ -89,6 +89,7 @@ class Site:
     known_outputs: Vector | None = None
     known_noise: Vector | None = None
     known_rows: Vector | None = None
+    known_masks: dict[int, Mask] = field(default_factory=dict)
     sparing: bool = False
     without_witness: Site | None = None
 
@@ -136,6 +137,7 @@ class Site:
             self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
         self.testimony = None if self.witness is None else _testimony(self.witness, self.claim, self.x)
         self.known_rows = self.known_noise = None
+        self.known_masks = {}
         self.sparing = False
 
     def evaluate(self) -> Vector:
@@ -194,6 +196,8 @@ class Site:
         if claim is None or told is None or not claim.finite:
             return None
         there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, testimony=told)
+        if x is self.x:
+            there.known_outputs = self.known_outputs
         try:
             there.evaluate()
         except Exception:  # forward's domain ends before
@@ -217,7 +221,10 @@ class Site:
 
     def rows(self, output: int) -> Mask:
         """The rows of one output block whose value at the point is finite."""
-        chosen: Mask = (self.claim.row_blocks() == output) & np.isfinite(self.row_values())
+        chosen = self.known_masks.get(output)
+        if chosen is None:
+            chosen = (self.claim.row_blocks() == output) & np.isfinite(self.row_values())
+            self.known_masks[output] = chosen
         return chosen
 
     def row_values(self) -> Vector:
@@ -287,14 +294,25 @@ class Site:
         """
         if self.map.values >= self.budget:
             raise BudgetExceededError
-        claimed, rounding = self.claim.along(v)
-        f0 = self.row_values()
+        along = self.claim.along(v)
+        glances: list[Glance] = []
 
-        def beside_claim(short: Prediction) -> Glance:
-            return self._beside(short, v, focus, (claimed, rounding), start)
+        def judged(short: Prediction) -> bool:
+            glances.append(self._beside(short, v, focus, along, start))
+            return enough is not None and enough(glances[-1])
 
-        early = None if enough is None else lambda short: enough(beside_claim(short))
-        return beside_claim(predict(self.read, self.x, v, f0=f0, rng=self.rng, start=start, enough=early))
+        early = None if enough is None else judged
+        short = predict(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
+        if glances and glances[-1].short is short:
+            return glances[-1]
+        return self._beside(short, v, focus, along, start)
+
+    def short_glance(self, v: Vector, focus: Focus, step: float) -> Glance:
+        """One pair along v beside the claim, `step` from the point."""
+        if self.map.values >= self.budget:
+            raise BudgetExceededError
+        short = quotient(self.read, self.x, v, f0=self.row_values(), step=step)
+        return self._beside(short, v, focus, self.claim.along(v), 2 * step)
 
     def _beside(self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float) -> Glance:
         """A prediction with the claim along the same direction, and that claim's own rounding."""

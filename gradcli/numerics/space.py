@@ -65,6 +65,13 @@ class Space:
         ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
+    @cached_property
+    def block_numbers(self) -> npt.NDArray[np.intp]:
+        """The number of the block that each coordinate belongs to, read-only."""
+        numbers = np.repeat(np.arange(len(self.blocks)), [block.size for block in self.blocks])
+        numbers.flags.writeable = False
+        return numbers
+
     def flatten(self, arrays: Sequence[npt.ArrayLike], into: Vector | None = None) -> Vector:
         """Lay arrays end to end.
 

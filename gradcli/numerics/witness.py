@@ -6,6 +6,7 @@ not, along the direction in which the two differ most.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR, Reading
-from gradcli.numerics.pieces import all_finite, consecutive, magnitudes_along, pieces
+from gradcli.numerics.pieces import all_finite, magnitudes_along, pieces
 from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.site import NOISE_MARGIN, Glance, Site
 from gradcli.numerics.space import Vector
@@ -47,30 +48,37 @@ class Gap:
 
     `error` is the largest difference relative to the block's largest entry, both in units where entries are scaled by
     their inputs, or without, whichever is larger; `resolution` is what rounding leaves of such differences; `scale` is
-    the largest scaled entry; `wrong` marks the entries (row, column) that differ; `still` says that both are zero.
+    the largest scaled entry; `wrong` marks the entries (row, column) that differ beyond rounding, `equal` says that
+    there are none; `still` says that both are zero.
     """
 
     error: float
     resolution: float
     scale: float
     wrong: npt.NDArray[np.bool_]
+    equal: bool
     still: bool
 
-    @property
-    def equal(self) -> bool:
-        """Whether nothing differs beyond rounding."""
-        return not self.wrong.any()
+
+def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Gap]:
+    """Compare claim and witness in several blocks."""
+    pairs = list(pairs)
+    roundings = {output: _rounding(site, output) for output in {output for _, output in pairs}}
+    return {pair: compare(site, *pair, rounding=roundings[pair[1]]) for pair in pairs}
 
 
-def compare(site: Site, input_: int, output: int, noise: Matrix | None = None) -> Gap:
+def compare(
+    site: Site, input_: int, output: int, noise: Matrix | None = None, *, rounding: Vector | None = None
+) -> Gap:
     """Compare claim and witness in one block. The site must have a testimony.
 
-    `noise` gives standard deviations of the entries of both together, like the claim's forms, where it is known.
+    `noise` gives standard deviations of the entries of both together, like the claim's forms, where it is known, and
+    `rounding` that of the rows' values, where it has been worked out.
     """
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
     claimed, told = _block(site, input_, output)
-    rounding = _rounding(site, output)
+    rounding = _rounding(site, output) if rounding is None else rounding
     floor = rounding[:, None]
     more = None if noise is None else NOISE_MARGIN * noise[site.claim.block == output][:, places]
     if more is not None:
@@ -86,7 +94,8 @@ def compare(site: Site, input_: int, output: int, noise: Matrix | None = None) -
         scaled = max(scaled, float(size.max(initial=0.0)))
         scaled_apart = max(scaled_apart, float(difference.max(initial=0.0)))
     wrong = np.zeros(claimed.shape, bool)
-    for row in np.flatnonzero(apart > EQUAL * both):
+    open_ = np.flatnonzero(apart > EQUAL * both)
+    for row in open_:
         allowed = rounding[row] / scales if more is None else rounding[row] / scales + more[row]
         wrong[row] = np.abs(claimed[row] - told[row]) > EQUAL * both[row] + allowed
     whole = float(both.max(initial=0.0))
@@ -97,12 +106,13 @@ def compare(site: Site, input_: int, output: int, noise: Matrix | None = None) -
         resolution=max(FINEST, 4 * gap + least),
         scale=scaled,
         wrong=wrong,
+        equal=not (open_.size and wrong.any()),
         still=scaled <= EPS * float(rounding.max(initial=0.0)),
     )
 
 
 def _block(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
-    places, rows = site.map.domain.slices[input_], consecutive(site.claim.block == output)
+    places, rows = site.map.domain.slices[input_], site.claim.places(output)
     return site.claim.forms[rows][:, places], _told(site)[rows][:, places]
 
 
@@ -114,13 +124,13 @@ def _told(site: Site) -> Matrix:
 
 def _rounding(site: Site, output: int) -> Vector:
     """The rounding of u·f for every row u of one output block."""
-    rows = site.claim.block == output
+    rows = site.claim.places(output)
     size = site.outputs if all_finite(site.outputs) else np.where(np.isfinite(site.outputs), site.outputs, 0.0)
     if site.claim.cotangents is None:
         weighted = np.abs(size[rows])
     else:
-        weighted = magnitudes_along(site.claim.cotangents[consecutive(rows)], size)
-    own = site.row_noise()[-rows.size :][rows]
+        weighted = magnitudes_along(site.claim.cotangents[rows], size)
+    own = site.row_noise()[-site.claim.block.size :][rows]
     rounding: Vector = FLOOR * weighted + NOISE_MARGIN * own
     return rounding
 

@@ -44,7 +44,7 @@ def test_a_witness_that_agrees_is_certified_by_one_direction(case) -> None:
     result = run(claim, witness, case.x)
     assert {(b.outcome, b.reference) for b in result.blocks} == {(Outcome.AGREES, AUTODIFF)}
     assert all(1e-14 <= b.resolution < 1e-11 for b in result.blocks)
-    assert result.evaluations == 5
+    assert result.evaluations <= 5
     assert claim.vjps <= 3
     assert witness.vjps <= 3
     assert witness.values == 0

@@ -1,0 +1,183 @@
+"""Claim and witness agree: differences along a direction or two certify that both are the map's derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from gradcli.numerics.compare import Impression, Judgement, Reading
+from gradcli.numerics.estimate import Status
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.outcome import AUTODIFF
+from gradcli.numerics.probe import Focus, random_direction
+from gradcli.numerics.seen import (
+    STARTS,
+    Pair,
+    Seen,
+    certified,
+    drawn_through,
+    glance_through,
+    nothing_seen,
+    unmoved,
+    vanishing,
+)
+from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.stencil import EPS
+from gradcli.numerics.witness import Gap, supports
+
+WITNESSED = 1e-8
+"""Differences that meet claim and witness to this part of a block certify both."""
+SHORTEST, LONGEST = 2.0**-10, 0.02
+"""Limits of the coarsest step there."""
+NEAREST = 2.0**-17
+"""The step of a single pair, where rounding allows it."""
+STRAIGHT = 1e-3
+"""How much the slope may change across a single pair, as part of a block's largest: at a kink it changes by more."""
+ROUGHLY = 1e-2
+"""Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
+ROUNDINGS = 8.0
+"""There differences may miss what both say by so much of the values' rounding over the shortest step."""
+
+
+def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, Seen]:
+    """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
+    inputs = sorted({input_ for input_, _ in agreed})
+    moving = not any(gap.still for gap in agreed.values())
+    if moving and (glance := _at_once(site, inputs, agreed)) is not None:
+        return {pair: _agreed(site, gap, glance.reading) for pair, gap in agreed.items()}
+    found: dict[Pair, Seen] = {}
+
+    def meets(glance: Glance, pair: Pair) -> bool:
+        gap = agreed[pair]
+        return certified(site, glance, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
+
+    enough = partial(_all_meet, meets, list(agreed)) if moving else None
+    for start in (_short_start(site, agreed), *STARTS) if moving else STARTS:
+        open_ = [pair for pair in agreed if pair not in found]
+        glance = glance_through(site, inputs, start, enough) if open_ else None
+        if glance is None:
+            break
+        found |= {pair: _agreed(site, agreed[pair], glance.reading) for pair in open_ if meets(glance, pair)}
+        enough = None
+    for input_ in inputs:
+        rest = {pair: gap for pair, gap in agreed.items() if pair[0] == input_ and pair not in found}
+        found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
+    return found
+
+
+def _through_one(
+    site: Site, input_: int, agreed: dict[Pair, Gap], significance: float, *, alone: bool
+) -> dict[Pair, Seen]:
+    """The pairs of one input: by three pairs where they suffice (and were not tried), else by the ladder."""
+    glance = None if alone else glance_through(site, [input_])
+    found = {} if glance is None else _alone(site, glance, agreed)
+    open_ = [pair for pair in agreed if pair not in found]
+    if open_:
+        reading = site.probe(site.map.domain.slices[input_], cheap=False)
+        found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
+    return found
+
+
+def _at_once(site: Site, inputs: Sequence[int], agreed: dict[Pair, Gap]) -> Glance | None:
+    """One pair of values that certifies everything, where rounding allows steps so short that nothing bends.
+
+    The cubic terms of n entries, about t²/6 each of what is allowed for one, add up like their root.
+    """
+    longest = (0.6 * WITNESSED) ** 0.5 * site.x.size**-0.25
+    step = max(min(NEAREST, longest), 16 * EPS * _largest_value(site, agreed))
+    if not step <= longest or not np.isfinite(site.row_values()).all():
+        return None
+    drawn = drawn_through(site, inputs)
+    step *= 1 + site.rng.random()
+    glance = site.short_glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), step)
+    met = all(
+        certified(site, glance, pair, WITNESSED, quiet=False, scale=gap.scale, bend=STRAIGHT)
+        for pair, gap in agreed.items()
+    )
+    return glance if met else None
+
+
+def _alone(site: Site, glance: Glance, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+    """The pairs of one input that three pairs certify, as far as rounding lets them see, or show to be zero."""
+    found: dict[Pair, Seen] = {}
+    for pair, gap in agreed.items():
+        rows = site.rows(pair[1]) & ~glance.reading.claimless
+        none = nothing_seen(glance, rows)
+        if (none and gap.still) or _roughly(glance, rows, gap):
+            found[pair] = _agreed(site, gap, glance.reading)
+        elif none:
+            judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
+            found[pair] = Seen(
+                site=site, judgement=judgement, reading=glance.reading, resolution=None, gap=gap, quiet=True
+            )
+    return found
+
+
+def _roughly(glance: Glance, rows: Mask, gap: Gap) -> bool:
+    """Whether nothing but the rounding of the values keeps differences from certifying what a witness agrees on."""
+    short = glance.short
+    allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
+    seen: Mask = rows & short.certifies(glance.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
+    return bool(rows.any() and seen[rows].all())
+
+
+def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
+    """The coarsest of three steps along one direction through all entries.
+
+    Truncation leaves something of every entry in u·f, and is held against a single one: steps are as short as they may
+    be if rounding, about 8 eps |u·f| / t at the finest, is to stay below a quarter of what is allowed.
+    """
+    return min(LONGEST, max(SHORTEST, 4 * 32 * EPS * _largest_value(site, agreed)))
+
+
+def _largest_value(site: Site, agreed: dict[Pair, Gap]) -> float:
+    """The largest row value, in units of what may be missed of its block."""
+    values = np.abs(site.row_values())
+    return max(
+        float(values[site.rows(output)].max(initial=0.0)) / (WITNESSED * gap.scale)
+        for (_, output), gap in agreed.items()
+    )
+
+
+def _all_meet(meets: Callable[[Glance, Pair], bool], pairs: Sequence[Pair], glance: Glance) -> bool:
+    return all(meets(glance, pair) for pair in pairs)
+
+
+def _judgement(gap: Gap) -> Judgement:
+    return Judgement(
+        impression=Impression.SILENT if gap.still else Impression.AGREES,
+        scale=gap.scale,
+        error=gap.error * gap.scale,
+        tolerance=gap.resolution * gap.scale,
+        resolution=gap.resolution,
+        statuses=(Status.OK,),
+    )
+
+
+def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
+    return Seen(
+        site=site,
+        judgement=_judgement(gap),
+        reading=reading,
+        resolution=gap.resolution,
+        reference=AUTODIFF,
+        gap=gap,
+        quiet=gap.still,
+    )
+
+
+def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen:
+    """Claim and witness agree; what does a direction through this input alone say?"""
+    judgement, rows = site.judge(reading, *pair, significance), site.rows(pair[1])
+    silent = judgement.impression is Impression.SILENT and vanishing(reading, rows)
+    confirmed = judgement.impression is Impression.AGREES
+    if judgement.impression is Impression.WEAK:
+        # Values in a low precision are noisy to the ladder, but what does not depend on an input at all stays as it is.
+        apart = gap.still and bool(unmoved(site, pair[0])[rows].all())
+        confirmed = apart or supports(reading, rows, gap.scale, ROUGHLY)
+    if confirmed or (silent and gap.still):
+        return _agreed(site, gap, reading)
+    return Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent)
