@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
-from gradcli.numerics.outcome import AUTODIFF
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.seen import (
     STARTS,
@@ -25,6 +25,7 @@ from gradcli.numerics.seen import (
     vanishing,
 )
 from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.stairs import is_staircase, witness_is_zero
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.witness import Gap, supports
 
@@ -61,11 +62,27 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
         if glance is None:
             break
         found |= {pair: _agreed(site, agreed[pair], glance.reading) for pair in open_ if meets(glance, pair)}
+        if enough is None and start == STARTS[0]:
+            found |= _stairs(site, glance.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
         enough = None
     for input_ in inputs:
         rest = {pair: gap for pair, gap in agreed.items() if pair[0] == input_ and pair not in found}
         found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
     return found
+
+
+def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+    """The pairs that are zero for claim and witness, and staircases to everybody else."""
+    stepped = (pair for pair, gap in agreed.items() if gap.still and is_staircase(site, pair))
+    return {
+        pair: replace(
+            _agreed(site, agreed[pair], reading),
+            judgement=replace(_judgement(agreed[pair]), error=0.0, tolerance=0.0, resolution=None),
+            resolution=None,
+            reference=AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES,
+        )
+        for pair in stepped
+    }
 
 
 def _through_one(
