@@ -64,7 +64,11 @@ class Trial:
 
 def parameters_of(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:
     """The parameters of `function`, without the first `skip` (ctx, or a class method's class)."""
-    listed: Mapping[str, inspect.Parameter] = inspect.signature(function).parameters
+    return listed_parameters(inspect.signature(function).parameters, skip=skip)
+
+
+def listed_parameters(listed: Mapping[str, inspect.Parameter], *, skip: int) -> tuple[Parameter, ...]:
+    """The parameters of a signature, without the first `skip`."""
     kept = list(listed.values())[skip:]
     return tuple(_parameter(p) for p in kept if p.kind is not inspect.Parameter.VAR_KEYWORD)
 

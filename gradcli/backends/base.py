@@ -148,8 +148,8 @@ class Backend(ABC):
         """Run forward once (and backward, if asked) under a guard; exceptions are returned, not raised."""
 
     @abstractmethod
-    def bind(self, target: object, arguments: Sequence[Argument]) -> "Subject":
-        """`target` at these arguments. Raises UserCodeError where forward raises."""
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> "Subject":
+        """`target` at these arguments; `info` is what `describe` said. Raises UserCodeError where forward raises."""
 
     def session(self) -> AbstractContextManager[object]:
         """A context for a target's first call and its battery together, so that generators are looked after once."""

@@ -21,7 +21,7 @@ from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
-from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+from gradcli.targets import Parameter, TargetInfo, Trial, listed_parameters, parameters_of
 
 
 class FunctionBackend(Backend):
@@ -109,13 +109,13 @@ class FunctionBackend(Backend):
             return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
         return Trial(outputs=arrays, differentiable=differentiable, gradients=found)
 
-    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments."""
-        info, origin = self.describe(target), self.origin(target)
+        known, origin = info or self.describe(target), self.origin(target)
         function, given = self._taken_apart(target, arguments)
         if len(given) > len(arguments):
             origin = None  # a gradient of a container cannot be held against its leaves by hand
-        return BoundFunction(self.framework, info, function, origin, given)
+        return BoundFunction(self.framework, known, function, origin, given)
 
     def _taken_apart(
         self, target: object, arguments: Sequence[Argument]
@@ -258,7 +258,10 @@ def _no_backward(function_class: type) -> str:
 
 def _defined(owner: type, name: str) -> Any:
     """What a class or the first of its bases that does so defines under a name, unbound; None where none does."""
-    return next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
+    for base in owner.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None
 
 
 def static_method(owner: type, name: str) -> Callable[..., Any] | None:
@@ -278,4 +281,4 @@ def _parameters(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, 
     total = inspect.signature(function).parameters
     if len(total) < skip:
         raise TargetError("forward takes no parameters: expected `forward(ctx, ...)`")
-    return parameters_of(function, skip=skip)
+    return listed_parameters(total, skip=skip)

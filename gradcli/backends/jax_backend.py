@@ -251,11 +251,11 @@ class JaxBackend(Backend):
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
 
-    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments. Raises UserCodeError."""
-        info, rule = self.describe(target), rule_of(target)
+        known, rule = info or self.describe(target), rule_of(target)
         given = self._expanded(target, arguments)
-        return TransformedSubject(self.transforms, info, target, None if rule is None else _rule(rule), given)
+        return TransformedSubject(self.transforms, known, target, None if rule is None else _rule(rule), given)
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""

@@ -40,9 +40,9 @@ class NullBackend(Backend):
         """As the other backend does."""
         return self._inner.attempt(target, arguments, gradients=gradients)
 
-    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The other backend's subject, without its gradients."""
-        return NullSubject(self._inner.bind(target, arguments))
+        return NullSubject(self._inner.bind(target, arguments, info=info))
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """As the other backend does."""

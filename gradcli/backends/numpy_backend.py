@@ -118,9 +118,9 @@ class NumpyBackend(Backend):
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
 
-    def bind(self, target: object, arguments: Sequence[Argument]) -> Subject:
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The pair at these arguments. Raises UserCodeError, and UsageError where there is no derivative."""
-        return NumpySubject(self.framework, self.describe(target), pair_of(target), arguments)
+        return NumpySubject(self.framework, info or self.describe(target), pair_of(target), arguments)
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from arrays and Python values."""

@@ -101,7 +101,7 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
         trail.supply = ready.supply.with_shapes_of(arguments)
     sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
     with ready.backend.session():
-        subject = ready.backend.bind(ready.target, arguments)
+        subject = ready.backend.bind(ready.target, arguments, info=ready.info)
         try:
             evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number, sweep=sweep)
         finally:

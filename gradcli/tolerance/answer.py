@@ -55,17 +55,17 @@ def _check(problem: Problem, options: Options) -> None:
     Raises:
         GradcheckError: something is wrong.
     """
-    problem.require_dense_outputs()
+    outputs = problem.dense_outputs()
     if options.check_backward_ad:
-        _check_backward(problem, options)
-        _check_manners(problem, options)
+        passed = _check_backward(problem, options)
+        _check_manners(problem, options, outputs if passed else None)
     if options.check_forward_ad:
         check_forward_mode(problem, options, significance_of(problem))
 
 
 def _check_second(problem: Problem, options: Options, grad_outputs: Any) -> None:
     """Everything that was asked for at second order: natively, else as the first order of backward itself."""
-    problem.require_dense_outputs()
+    problem.dense_outputs()
     first = as_torch.with_cotangents(problem, grad_outputs, options.non_contiguous)
     if grad_outputs is not None:
         _check(first, options.at_first_order())
@@ -77,25 +77,37 @@ def _check_second(problem: Problem, options: Options, grad_outputs: Any) -> None
         check_forward_mode(first, options, significance_of(first))
 
 
-def _check_manners(problem: Problem, options: Options) -> None:
-    outputs = problem.outputs()
+def _check_manners(problem: Problem, options: Options, passed: list[Any] | None = None) -> None:
+    """What is asked of backward apart from its values.
+
+    Where the battery has passed the problem at first order, its outputs may be given, for their graph serves still; and
+    that backward multiplies by grad_output has been seen, which gradients of no output at all show once more.
+    """
+    outputs = problem.outputs() if passed is None else passed
     if not any(output.requires_grad for output in outputs):
         return
     if options.nondet_tol > 0:
         check_reentrancy(problem, outputs, options.nondet_tol)
-    check_gradients_fit(problem, outputs, options.check_grad_dtypes)
+    if passed is None or options.check_grad_dtypes or not options.check_undefined_grad:
+        check_gradients_fit(problem, outputs, options.check_grad_dtypes)
     if options.check_batched_grad:
         check_batched_gradients(problem)
     if options.check_undefined_grad:
-        check_undefined_gradients(problem)
+        check_undefined_gradients(problem, outputs if passed is not None else None)
 
 
-def _check_backward(problem: Problem, options: Options) -> None:
+def _check_backward(problem: Problem, options: Options) -> bool:
+    """Hold backward against differences; returns whether the battery had nothing to say against it.
+
+    Raises:
+        GradcheckError: it is wrong.
+    """
     judgement = _judged(problem, options)
     if judgement is None or judgement.verdict is Verdict.INCONCLUSIVE:
         _by_tolerance(problem, options, "" if judgement is None else judgement.text)
     elif judgement.verdict is Verdict.FAILED:
         raise problem.error(judgement.text)
+    return judgement is not None and judgement.verdict is Verdict.PASSED
 
 
 def _judged(problem: Problem, options: Options) -> Judgement | None:

@@ -58,7 +58,7 @@ def judgement_of(claim: Claim, options: Options, significance: float) -> Judgeme
     """
     settings = _settings(claim, options, significance)
     with claim.backend.session():
-        subject = claim.backend.bind(claim.target, claim.arguments)
+        subject = claim.bound()
         evidence = run_battery(subject, settings, seed=SEED)
     if options.allows_errors and _only_values(evidence) and all(_allowed(e, options) for e in _failed(evidence)):
         warnings.warn(_forgiven(claim, evidence, subject, options), GradcheckWarning, stacklevel=5)

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gradcli.backends.base import Subject
 from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, InputsFrom
 from gradcli.errors import TargetError, UsageError
 from gradcli.runner.supply import given_supply
+from gradcli.targets import TargetInfo
 from gradcli.tolerance.lifted import Lifted
 from gradcli.tolerance.problem import Problem, differentiable, is_tensor
 
@@ -24,6 +26,11 @@ class Claim:
     target: Any
     name: str
     arguments: tuple[Argument, ...]
+    info: TargetInfo | None = None
+
+    def bound(self) -> Subject:
+        """The target at its arguments. Raises UserCodeError."""
+        return self.backend.bind(self.target, self.arguments, info=self.info)
 
 
 def backend_of(problem: Problem) -> FunctionBackend:
@@ -67,7 +74,9 @@ def _of_function(problem: Problem, backend: FunctionBackend) -> list[Claim]:
         arguments = given_supply(backend, info, [problem.inputs], InputsFrom.GIVEN).samples[0]()
     except (TargetError, UsageError):
         return []
-    return [Claim(backend=backend, target=problem.function, name=name_of(problem.function), arguments=arguments)]
+    return [
+        Claim(backend=backend, target=problem.function, name=name_of(problem.function), arguments=arguments, info=info)
+    ]
 
 
 def _of_tracked(problem: Problem, backend: FunctionBackend) -> Claim:

@@ -86,7 +86,7 @@ def _described(evidence: Evidence, seen: Mismatch) -> str:
 
 
 def _evidence(problem: Problem, claim: Claim, significance: float) -> tuple[Evidence, ...]:
-    subject = claim.backend.bind(claim.target, claim.arguments)
+    subject = claim.bound()
     inner = subject.derivative_map(1)
 
     def columns(x: FloatArray) -> Matrix:

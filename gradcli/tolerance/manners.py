@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,9 +18,15 @@ LOW_PRECISION = (
 )
 
 
-def check_undefined_gradients(problem: Problem) -> None:
-    """Backward must take None for gradients of outputs (as it gets them from operations that give none)."""
-    outputs = [entry for entry in differentiable(problem.function(*problem.inputs)) if entry.requires_grad]
+def check_undefined_gradients(problem: Problem, outputs: Sequence[Any] | None = None) -> None:
+    """Backward must take None for gradients of outputs (as it gets them from operations that give none).
+
+    Args:
+        problem: the function at its inputs.
+        outputs: what it returned there, with a graph that has been passed through by nobody; another call by default.
+    """
+    given = differentiable(problem.function(*problem.inputs)) if outputs is None else outputs
+    outputs = [entry for entry in given if entry.requires_grad]
     if not outputs:
         return
     choices = [[True] * len(outputs)]

@@ -132,23 +132,20 @@ class Problem:
         """Return the outputs that have a gradient."""
         return differentiable(self.function(*self.inputs))
 
-    def require_dense_outputs(self) -> None:
-        """Refuse what PyTorch refuses.
+    def dense_outputs(self) -> list[Any]:
+        """Return the outputs that have a gradient, and refuse what PyTorch refuses.
 
         Raises:
-            ValueError: an output is sparse, or a container whose tensors would be passed over.
+            ValueError: an output is sparse.
         """
-        for number, output in enumerate(as_tuple(self.function(*self.inputs))):
-            if holds_tracked(output):
-                raise ValueError(
-                    f"output {number} is a {type(output).__name__} that holds tensors, and gradcheck compares tensors: "
-                    "return them in one tuple"
-                )
+        results = as_tuple(self.function(*self.inputs))
+        for number, output in enumerate(results):
             if is_tensor(output) and "layout" in names_of(output) and str(output.layout) != "torch.strided":
                 raise ValueError(
                     f"output {number} is {output.layout}, and gradcheck compares dense outputs: "
                     "call to_dense(masked_grad=...) on it inside the function"
                 )
+        return differentiable(results)
 
     @functools.cached_property
     def output_places(self) -> tuple[int, ...]:
