@@ -107,7 +107,7 @@ class BoundFunction(Subject):
         """Whether another seed gives other outputs."""
         take_care(self.framework)
         try:
-            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, seed=1, recording=True):
                 self.counters.forward += 1
                 other = self._caller.run(self._leaves(self._caller)).outputs
         except (Exception, SystemExit):
@@ -144,7 +144,7 @@ class BoundFunction(Subject):
         body = self._origin.body(tuple(a.is_tensor and a.requires_grad for a in self.arguments))
         caller = self._calling(body, self.arguments)
         try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, recording=True):
                 self.counters.forward += 1
                 outputs = caller.run(self._leaves(caller)).outputs
                 same = len(outputs) == len(self._first) and all(
@@ -199,9 +199,8 @@ class BoundFunction(Subject):
         self.counters.forward += 1
         leaves = {i: self._caller.leaf(self.arguments[i].value, True) for i in positions}
         try:
-            with users_code(self.framework, silent=True):
-                with self.framework.namespace.enable_grad():
-                    call = caller.run(leaves)
+            with users_code(self.framework, silent=True, recording=True):
+                call = caller.run(leaves)
                 phase = "backward"
                 return call, pulled_back(self.framework, self.counters, call, self._numbered(cotangents), layout=layout)
         except (Exception, SystemExit) as error:
@@ -214,7 +213,7 @@ class BoundFunction(Subject):
         call, self._unused = self._unused or self._run(self._caller), None
         between = self._calling(self._function, other)
         try:
-            with users_code(self.framework, silent=True, seed=1), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, seed=1, recording=True):
                 between.run({i: between.leaf(other[i].value, True) for i in self.active})
         except (Exception, SystemExit):
             return None
@@ -266,7 +265,7 @@ class BoundFunction(Subject):
     def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:
         """Through the framework's forward mode, which calls jvp."""
         try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, recording=True):
                 self.counters.forward += 1
                 return pushed(self._caller, self.active, self._numbers, tangents)
         except (Exception, SystemExit) as error:
@@ -280,7 +279,7 @@ class BoundFunction(Subject):
     ) -> Batched | None:
         """Through the framework's vmap, which calls the rule."""
         try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, recording=True):
                 self.counters.forward += 1
                 self.counters.backward += 1
                 return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
@@ -353,7 +352,7 @@ class BoundFunction(Subject):
     def _run(self, caller: Caller, *, silent: bool = True) -> Call:
         self.counters.forward += 1
         try:
-            with users_code(self.framework, silent=silent), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=silent, recording=True):
                 return caller.run(self._leaves(caller))
         except (UserCodeError, UsageError):
             raise

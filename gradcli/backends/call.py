@@ -60,7 +60,7 @@ class Caller:
 
     def run(self, leaves: dict[int, Any]) -> Call:
         """Call with these tensors at their positions and the arguments' own values elsewhere."""
-        passed = tuple(self._passed(position, leaves) for position in range(len(self.arguments)))
+        passed = tuple([self._passed(position, leaves) for position in range(len(self.arguments))])
         if self._keywords:
             keywords = {name: passed[place] for place, name in self._keywords}
             result = self.function(*(passed[place] for place in self._positions), **keywords)
@@ -68,7 +68,7 @@ class Caller:
             result = self.function(*passed)
         returned = tuple(result) if isinstance(result, tuple | list) else (result,)
         settled, is_tensor = self.framework.settled, self.framework.is_tensor
-        outputs = tuple(settled(output) if is_tensor(output) else output for output in returned)
+        outputs = tuple([settled(output) if is_tensor(output) else output for output in returned])
         return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
 
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:

@@ -59,6 +59,13 @@ class Framework(ABC):
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
 
+    def record(self, wanted: bool) -> bool:
+        """Record a graph from now on, or do not; returns whether it was recorded until now."""
+        before: bool = self.namespace.is_grad_enabled()
+        if before is not wanted:
+            self.namespace.set_grad_enabled(wanted)
+        return before
+
     def calm(self) -> AbstractContextManager[None] | None:
         """A context around the user's code, free of what would change its precision; None where nothing would."""
         return None
@@ -77,9 +84,13 @@ class Framework(ABC):
         """An output of the user's code as an ordinary tensor in the host's memory, connected by the graph."""
         return output
 
+    def like(self, output: Any, array: NDArray[Any]) -> Any:
+        """A new leaf with these values in the dtype of an output."""
+        return self.from_array(array, self.dtype_name(output))
+
     def cotangent_of(self, output: Any, array: NDArray[Any]) -> Any | None:
         """A cotangent as the user's backward gets it for an output as it was returned; None where it cannot be made."""
-        return self.from_array(array, self.dtype_name(output))
+        return self.like(output, array)
 
     def mapped(self, function: Callable[..., Any], places: tuple[int | None, ...]) -> Callable[..., Any]:  # noqa: ARG002
         """The function mapped over the axes `places` of its arguments.

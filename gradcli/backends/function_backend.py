@@ -93,7 +93,7 @@ class FunctionBackend(Backend):
         arguments = caller.arguments
         tracked = [i for i, a in enumerate(arguments) if a.is_tensor and a.requires_grad]
         try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, recording=True):
                 call = caller.run({i: caller.leaf(arguments[i].value, True) for i in tracked})
                 outputs = [o for o in call.outputs if self.framework.is_tensor(o)]
                 arrays = tuple(self.framework.to_array(o) for o in outputs)

@@ -181,10 +181,11 @@ _UNHEARD = _Unheard()
 class UsersCode(contextlib.AbstractContextManager[None]):
     """What `users_code` gives: a context that is entered once, written out because it is entered for every call."""
 
-    __slots__ = ("_calm", "_framework", "_numpy", "_own", "_seed", "_silent", "_streams")
+    __slots__ = ("_calm", "_framework", "_numpy", "_own", "_recorded", "_recording", "_seed", "_silent", "_streams")
 
-    def __init__(self, framework: Framework, *, silent: bool, seed: int) -> None:
-        self._framework, self._silent, self._seed = framework, silent, seed
+    def __init__(self, framework: Framework, *, silent: bool, seed: int, recording: bool) -> None:
+        self._framework, self._silent, self._seed, self._recording = framework, silent, seed, recording
+        self._recorded = True
         self._own: Session | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
@@ -204,9 +205,13 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         self._calm = framework.calm()
         if self._calm is not None:
             self._calm.__enter__()
+        if self._recording:
+            self._recorded = framework.record(True)
 
     def __exit__(self, *raised: object) -> None:
         """Put back the streams, and the generators if nobody else will."""
+        if self._recording:
+            self._framework.record(self._recorded)
         if self._calm is not None:
             self._calm.__exit__(None, None, None)
         self._numpy.__exit__(None, None, None)
@@ -217,7 +222,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             self._own.close()
 
 
-def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> UsersCode:
+def users_code(framework: Framework, *, silent: bool, seed: int = 0, recording: bool = False) -> UsersCode:
     """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
 
     In a trusting session the generators are not set; whoever opened it sees to it that nobody draws.
@@ -226,5 +231,6 @@ def users_code(framework: Framework, *, silent: bool, seed: int = 0) -> UsersCod
         framework: whose generators are set, beside Python's and NumPy's.
         silent: whether what the code prints is dropped.
         seed: what the generators are set to.
+        recording: whether a graph is recorded, whatever the caller of the checker has set.
     """
-    return UsersCode(framework, silent=silent, seed=seed)
+    return UsersCode(framework, silent=silent, seed=seed, recording=recording)

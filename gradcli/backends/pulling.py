@@ -39,7 +39,7 @@ def pulled_back(
         layout: how the cotangents lie in memory.
     """
     pairs = [
-        (call.outputs[n], laid_out(framework, _cotangent(framework, call.outputs[n], c), layout))
+        (call.outputs[n], laid_out(framework, framework.like(call.outputs[n], np.asarray(c)), layout))
         for n, c in cotangents
         if c is not None and n < len(call.outputs) and carries_gradient(framework, call.outputs[n])
     ]
@@ -51,8 +51,3 @@ def pulled_back(
         [o for o, _ in pairs], leaves, [c for _, c in pairs], allow_unused=True, retain_graph=retain
     )
     return tuple(None if g is None else framework.to_array(g) for g in gradients)
-
-
-def _cotangent(framework: Framework, output: Any, value: NDArray[Any]) -> Any:
-    """A cotangent in the output's own dtype."""
-    return framework.from_array(np.asarray(value), framework.dtype_name(output))

@@ -97,7 +97,7 @@ class TensorMap(VectorMap):
 
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """Whether the graph leads from each input block to each output block, shape (outputs, inputs)."""
-        with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+        with users_code(self.framework, silent=True, recording=True):
             tensors = self._tensors(x, requires_grad=True)
             outputs = self._evaluate(self._order, tensors, create_graph=True)
             grad, ones_like = (
@@ -142,7 +142,7 @@ class TensorMap(VectorMap):
 
     def _gradients(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         try:
-            with users_code(self.framework, silent=True), self.framework.namespace.enable_grad():
+            with users_code(self.framework, silent=True, recording=True):
                 tensors = self._tensors(x, requires_grad=True)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
                 value = self._flat(outputs) if self._order == 1 else None

@@ -45,11 +45,13 @@ class TorchFramework(Framework):
 
         PyTorch forbids for good that memory is resized once NumPy has seen it, so that NumPy sees a copy only.
         """
-        return self.as_array(tensor.detach().clone())
+        return self._seen(tensor.detach().clone())
 
     def as_array(self, tensor: Any) -> NDArray[Any]:
         """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
-        plain = tensor.detach()
+        return self._seen(tensor.detach())
+
+    def _seen(self, plain: Any) -> NDArray[Any]:
         try:
             found: NDArray[Any] = plain.numpy()
         except (RuntimeError, TypeError):
@@ -79,6 +81,8 @@ class TorchFramework(Framework):
         """
         import torch
 
+        if array.dtype.kind == "f" and array.flags.carray:
+            return torch.from_numpy(array)
         whole = np.asarray(array, order="C")
         placed = whole.dtype.kind != "c" or whole.ctypes.data % whole.itemsize == 0
         return torch.from_numpy(whole if whole.flags.writeable and placed else whole.copy())
@@ -94,16 +98,21 @@ class TorchFramework(Framework):
         leaf = self.as_tensor(np.asarray(array)).clone()
         return leaf if dtype is None else leaf.to(getattr(torch, dtype))
 
+    def like(self, output: Any, array: NDArray[Any]) -> Any:
+        """The same; nearly always it is of that dtype already."""
+        leaf = self.as_tensor(array).clone()
+        return leaf if leaf.dtype is output.dtype else leaf.to(output.dtype)
+
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
+        self._kind = device.partition(":")[0]
         self.is_plain = device == "cpu"
 
     def calm(self) -> AbstractContextManager[None] | None:
         """Without autocast, which would change the precision of what is compared."""
-        kind = self.device.partition(":")[0]
-        if not self.namespace.is_autocast_enabled(kind):
+        if not self.namespace.is_autocast_enabled(self._kind):
             return None
-        off: AbstractContextManager[None] = self.namespace.autocast(kind, enabled=False)
+        off: AbstractContextManager[None] = self.namespace.autocast(self._kind, enabled=False)
         return off
 
     def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
@@ -127,7 +136,7 @@ class TorchFramework(Framework):
         """None for a sparse output, whose cotangent has the layout that PyTorch chooses."""
         if output.layout is not self.namespace.strided:
             return None
-        cotangent = self.from_array(array, self.dtype_name(output))
+        cotangent = self.like(output, array)
         return cotangent if self.is_plain else cotangent.to(output.device)
 
     def mapped(self, function: Callable[..., Any], places: tuple[int | None, ...]) -> Callable[..., Any]:
@@ -163,7 +172,7 @@ class TorchFramework(Framework):
     @property
     def _accelerator(self) -> Any:
         """The module of the device's kind, torch.cuda or torch.mps."""
-        return getattr(self.namespace, self.device.partition(":")[0])
+        return getattr(self.namespace, self._kind)
 
     def rule_of(self, owner: type) -> Callable[..., Any] | None:
         """The same, behind the classes that PyTorch makes for operators too."""
