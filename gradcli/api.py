@@ -120,8 +120,9 @@ def _check_given(target: object, inputs: Given | None, case: CheckCase) -> Check
     if inputs is None:
         return check_object(target, case)
     backend = backend_for(target, inputs)
-    supply = supply_from(inputs, backend, backend.describe(target), case)
-    return check_object(target, case, supply=supply, backend=backend)
+    info = backend.describe(target)
+    supply = supply_from(inputs, backend, info, case)
+    return check_object(target, case, supply=supply, backend=backend, info=info)
 
 
 def _name_of(target: object) -> str:

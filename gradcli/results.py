@@ -79,6 +79,8 @@ class Evidence:
 
     def settled(self) -> "Evidence":
         """The same evidence without what only the diagnosis needs, ready to be stored or sent."""
+        if self.mismatch is None and self.witness is None:
+            return self
         return replace(self, mismatch=None, witness=None)
 
     def to_dict(self) -> dict[str, Any]:

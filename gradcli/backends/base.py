@@ -1,11 +1,10 @@
 """What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -113,17 +112,11 @@ class Counters:
     backward: int = 0
     stages: dict[str, Stage] = field(default_factory=dict)
 
-    @contextmanager
-    def during(self, stage: str) -> Iterator[None]:
-        """Book what runs inside under `stage`."""
-        forward, backward, began = self.forward, self.backward, perf_counter()
-        try:
-            yield
-        finally:
-            spent = Stage(
-                forward=self.forward - forward, backward=self.backward - backward, seconds=perf_counter() - began
-            )
-            self.stages[stage] = self.stages.get(stage, Stage()) + spent
+    def book(self, stage: str, before: "Counters", seconds: float) -> None:
+        """Book what ran since `before`, a copy of the counters, under `stage`."""
+        spent = Stage(forward=self.forward - before.forward, backward=self.backward - before.backward, seconds=seconds)
+        known = self.stages.get(stage)
+        self.stages[stage] = spent if known is None else known + spent
 
 
 class Backend(ABC):

@@ -84,18 +84,25 @@ class Session:
         self.trusting = trusting
         self._has_erred = False
         self._is_repeatable = False
-        self._calls = 0
+        self._calls = self._calls_seen = 0
+        self._is_as_it_was = True
 
     def take_care(self) -> bool:
         """Set the generators before every call from now on; returns whether someone has drawn without that."""
-        drawn = self.trusting and not self._framework.is_in_state(self._state)
+        drawn = self.trusting and self._is_disturbed()
         self.trusting = False
         self._has_erred = self._has_erred or drawn
         return drawn
 
     def check(self) -> bool:
         """Whether someone has drawn while nobody took care; from then on care is taken."""
-        return self.trusting and not self._framework.is_in_state(self._state) and self.take_care()
+        return self.trusting and self._is_disturbed() and self.take_care()
+
+    def _is_disturbed(self) -> bool:
+        if self._calls_seen != self._calls:
+            self._is_as_it_was = self._framework.is_in_state(self._state)
+            self._calls_seen = self._calls
+        return not self._is_as_it_was
 
     def enter(self, seed: int) -> None:
         """Before a call of the user's code: set the generators, or see now and then that nobody has drawn.
@@ -122,7 +129,7 @@ class Session:
 
     def close(self) -> None:
         """Put the generators back where they were."""
-        if not self.trusting or not self._framework.is_in_state(self._state):
+        if not self.trusting or self._is_disturbed():
             self._framework.restore_random_state(self._state)
 
 

@@ -62,7 +62,9 @@ class Situation:
 
     def constant_cotangents(self) -> list[NDArray[Any]]:
         """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""
-        return [np.full(u.shape, LARGE * 0.75, u.dtype) for u in self.cotangents()]
+        if "constants" not in self._runs:
+            self._runs["constants"] = [np.full(u.shape, LARGE * 0.75, u.dtype) for u in self.cotangents()]
+        return list(self._runs["constants"])
 
     def of_constant(self) -> Gradients:
         """The gradients for `constant_cotangents()`, from one backward pass for all checks. Raises UserCodeError."""
@@ -105,7 +107,8 @@ class Situation:
         if name not in self._runs:
             space = self.subject.codomain
             generator = np.random.default_rng([self.seed, 17, number])
-            flat: FloatArray = generator.choice([-1.0, 1.0], space.size) * (0.5 + 0.5 * generator.random(space.size))
+            signs = 2.0 * generator.integers(0, 2, space.size) - 1.0
+            flat: FloatArray = signs * (0.5 + 0.5 * generator.random(space.size))
             self._runs[name] = space.unflatten(flat)
         return list(self._runs[name])
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from time import perf_counter
 
-from gradcli.backends.base import Subject
+from gradcli.backends.base import Counters, Subject
 from gradcli.backends.guard import RepeatError
 from gradcli.checks.base import Situation
 from gradcli.checks.registry import CHECKS
@@ -44,15 +45,18 @@ def run_battery(subject: Subject, settings: Settings, *, seed: int, sweep: bool 
 
 
 def _run(situation: Situation) -> Iterator[Evidence]:
-    failed = False
+    failed, counters = False, situation.subject.counters
     for check in CHECKS:
         if failed and check.name in _FOR_THE_UNFAILED:
             continue
         if not situation.settings.wants(check.name):
             yield Evidence(check=check.name, verdict=Verdict.SKIPPED, note="left out on request")
             continue
-        with situation.subject.counters.during(check.name):
+        before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
+        try:
             found = list(check.run(situation))
+        finally:
+            counters.book(check.name, before, perf_counter() - began)
         yield from found
         failed = failed or any(e.verdict is Verdict.FAILED for e in found)
         if check.name in _STOPPING and any(e.verdict is Verdict.FAILED for e in found):

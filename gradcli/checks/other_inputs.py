@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.effort import LinesSeen, at_most
+from gradcli.backends.effort import EffortExceededError, at_most, within
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.other_points import MIXED, Arguments, mixed_point, other_points
@@ -22,6 +22,8 @@ LARGEST = 1_000
 ARBITRATED = 3
 """At so many other inputs differences are asked, whatever they say."""
 LINES = 100_000
+_SECONDS = 1.0
+"""A call that takes longer is made again, and stopped after so many lines."""
 _APART, _APART_IN_ENTRY = 1e-4, 1e-3
 """Gaps between claim and witness that differences are asked about: of the block's largest entry, and of its own."""
 _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
@@ -48,12 +50,13 @@ class OtherInputsCheck(Check):
             return
         generator = np.random.default_rng([situation.seed, 23])
         asked = compared = 0
+        cotangent = subject.codomain.flatten(situation.cotangents(number=1))
         together = mixed_point(subject.arguments, subject.active, generator)
-        mixed = None if together is None or witness is None else _compared(situation, witness, together)
+        mixed = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
         tried = MIXED if mixed is not None and not mixed.apart(situation) else ()
         compared += bool(tried)
         for candidates in other_points(subject.arguments, subject.active, generator, tried):
-            found = _first_comparable(situation, witness, candidates)
+            found = _compared(situation, witness, cotangent, candidates)
             compared += found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):
                 continue
@@ -76,7 +79,6 @@ class Comparison:
     value: FloatArray
     claimed: FloatArray
     other: FloatArray | None
-    lines: LinesSeen
 
     def doubtful(self, situation: Situation) -> bool:
         """Whether it is worth asking differences here: claim and witness part, and not for a reason that is known."""
@@ -97,6 +99,8 @@ class Comparison:
 
     def apart(self, situation: Situation) -> bool:
         """Whether the two differ beyond rounding, in a block or in single entries far below its largest."""
+        if self.other is None or not np.any(self.claimed != self.other):
+            return False
         space, tolerance = situation.subject.domain, situation.tolerance(_APART)
         floor = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value))
         floors = floor / np.minimum(entry_scales(space, self.point), 1.0)
@@ -114,11 +118,13 @@ class Comparison:
 
         It then iterates until it is satisfied, and what holds of its limit need not hold of what it stops at.
         """
-        given = subject.point
+        given, forward, map_ = subject.point, subject.info.forward, subject.derivative_map(1)
+        with at_most(LINES, forward) as own:
+            _pulled(map_, self.point, self.cotangent)
         for point in (given, 4 * given, 16 * given, given / 8, -given, 4 * self.point, self.point / 8, -self.point):
-            with at_most(LINES, subject.info.forward) as seen:
-                found = _pulled(subject.derivative_map(1), point, self.cotangent)
-            if found is not None and not seen.loops_alike(self.lines):
+            with at_most(LINES, forward) as seen:
+                found = _pulled(map_, point, self.cotangent)
+            if found is not None and not seen.loops_alike(own):
                 return True
         return False
 
@@ -151,39 +157,51 @@ class Comparison:
         return False
 
 
-def _first_comparable(
-    situation: Situation, witness: VectorMap | None, candidates: Iterable[Arguments]
+def _compared(
+    situation: Situation, witness: VectorMap | None, cotangent: FloatArray, candidates: Iterable[Arguments]
 ) -> Comparison | None:
-    return next((c for a in candidates if (c := _compared(situation, witness, a)) is not None), None)
+    """Claim and witness at the first of these arguments where they can be compared; None where they cannot.
 
-
-def _compared(situation: Situation, witness: VectorMap | None, arguments: Arguments) -> Comparison | None:
-    """Claim and witness at these arguments; None where nothing can be compared.
-
-    That is where forward refuses them or runs on and on, where values, claim or witness are not finite, and where
-    forward's body gives other values than forward.
+    They cannot where forward refuses the arguments or runs on and on, where values, claim or witness are not finite,
+    and where forward's body gives other values than forward.
     """
-    subject = situation.subject
-    point = subject.domain.flatten([arguments[i].value for i in subject.active])
-    if np.array_equal(point, subject.point):
-        return None
-    cotangent = subject.codomain.flatten(situation.cotangents(number=1))
-    with at_most(LINES, subject.info.forward) as seen:
-        claimed = _pulled(subject.derivative_map(1), point, cotangent)
-    if claimed is None:
-        return None
-    other = None if witness is None else _pulled(witness, point, cotangent)
-    if witness is not None and (other is None or not np.allclose(claimed[0], other[0], rtol=1e-9, atol=0.0)):
-        return None
-    return Comparison(
-        arguments=arguments,
-        point=point,
-        cotangent=cotangent,
-        value=claimed[0],
-        claimed=claimed[1],
-        other=None if other is None else other[1],
-        lines=seen,
-    )
+    subject, given = situation.subject, situation.subject.point
+    for arguments in candidates:
+        point = subject.domain.flatten([arguments[i].value for i in subject.active])
+        if not np.any(point != given):
+            continue
+        claimed = _claimed(subject, point, cotangent)
+        other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
+        if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
+            continue
+        return Comparison(
+            arguments=arguments,
+            point=point,
+            cotangent=cotangent,
+            value=claimed[0],
+            claimed=claimed[1],
+            other=None if other is None else other[1],
+        )
+    return None
+
+
+def _close(values: FloatArray, others: FloatArray) -> bool:
+    return bool((np.abs(values - others) <= 1e-9 * np.abs(others)).all())
+
+
+def _claimed(subject: Subject, point: FloatArray, cotangent: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Value and claim; what takes long is told from what never ends by the lines it runs, the same on every machine."""
+    map_, found = subject.derivative_map(1), None
+    try:
+        with within(_SECONDS) as watch:
+            if watch.is_set:
+                found = _pulled(map_, point, cotangent)
+    except EffortExceededError:  # between two lines of the checker's own
+        found = None
+    if watch.is_set and not watch.has_stopped:
+        return found
+    with at_most(LINES, subject.info.forward):
+        return _pulled(map_, point, cotangent)
 
 
 def _pulled(map_: VectorMap, point: FloatArray, cotangent: FloatArray) -> tuple[FloatArray, FloatArray] | None:

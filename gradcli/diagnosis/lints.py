@@ -3,6 +3,7 @@
 import ast
 import difflib
 import inspect
+import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -23,13 +24,16 @@ def source_lints(info: TargetInfo) -> tuple[str, ...]:
         return ()
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
-        text = Path(file).read_text(encoding="utf-8") if file else ""
-        return _lints(text, str(file))
+        return _of_file(file, os.stat(file).st_mtime_ns) if file else ()
     except (OSError, TypeError, SyntaxError, ValueError):
         return ()
 
 
 @lru_cache(maxsize=64)
+def _of_file(file: str, changed: int) -> tuple[str, ...]:  # noqa: ARG001 - a file that has changed is read again
+    return _lints(Path(file).read_text(encoding="utf-8"), file)
+
+
 def _lints(text: str, file: str) -> tuple[str, ...]:
     """The sentences about a source; nearly every one is cleared by its names, without a syntax tree."""
     if not any(_meant(name) for name in set(_SET.findall(text))):

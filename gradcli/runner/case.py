@@ -27,6 +27,7 @@ from gradcli.runner.reduce import smallest_failing
 from gradcli.runner.supply import Supply, takes_dtype
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
+from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 
 _LOG = logging.getLogger("gradcli")
@@ -61,17 +62,18 @@ def check_object(
     *,
     supply: Supply | None = None,
     backend: Backend | None = None,
+    info: TargetInfo | None = None,
     failures: Path | None = None,
 ) -> CheckResult:
     """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
 
-    `backend` is the one that the supply was made for; without it the target tells.
+    `backend` is the one that the supply was made for, `info` what it said of the target; without it the target tells.
     """
     started = perf_counter()
     trail = _Trail(supply=supply)
     try:
         with numpy_kept():
-            result = _checked(target, case, backend, trail, failures)
+            result = _checked(target, case, backend, info, trail, failures)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     result = against_expectation(result, case.spec.expect)
@@ -79,11 +81,16 @@ def check_object(
 
 
 def _checked(
-    target: object, case: CheckCase, backend: Backend | None, trail: _Trail, failures: Path | None
+    target: object,
+    case: CheckCase,
+    backend: Backend | None,
+    info: TargetInfo | None,
+    trail: _Trail,
+    failures: Path | None,
 ) -> CheckResult:
     backend = backend or backend_for(claimed(target, case.spec))
     trail.backend = backend.name
-    ready = prepared(target, case, trail.supply, backend)
+    ready = prepared(target, case, trail.supply, backend, info)
     case, trail.supply = ready.case, ready.supply
     trail.lints = source_lints(ready.info)
     for number in range(len(ready.supply.samples)):

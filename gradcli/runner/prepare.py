@@ -29,23 +29,31 @@ class Prepared:
     case: CheckCase
 
 
-def prepared(target: object, case: CheckCase, supply: Supply | None = None, backend: Backend | None = None) -> Prepared:
+def prepared(
+    target: object,
+    case: CheckCase,
+    supply: Supply | None = None,
+    backend: Backend | None = None,
+    info: TargetInfo | None = None,
+) -> Prepared:
     """The target of `case` with `supply`, or with the inputs that the case gives or inference finds.
+
+    `info` is what the backend has said of the target, if it was asked before.
 
     Raises:
         UsageError: an input or a constructor's argument is named that the target does not have.
         UserCodeError: the constructor or sample_inputs raised.
         InputsNotFoundError: no inputs, or nothing to make an instance with, could be found.
     """
-    target = claimed(target, case.spec)
+    given, target = target, claimed(target, case.spec)
     backend = (backend or backend_for(target)).on(case.settings.device)
     takes = backend.constructor(target)
     if takes is None:
         if case.spec.construct:
             raise UsageError(f"{case.spec.target} is no class of modules: there is nothing to construct")
-        return _supplied(backend, target, case, supply)
-    spec, given = _routed(case.spec, takes, backend.describe(target))
-    return _instance(backend, target, takes, given, replace(case, spec=spec), supply)
+        return _supplied(backend, target, case, supply, info if target is given else None)
+    spec, keywords = _routed(case.spec, takes, backend.describe(target))
+    return _instance(backend, target, takes, keywords, replace(case, spec=spec), supply)
 
 
 def _instance(
@@ -110,8 +118,10 @@ def _routed(spec: CheckSpec, takes: TargetInfo, info: TargetInfo) -> tuple[Check
     return replace(spec, inputs=rest or (None if mine else spec.inputs)), given
 
 
-def _supplied(backend: Backend, target: object, case: CheckCase, supply: Supply | None) -> Prepared:
-    info = backend.describe(target)
+def _supplied(
+    backend: Backend, target: object, case: CheckCase, supply: Supply | None, known: TargetInfo | None = None
+) -> Prepared:
+    info = known or backend.describe(target)
     found = supply or supply_inputs(backend, target, info, case)
     return Prepared(
         backend=backend, target=target, info=info, supply=with_held(found, backend, target, info, case.seed), case=case
