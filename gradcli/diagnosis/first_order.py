@@ -232,6 +232,21 @@ def _shifted(suspect: Suspect) -> Named | None:
     return None
 
 
+def _surrogate(suspect: Suspect) -> Named | None:
+    """A gradient for outputs that stay as they are round the inputs."""
+    mismatch = suspect.mismatch
+    if mismatch is None or not mismatch.complete or not np.isfinite(mismatch.claimed).all():
+        return None
+    if (np.abs(mismatch.numeric) > 3 * mismatch.bound).any() or not np.abs(mismatch.claimed).max(initial=0.0) > 0:
+        return None
+    return (
+        FindingKind.WRONG_GRADIENT,
+        f"{suspect.name}: backward returns a gradient where forward's derivative is zero in all {mismatch.numeric.size} "
+        "entries of its Jacobian; a straight-through or surrogate gradient is declared in a spec by `expect: surrogate`",
+        {},
+    )
+
+
 def _mixed_up(suspect: Suspect) -> Named | None:
     """Right for a grad_output of equal entries alone, so that those of another are exchanged or lost."""
     facts, place, gradients = suspect.facts, suspect.place, suspect.gradients
@@ -345,6 +360,7 @@ _RULES: tuple[Callable[..., Named | None], ...] = (
     _unreduced,
     _shifted,
     _low_precision,
+    _surrogate,
     _mixed_up,
     _some_entries,
     _term,

@@ -423,6 +423,19 @@ def rolled(ns):
     return Weighted
 
 
+def straight_through(ns):
+    class Rounded(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g  # here
+
+    return Rounded
+
+
 def averages_grad_output(ns):
     class Sine(ns.autograd.Function):
         @staticmethod
@@ -487,6 +500,7 @@ MISTAKES = (
     Mistake("contiguous", needs_contiguous, {"x": (3, 4)}, {K.NON_CONTIGUOUS}, {None}, "transposed"),
     Mistake("none", forgets_none, {"x": (3,)}, {K.UNDEFINED_GRAD}, {None}, "None"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
+    Mistake("surrogate", straight_through, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "`expect: surrogate`"),
     Mistake("averages", averages_grad_output, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "mixes up or averages"),
     Mistake("slice", another_slice_of_grad_output, {"x": (2,), "y": (3,)}, {K.WRONG_GRADIENT}, {"y"}, "mixes up"),
 )  # fmt: skip
