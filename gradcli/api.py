@@ -11,6 +11,7 @@ from gradcli.runner.case import check_object
 from gradcli.runner.execute import execute
 from gradcli.runner.gather import gather, is_named
 from gradcli.runner.given import Given, supply_from
+from gradcli.runner.limits import require_settings
 from gradcli.runner.plan import CheckCase, case_of, plan, require_checks
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
@@ -61,7 +62,7 @@ def check(
 
     Raises:
         TargetError: the target cannot be found, or is nothing that can be checked.
-        UsageError: the inputs do not fit forward's parameters.
+        UsageError: the inputs do not fit forward's parameters, or an option has a value that no run can have.
     """
     started = perf_counter()
     settings = Settings(
@@ -70,13 +71,14 @@ def check(
         samples=samples,
         dtype=dtype,
         device=device,
-        only=tuple(only),
-        skip=tuple(skip),
+        only=(only,) if isinstance(only, str) else tuple(only),
+        skip=(skip,) if isinstance(skip, str) else tuple(skip),
         require_resolution=require_resolution,
         significance=significance,
         allow_inconclusive=allow_inconclusive,
         shrink=shrink,
     )
+    require_settings(settings)
     cases = _run(target, inputs, grad, settings)
     return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
 

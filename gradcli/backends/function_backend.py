@@ -219,6 +219,11 @@ class FunctionBackend(Backend):
                 f"{kind.__name__}: {lazy[0]} has no size yet: expected a module whose parameters are there; call the "
                 "lazy module once where it is made"
             )
+        if not callable(inspect.getattr_static(kind, "forward")):
+            raise TargetError(
+                f"{kind.__name__} is compiled and cannot be run with other parameters: expected the Python module that "
+                "it was made of"
+            )
         forward = inspect.unwrap(kind.forward)
         sample_inputs = getattr(kind, "sample_inputs", None)
         return TargetInfo(

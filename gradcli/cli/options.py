@@ -1,18 +1,15 @@
 """What the options of `gradcli check` mean; everything that can be refused is refused before user code is imported."""
 
-import math
 import os
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
-from gradcli.inputs.builders import DTYPES
 from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.runner.limits import unknown
 from gradcli.runner.plan import Shard
-from gradcli.settings import Settings
 
 FORMATS = ("table", "plain", "json", "ndjson")
 REPORT_SUFFIXES = (".json", ".ndjson")
@@ -29,18 +26,8 @@ def format_from(name: str | None, *, terminal: bool) -> str:
     if name is None:
         return "table" if terminal else "plain"
     if name not in FORMATS:
-        raise UsageError(f"--format {name}: {_unknown('format', name, FORMATS)}")
+        raise UsageError(f"--format {name}: {unknown('format', name, FORMATS)}")
     return name
-
-
-def require_settings(settings: Settings) -> Settings:
-    """The settings, where every value is one that a run can have."""
-    floating = tuple(dtype for dtype in DTYPES if "float" in dtype or "complex" in dtype)
-    if settings.dtype not in floating:
-        raise UsageError(f"--dtype {settings.dtype}: {_unknown('floating dtype', settings.dtype, floating)}")
-    _require_positive("--require-resolution", settings.require_resolution)
-    _require_positive("--timeout", settings.timeout)
-    return settings
 
 
 def shard_from(text: str | None) -> Shard | None:
@@ -77,14 +64,3 @@ def _report(path: Path) -> Path:
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise UsageError(f"--report {path}: {place} cannot be written")
     return path
-
-
-def _require_positive(name: str, value: float | None) -> None:
-    if value is not None and not (value > 0 and math.isfinite(value)):
-        raise UsageError(f"{name} {value:g}: expected a number above 0")
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"no {what} is called that; {hint}available: {', '.join(known)}"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from time import perf_counter
 
-from gradcli.cli.options import format_from, inputs_from, reports_from, require_executor, require_settings, shard_from
+from gradcli.cli.options import format_from, inputs_from, reports_from, require_executor, shard_from
 from gradcli.cli.progress import Progress
 from gradcli.cli.request import CheckRequest
 from gradcli.cli.show import conclude, format_named, show, write_report
@@ -13,6 +13,7 @@ from gradcli.runner.configuration import default_targets
 from gradcli.runner.execute import execute
 from gradcli.runner.failures import FOLDER
 from gradcli.runner.gather import gather
+from gradcli.runner.limits import as_option, require_settings
 from gradcli.runner.plan import plan
 
 
@@ -20,7 +21,7 @@ def check(request: CheckRequest) -> int:
     """Run the request and return the exit code."""
     started = perf_counter()
     stream = report_stream()
-    settings = require_settings(request.settings)
+    settings = require_settings(request.settings, as_option)
     require_executor(request.executor)
     inputs = inputs_from(request.inputs, request.arguments)
     paths = reports_from(request.reports)

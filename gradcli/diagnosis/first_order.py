@@ -241,8 +241,9 @@ def _surrogate(suspect: Suspect) -> Named | None:
         return None
     return (
         FindingKind.WRONG_GRADIENT,
-        f"{suspect.name}: backward returns a gradient where forward's derivative is zero in all {mismatch.numeric.size} "
-        "entries of its Jacobian; a straight-through or surrogate gradient is declared in a spec by `expect: surrogate`",
+        f"{suspect.name}: backward returns a gradient where forward's derivative is zero, in all "
+        f"{mismatch.numeric.size} entries of its Jacobian; a straight-through or surrogate gradient is declared in a "
+        "spec by `expect: surrogate`",
         {},
     )
 

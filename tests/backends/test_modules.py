@@ -1,5 +1,7 @@
 """Modules as targets: parameters are inputs, what a module holds stays as it was, and a mistake inside is placed."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import gradcli
 from gradcli.backends.null_backend import NullBackend
 from gradcli.backends.registry import backend_for
 from gradcli.checks.battery import run_battery
-from gradcli.errors import UsageError
+from gradcli.errors import TargetError, UsageError
 from gradcli.results import judge
 from gradcli.runner.failures import load
 from gradcli.runner.held import complete
@@ -125,3 +127,12 @@ def test_a_module_without_sizes_is_refused():
     nn = pytest.importorskip("torch", reason="lazy modules are PyTorch's").nn
     with pytest.raises(UsageError, match="has no size yet"):
         gradcli.check(nn.LazyLinear(3))
+
+
+def test_a_compiled_module_is_refused_in_words():
+    torch = pytest.importorskip("torch", reason="only PyTorch compiles modules")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch means to give compilation up
+        compiled = torch.jit.script(torch.nn.Linear(3, 2))
+    with pytest.raises(TargetError, match="expected the Python module"):
+        gradcli.check(compiled, (torch.ones(4, 3),))

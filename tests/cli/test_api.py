@@ -139,3 +139,26 @@ def test_a_trace_is_taken_from_a_program_too() -> None:
     graph = gradcli.trace(Product, _pair())
     assert graph.to_dict()["schema"] == "gradcli.trace/1"
     assert any("Product" in node.name for node in graph.nodes)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"order": 0}, "order 0: expected a whole number of at least 1"),
+        ({"samples": 0}, "samples 0: expected"),
+        ({"seed": -1}, "seed -1: expected"),
+        ({"dtype": "float31"}, "did you mean 'float32'"),
+        ({"significance": 0.0}, "significance 0: expected a number above 0"),
+        ({"require_resolution": -1.0}, "require_resolution -1: expected"),
+    ],
+)
+def test_values_that_no_run_can_have_are_refused_here_too(options, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        gradcli.check(Product, **options)
+
+
+def test_one_check_may_be_named_alone() -> None:
+    report = gradcli.check(Product, (np.ones(2), np.ones(2)), only="gradient", order=1)
+    assert {evidence.check for evidence in report.cases[0].evidence if evidence.verdict is Verdict.PASSED} == {
+        "gradient"
+    }

@@ -9,9 +9,10 @@ import pytest
 
 from gradcli._version import __version__
 from gradcli.checks.registry import CHECKS
-from gradcli.cli.options import format_from, reports_from, require_executor, require_settings, shard_from
+from gradcli.cli.options import format_from, reports_from, require_executor, shard_from
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
+from gradcli.runner.limits import as_option, require_settings
 from gradcli.runner.plan import Shard
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
@@ -190,4 +191,4 @@ def test_a_share_is_one_of_its_number(text: str) -> None:
 )  # fmt: skip
 def test_settings_that_no_run_can_have_are_refused(settings: Settings) -> None:
     with pytest.raises(UsageError, match=r"^--(dtype|timeout|require-resolution) "):
-        require_settings(settings)
+        require_settings(settings, as_option)
