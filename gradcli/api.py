@@ -51,10 +51,9 @@ def check(
         seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
         only, skip: the checks of the battery to run, all if empty, and those to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
-        require_resolution: fail a case that would not have caught a relative error of this size.
-        significance: the relative error below which a difference is measured but does not matter.
-        allow_inconclusive: count an inconclusive report as ok.
-        shrink: look for a smaller input after a failure.
+        require_resolution, significance: fail a case that would not have caught a relative error of this size; the
+            relative error below which a difference is measured but does not matter.
+        allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
 
     Returns:
         The report; `report.ok`, `report.cases` and `str(report)` tell what was found. An exception of the user's
@@ -71,8 +70,8 @@ def check(
         samples=samples,
         dtype=dtype,
         device=device,
-        only=(only,) if isinstance(only, str) else tuple(only),
-        skip=(skip,) if isinstance(skip, str) else tuple(skip),
+        only=_names(only),
+        skip=_names(skip),
         require_resolution=require_resolution,
         significance=significance,
         allow_inconclusive=allow_inconclusive,
@@ -81,6 +80,11 @@ def check(
     require_settings(settings)
     cases = _run(target, inputs, grad, settings)
     return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    """The names of several checks, or of one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "TraceGraph":

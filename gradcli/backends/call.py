@@ -77,7 +77,9 @@ class Caller:
             clone = leaves[position].clone()
             # A module makes its own parameters, and makes them contiguous.
             if self._layout is not Layout.CONTIGUOUS and argument.name not in self._held:
-                clone = laid_out(self.framework, clone, self._layout)
+                laid = laid_out(self.framework, clone, self._layout)
+                expanded = self._layout is Layout.EXPANDED
+                clone = laid if expanded else self.framework.in_memory_of(clone, laid)
             return clone if self._is_plain else self._handed(position, clone)
         if argument.is_tensor:
             tensor = self.framework.from_array(argument.value)

@@ -80,6 +80,10 @@ class Framework(ABC):
             raise UsageError(f"layout {sparsity.layout}: the {self.name} backend has no sparse tensors")
         return tensor if dtype is None else tensor.to(getattr(self.namespace, dtype))
 
+    def in_memory_of(self, tensor: Any, laid: Any) -> Any:  # noqa: ARG002 - for those that override it
+        """The tensor in the memory of another of the same values, made from it; the other where that cannot be."""
+        return laid
+
     def settled(self, output: Any) -> Any:
         """An output of the user's code as an ordinary tensor in the host's memory, connected by the graph."""
         return output

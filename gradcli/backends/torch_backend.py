@@ -127,6 +127,11 @@ class TorchFramework(Framework):
             given = sparse_tensor(given, sparsity)
         return given if self.is_plain else given.to(self.device)
 
+    def in_memory_of(self, tensor: Any, laid: Any) -> Any:
+        """Without the views in the graph, which PyTorch does not differentiate for a sparse gradient."""
+        tensor.data = laid.detach()
+        return tensor
+
     def settled(self, output: Any) -> Any:
         """Dense, on the CPU."""
         dense = output if output.layout is self.namespace.strided else output.to_dense()

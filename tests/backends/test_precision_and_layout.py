@@ -202,3 +202,24 @@ def test_other_frameworks_and_layouts_refuse():
         gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like)
     with pytest.raises(UsageError, match="the engine backend has no sparse tensors"):
         gradcli.check("gradcli.examples.cube:Cube", {"x": {"shape": [3], "layout": "coo"}})
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["right", "wrong"])
+def test_a_sparse_gradient_of_a_dense_input_is_taken_in_every_layout(turned):
+    class LookedUp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, weight, index):
+            ctx.save_for_backward(index)
+            ctx.shape = weight.shape
+            return weight[index]
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, grad_output):
+            (index,) = ctx.saved_tensors
+            places = index.flip(0) if turned else index
+            return torch.sparse_coo_tensor(places[None], grad_output, ctx.shape, check_invariants=True), None
+
+    weight = torch.tensor([[0.5, -1.0], [2.0, 0.25], [1.5, 0.75]], dtype=torch.float64, requires_grad=True)
+    report = gradcli.check(LookedUp, (weight, torch.tensor([0, 2, 2, 1])), shrink=False)
+    assert report.verdict is (Verdict.FAILED if turned else Verdict.PASSED), str(report)
