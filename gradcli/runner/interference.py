@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import is_
 from typing import Never
 
 import numpy as np
@@ -28,6 +29,8 @@ def numpy_kept() -> Iterator[None]:
     replaced = []
     for module, own in zip(_MODULES, before, strict=True):
         now = vars(module)
+        if len(now) == len(own) and all(map(is_, now.values(), own.values())):
+            continue
         for name, value in own.items():
             if now.get(name) is not value:
                 replaced.append(f"{module.__name__}.{name}")
