@@ -264,6 +264,10 @@ class Subject(ABC):
         """What the call was like that bound the arguments; another call where that one was not kept."""
         return self.call()
 
+    def called_again(self) -> tuple[NDArray[Any], ...]:
+        """The outputs of another call on the arguments as given. Raises UserCodeError."""
+        return self.call().outputs
+
     @abstractmethod
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""

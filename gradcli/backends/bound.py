@@ -165,8 +165,13 @@ class BoundFunction(Subject):
 
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
+        call = self._latest = self._run(self._caller)
+        return self._inspector.described(self._caller, call, self._arrays_of(call), self._numbers)
+
+    def called_again(self) -> tuple[NDArray[Any], ...]:
+        """The outputs alone."""
         self._latest = self._run(self._caller)
-        return self._inspector.described(self._caller, self._latest, self._arrays_of(self._latest), self._numbers)
+        return self._arrays_of(self._latest)
 
     @cached_property
     def first_call(self) -> ForwardCall:

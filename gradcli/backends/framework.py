@@ -144,8 +144,12 @@ class Framework(ABC):
 
     def is_in_state(self, state: tuple[Any, Any, object]) -> bool:
         """Whether nobody has drawn a random number, or set a generator, since the snapshot."""
-        own = self.are_generators_at(state[2])
-        return own and _SHARED.is_at(state[1]) and random.getstate() == state[0]
+        if not self.are_generators_at(state[2]) or not _SHARED.is_at(state[1]):
+            return False
+        _, words, kept = random.getstate()
+        _, known, own = state[0]
+        # The place in the twister's words; and the first of them, which change when it has gone round.
+        return bool((words[-1], words[:8], kept) == (known[-1], known[:8], own))
 
     def restore_random_state(self, state: tuple[Any, Any, object]) -> None:
         """Put every generator back as it was."""

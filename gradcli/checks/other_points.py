@@ -188,7 +188,7 @@ def _moved(
     size = entries.size
     if manner is Manner.SCALED:
         factors = [v for v in values if v > 0 or room.low < 0 < room.high]
-        return np.asarray(entries * generator.permutation(np.resize(factors, size)))
+        return np.asarray(entries * generator.permutation(_repeated(factors, size)))
     if manner is Manner.SMALL:
         return _close_to_the_ends(entries, room, np.sign(values), generator)
     fitting = [v for v in values if room.low < v < room.high]
@@ -201,7 +201,7 @@ def _moved(
     if manner is Manner.SPECIAL and others.size > 1:
         equal = others[: max(1, size // 4)]
         moved[equal] = entries[others[-1]]
-    moved[chosen] = np.resize(fitting, count) * _directions(entries[chosen])
+    moved[chosen] = _repeated(fitting, count) * _directions(entries[chosen])
     return moved
 
 
@@ -212,9 +212,14 @@ def _close_to_the_ends(
     size = entries.size
     steps = 1e-3 * generator.uniform(0.5, 2.0, size) * min(1.0, room.high - room.low)
     anchors = [a for a in (0.0, room.low, room.high) if room.low <= a <= room.high and math.isfinite(a)]
-    near = generator.permutation(np.resize(anchors or [0.0], size))
-    inward = np.where(near <= room.low, 1.0, np.where(near >= room.high, -1.0, np.resize(signs, size)))
+    near = generator.permutation(_repeated(anchors or [0.0], size))
+    inward = np.where(near <= room.low, 1.0, np.where(near >= room.high, -1.0, _repeated(signs, size)))
     return np.asarray(near + inward * steps * _directions(entries))
+
+
+def _repeated(values: Sequence[float] | NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The values over and over; NumPy's own way of that is slow for a few."""
+    return np.asarray(values, dtype=np.float64)[np.arange(count) % len(values)]
 
 
 def _directions(entries: NDArray[Any]) -> NDArray[Any]:

@@ -1,9 +1,10 @@
 """Forward itself: finite, the same on every call, and leaving its inputs alone."""
 
 from collections.abc import Iterator
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.base import ForwardCall
 from gradcli.backends.containers import container_leaves
@@ -12,6 +13,8 @@ from gradcli.checks.base import Check, Situation, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 from gradcli.verdict import Reason, Verdict
+
+Outputs = tuple[NDArray[Any], ...]
 
 
 @final
@@ -24,10 +27,10 @@ class ForwardCheck(Check):
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the first call with another."""
         subject = situation.subject
-        first, second = subject.first_call, subject.call()
+        first, again = subject.first_call, subject.called_again()
         problems = [
             *self._mutation(situation, first),
-            *self._repeat(situation, first, second),
+            *self._repeat(situation, first.outputs, again),
             *self._values(situation, first),
         ]
         yield from problems
@@ -45,9 +48,9 @@ class ForwardCheck(Check):
                 input=name,
             )
 
-    def _repeat(self, situation: Situation, first: ForwardCall, second: ForwardCall) -> Iterator[Evidence]:
+    def _repeat(self, situation: Situation, first: Outputs, again: Outputs) -> Iterator[Evidence]:
         allowed = situation.settings.nondeterminism
-        for number, (one, other) in enumerate(zip(first.outputs, second.outputs, strict=False)):
+        for number, (one, other) in enumerate(zip(first, again, strict=False)):
             if one.dtype == object or same_values(one, other):
                 continue
             if one.dtype.kind not in "fc" or relative_gap(one, other) > 2 * allowed:

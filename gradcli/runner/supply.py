@@ -102,14 +102,13 @@ def placed(
 ) -> tuple[Argument, ...]:
     """The arguments, marked where they belong to keyword-only parameters, and where the user fixed their values."""
     by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
-    return tuple(
-        replace(
-            a,
-            keyword=a.keyword or a.name in by_keyword,
-            fixed=a.fixed or (not a.is_tensor and (all_fixed or a.name in fixed)),
-        )
-        for a in arguments
-    )
+    made = []
+    for a in arguments:
+        keyword = a.keyword or a.name in by_keyword
+        is_fixed = a.fixed or (not a.is_tensor and (all_fixed or a.name in fixed))
+        same = (keyword, is_fixed) == (a.keyword, a.fixed)
+        made.append(a if same else replace(a, keyword=keyword, fixed=is_fixed))
+    return tuple(made)
 
 
 def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:
