@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gradcli.numerics.agreement import certify
+from gradcli.numerics.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
 from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jitter
-from gradcli.numerics.compare import Impression, Reading
+from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.confirm import Decision, confirm
 from gradcli.numerics.iteration import stops_early
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
 from gradcli.numerics.seen import Pair, Seen
 from gradcli.numerics.site import Site
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
-from gradcli.numerics.witness import CLEAR, Gap, Ruling, compare, compare_all, settle, wrong_focus
+from gradcli.numerics.witness import CLEAR, Gap, compare, compare_all, wrong_focus
 
 OFTEN = 0.1
 """Larger gaps are not looked into: an early stop leaves smaller ones."""
 EARLY = "an iteration that stops early?"
+LARGE = "forward's values are so large beside their changes that only steps as long as the input show it"
 ALIKE = 1e-12
 """Claim and witness that differ by less for one cotangent have no error that it hides: one of 1e-6 would have to cancel
 to a millionth of itself."""
@@ -48,7 +50,7 @@ class Hearing:
         gap = self.contested.get(pair)
         if gap is None or seen.impression is not Impression.AGREES:
             return seen
-        if seen.resolution is not None and seen.resolution < gap.error:
+        if seen.resolution is not None and seen.resolution < gap.scaled_error:
             return replace(seen, note=DETACHED)
         note = (
             f"the claim differs by {gap.error:.1e} from the derivative of forward's own body, "
@@ -78,7 +80,7 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
         elif dispute.ruling is Ruling.NEITHER:
             heard.contested[pair] = gap
         elif dispute.reading is not None:
-            seen = _claim_wrong(site, pair, gap, dispute.reading, significance)
+            seen = _claim_wrong(site, pair, gap, dispute, dispute.reading, significance)
             if seen is not None:
                 heard.found[pair] = seen
     heard.found |= wrong_in_the_tail(site, agreed)
@@ -108,10 +110,14 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], signif
     return significance
 
 
-def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen | None:
+def _claim_wrong(
+    site: Site, pair: Pair, gap: Gap, dispute: Dispute, reading: Reading, significance: float
+) -> Seen | None:
     """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
     judgement = parted(gap)
-    if gap.error >= CLEAR and not (gap.error < OFTEN and stops_early(site, reading)):
+    if dispute.wide:
+        decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
+    elif gap.error >= CLEAR and not (gap.error < OFTEN and stops_early(site, reading)):
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
     elif gap.error >= CLEAR:
         note = (
@@ -119,14 +125,10 @@ def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significanc
         )
         decision = Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=judgement)
     else:
-        places = site.map.domain.slices[pair[0]]
-        focus = wrong_focus(site, *pair, gap)
-        first = site.probe(places, focus, cheap=False)
-        if site.judge(first, *pair, significance).impression is not Impression.DIFFERS:
+        confirmed = _confirmed(site, pair, gap, judgement, significance)
+        if confirmed is None:
             return None
-        decision = replace(confirm(site, *pair, first, significance), judgement=judgement)
-        if decision.outcome is Outcome.AGREES:
-            return None
+        decision = confirmed
     return Seen(
         site=site,
         judgement=judgement,
@@ -136,3 +138,16 @@ def _claim_wrong(site: Site, pair: Pair, gap: Gap, reading: Reading, significanc
         decision=decision,
         gap=gap,
     )
+
+
+def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significance: float) -> Decision | None:
+    """What confirming a small difference at length comes to: over fine steps, or over wide ones; None if to nothing."""
+    first = site.probe(site.map.domain.slices[pair[0]], wrong_focus(site, *pair, gap), cheap=False)
+    decision = None
+    if site.judge(first, *pair, significance).impression is Impression.DIFFERS:
+        decision = replace(confirm(site, *pair, first, significance), judgement=judgement)
+    if decision is not None and (decision.outcome is not Outcome.UNDECIDED or decision.doubt is not Doubt.NOISE):
+        return None if decision.outcome is Outcome.AGREES else decision
+    if ruled_over_wide_steps(site, *pair) is Ruling.CLAIM_WRONG:
+        return Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
+    return decision

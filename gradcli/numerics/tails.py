@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcli.numerics.arbitration import Ruling, settle
 from gradcli.numerics.claim_noise import jitter
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement
 from gradcli.numerics.confirm import Decision
@@ -16,7 +17,7 @@ from gradcli.numerics.outcome import AUTODIFF, Outcome
 from gradcli.numerics.probe import random_direction
 from gradcli.numerics.seen import Pair, Seen
 from gradcli.numerics.site import Site
-from gradcli.numerics.witness import Gap, Ruling, compare_all, settle, tail
+from gradcli.numerics.witness import Gap, compare_all, tail
 
 TAILED = "only entries far below the largest are wrong, by more than a thousandth of their own size"
 UNBALANCED = 1e4

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 
 from gradcli.numerics.compare import FAIL_FACTOR, Reading
 from gradcli.numerics.pieces import all_finite, magnitudes_along, pieces
-from gradcli.numerics.probe import Focus, moved
-from gradcli.numerics.site import NOISE_MARGIN, Glance, Site
+from gradcli.numerics.probe import Focus
+from gradcli.numerics.site import NOISE_MARGIN, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.vector_map import Matrix, VectorMap
@@ -30,16 +29,11 @@ FLOOR = 64 * EPS
 SAME = 1e-9
 FINEST = 1e-14
 """No resolution is finer."""
-DECISIVE = 0.05
-"""A direction decides if it meets one side to this part of the separation of the two."""
 CLEAR = 1e-3
 """Smaller differences may come from noise or an iteration's stopping rule, and are confirmed at length."""
-PERSISTENT = 1e-2
 TAIL = 1e-3
 TAIL_PART = 1e-10
 TAIL_NOISE = 100.0
-STARTS = (0.02, 0.006)
-MOVE = 2.0**-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +41,13 @@ class Gap:
     """How claim and witness compare in one block.
 
     `error` is the largest difference relative to the block's largest entry, both in units where entries are scaled by
-    their inputs, or without, whichever is larger; `resolution` is what rounding leaves of such differences; `scale` is
-    the largest scaled entry; `wrong` marks the entries (row, column) that differ beyond rounding, `equal` says that
-    there are none; `still` says that both are zero.
+    their inputs (`scaled_error`), or without, whichever is larger; `resolution` is what rounding leaves of such
+    differences; `scale` is the largest scaled entry; `wrong` marks the entries (row, column) that differ beyond
+    rounding, `equal` says that there are none; `still` says that both are zero.
     """
 
     error: float
+    scaled_error: float
     resolution: float
     scale: float
     wrong: npt.NDArray[np.bool_]
@@ -63,7 +58,7 @@ class Gap:
 def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Gap]:
     """Compare claim and witness in several blocks."""
     pairs = list(pairs)
-    roundings = {output: _rounding(site, output) for output in {output for _, output in pairs}}
+    roundings = {output: rounding_of(site, output) for output in {output for _, output in pairs}}
     return {pair: compare(site, *pair, rounding=roundings[pair[1]]) for pair in pairs}
 
 
@@ -77,8 +72,8 @@ def compare(
     """
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
-    claimed, told = _block(site, input_, output)
-    rounding = _rounding(site, output) if rounding is None else rounding
+    claimed, told = block_of(site, input_, output)
+    rounding = rounding_of(site, output) if rounding is None else rounding
     floor = rounding[:, None]
     more = None if noise is None else NOISE_MARGIN * noise[site.claim.block == output][:, places]
     if more is not None:
@@ -99,10 +94,12 @@ def compare(
         allowed = rounding[row] / scales if more is None else rounding[row] / scales + more[row]
         wrong[row] = np.abs(claimed[row] - told[row]) > EQUAL * both[row] + allowed
     whole = float(both.max(initial=0.0))
-    gap = max(float(apart.max()) / whole, scaled_apart / scaled) if whole > 0 else 0.0
+    relative = scaled_apart / scaled if scaled > 0 else 0.0
+    gap = max(float(apart.max()) / whole, relative) if whole > 0 else 0.0
     least = float(floor.max(initial=0.0)) / scaled if scaled > 0 else 0.0
     return Gap(
         error=gap,
+        scaled_error=relative,
         resolution=max(FINEST, 4 * gap + least),
         scale=scaled,
         wrong=wrong,
@@ -111,18 +108,20 @@ def compare(
     )
 
 
-def _block(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
+def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
+    """What claim and witness say of one block, row by row."""
     places, rows = site.map.domain.slices[input_], site.claim.places(output)
-    return site.claim.forms[rows][:, places], _told(site)[rows][:, places]
+    return site.claim.forms[rows][:, places], told_of(site)[rows][:, places]
 
 
-def _told(site: Site) -> Matrix:
+def told_of(site: Site) -> Matrix:
+    """What the witness says of the claim's rows; the site must have one."""
     if site.testimony is None:
         raise ValueError("expected a site with a testimony, got one without a witness")
     return site.testimony
 
 
-def _rounding(site: Site, output: int) -> Vector:
+def rounding_of(site: Site, output: int) -> Vector:
     """The rounding of u·f for every row u of one output block."""
     rows = site.claim.places(output)
     size = site.outputs if all_finite(site.outputs) else np.where(np.isfinite(site.outputs), site.outputs, 0.0)
@@ -148,22 +147,6 @@ def same_values(witness: VectorMap, site: Site) -> bool:
     return True
 
 
-class Ruling(Enum):
-    """Which of the two the differences of the map support."""
-
-    CLAIM_WRONG = "differences follow the witness, not the claim"
-    WITNESS_WRONG = "differences follow the claim, not the witness"
-    NEITHER = "differences do not decide"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dispute:
-    """A ruling on one block, with the last direction measured."""
-
-    ruling: Ruling
-    reading: Reading | None = None
-
-
 def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5) -> Mask | None:
     """Entries far below the block's largest in which claim and witness differ by more than a thousandth of their size.
 
@@ -173,101 +156,20 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
     Returns:
         An array like the block of the claim's forms; None where there are no such entries.
     """
-    claimed, told = _block(site, input_, output)
+    claimed, told = block_of(site, input_, output)
     places, rows = site.map.domain.slices[input_], site.claim.block == output
     scales = site.scales[places]
     size = np.maximum(np.abs(claimed), np.abs(told))
     difference = np.abs(claimed - told)
-    floor = _rounding(site, output)[:, None] / scales + TAIL_NOISE * noise[rows][:, places]
+    floor = rounding_of(site, output)[:, None] / scales + TAIL_NOISE * noise[rows][:, places]
     found = (difference > TAIL * size) & (difference > floor)
     found &= difference * scales > TAIL_PART * float((size * scales).max(initial=0.0))
     return found if found.any() and np.count_nonzero(found) <= most * found.size else None
 
 
-def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = None) -> Dispute:
-    """Ask the map's differences along the direction in which claim and witness part, in the entries `only` if given.
-
-    Two directions must rule alike: d scaled by s² (so that each entry counts by its size), and the worst entries alone
-    with other weights and steps. Where three pairs do not decide along a direction, the ladder may.
-    """
-    claimed, told = _block(site, input_, output)
-    scales = site.scales[site.map.domain.slices[input_]]
-    apart = claimed - told if only is None else np.where(only, claimed - told, 0.0)
-    row = int(np.argmax((np.abs(apart) * scales / np.maximum(_rounding(site, output), 1e-300)[:, None]).max(1)))
-    number = int(np.flatnonzero(site.claim.block == output)[row])
-    relative = apart[row] * scales
-    rulings: list[Ruling] = []
-    reading = None
-    for direction, start in zip(_directions(site, relative), STARTS, strict=True):
-        v = np.zeros(site.x.size)
-        v[site.map.domain.slices[input_]] = direction * scales
-        ruling, reading = _along(site, v, number, start)
-        rulings.append(ruling)
-        if ruling is Ruling.NEITHER or ruling is not rulings[0]:
-            return Dispute(ruling=Ruling.NEITHER, reading=reading)
-    if rulings[0] is Ruling.CLAIM_WRONG and not _persists(site, input_, output, gap):
-        return Dispute(ruling=Ruling.NEITHER, reading=reading)
-    return Dispute(ruling=rulings[0], reading=reading)
-
-
-def _directions(site: Site, relative: Vector) -> tuple[Vector, Vector]:
-    """Two directions, in units of the scales and multiples of 1/256 there."""
-    size = np.abs(relative) / np.abs(relative).max()
-    along = np.round(np.sign(relative) * size * 256) / 256
-    weights = site.rng.integers(128, 256, relative.size) / 256
-    return along, np.where(size >= 0.3, np.sign(relative) * weights, 0.0)
-
-
-def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Reading]:
-    """Rule along v by the row `number` of the claim's forms."""
-    focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
-    glance = site.glance(v, focus, start)
-    told, claimed = float(_told(site)[number] @ v), float(site.claim.forms[number] @ v)
-    apart = DECISIVE * abs(claimed - told)
-    short = glance.short
-    row = len(short.value) - len(site.claim.forms) + number
-    kink = _kink(site, glance, number)
-    if short.rounding[row] + kink <= apart and short.shift[row] <= 10 * apart:
-        return _side(float(short.value[row]), claimed, told, apart), glance.reading
-    reading = site.measure(v, slice(0, v.size), focus, cheap=False)
-    if not reading.smooth[row]:
-        return Ruling.NEITHER, reading
-    return _side(float(reading.numeric[row]), claimed, told, float(reading.tolerance[row])), reading
-
-
-def _kink(site: Site, glance: Glance, number: int) -> float:
-    """The kink of one row, summed over its outputs without their signs where they are known."""
-    kinks = np.abs(glance.short.kink)
-    row = len(kinks) - len(site.claim.forms) + number
-    if site.claim.cotangents is None or not site.claim.watch:
-        return float(kinks[row])
-    return float(np.abs(site.claim.cotangents[number]) @ kinks[: site.map.codomain.size])
-
-
-def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
-    """Which of the two the value meets within what is allowed, the other being three times as far away."""
-    near = (abs(value - told) <= allowed, abs(value - claimed) <= allowed)
-    far = (abs(value - told) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
-    if near[0] and far[1]:
-        return Ruling.CLAIM_WRONG
-    return Ruling.WITNESS_WRONG if near[1] and far[0] else Ruling.NEITHER
-
-
-def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
-    """Whether claim and witness differ at a point close by too, by more than a hundredth of the gap here."""
-    for _ in range(2):
-        there = site.with_same_rows(moved(site.rng, site.x, site.scales, MOVE))
-        if there is None:
-            continue
-        found = compare(there, input_, output)
-        if not found.equal and found.error > PERSISTENT * gap.error:
-            return True
-    return False
-
-
 def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
     """The entries in which claim and witness differ most, for a closer look by differences."""
-    claimed, told = _block(site, input_, output)
+    claimed, told = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
     size = (np.abs(claimed - told) * site.scales[places]).max(axis=0)
     drawn = np.zeros(site.x.size)

@@ -217,3 +217,29 @@ class TestSpecialPoints:
         assert block.doubt is Doubt.KINK
         assert block.special.left == pytest.approx(np.cos(x[block.special.coordinate]))
         assert block.special.claimed == pytest.approx(3 * block.special.left)
+
+
+def offset(n: int, spoil=None) -> FormulaMap:
+    """A sum of numbers that are large beside their changes: differences over fine steps drown in its rounding."""
+    weights = np.linspace(2, 4, n)
+    return FormulaMap(
+        lambda x: np.array([weights @ (1e6 + np.sin(x))]), lambda x: weights * np.cos(x), space((n,)), space(()), spoil
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "error"), [(3, 1e-5), (30, 1e-5), (300, 1e-4)])
+def test_small_errors_beside_large_values_are_found_over_steps_as_long_as_x(n, error, seed) -> None:
+    x = np.random.default_rng(seed).uniform(0.6, 1.2, n)
+
+    def one(j: np.ndarray) -> np.ndarray:
+        j = j.copy()
+        j[0, n // 2] *= 1 + error
+        return j
+
+    for spoil in (one, lambda j: j * (1 + error)):
+        (block,) = run(offset(n, spoil), offset(n), x, seed).blocks
+        assert block.outcome is Outcome.DIFFERS
+        (block,) = run(offset(n), offset(n, spoil), x, seed).blocks
+        assert block.outcome is Outcome.AGREES, "the witness is wrong there"
+    assert run(offset(n), offset(n), x, seed).blocks[0].outcome is Outcome.AGREES
