@@ -22,6 +22,8 @@ SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KI
 VANISHING = 1e-12
 NOTHING = 1e-11
 """Slopes below this part of the outputs are not seen beside them."""
+LEAST = 1e-300
+"""Beside outputs that are zero, as those of a rectifier that is off, nothing smaller counts."""
 KINK_FACTOR = 100.0
 TRIED_AT = (0.296875, -0.203125)
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
@@ -101,7 +103,7 @@ def certified(
     rows, reading = site.rows(output), glance.reading
     if quiet:
         scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
-        allowed = np.full(rows.size, part * scale) if scale > 0 else 1e-11 * reading.size
+        allowed = np.full(rows.size, part * scale) if scale > 0 else NOTHING * reading.size + LEAST
     else:
         known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
         allowed = np.full(rows.size, part * known)
