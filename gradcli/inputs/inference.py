@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from gradcli.cases import Argument, InputSpec
 from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
-from gradcli.inputs.messages import Mentions
+from gradcli.inputs.messages import Mentions, refused_gradient
 from gradcli.inputs.polish import polished, with_labels_for_each_row
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
@@ -154,7 +156,10 @@ class _Search:
             self.overruled = self._trials.specs(likeliest.solution.guess)
         best = self._with_defaults_given(self._with_optionals(chosen.solution))
         self._budget.allow(POLISHING_TRIES)
-        return Solution(guess=polished(self._trials, best.guess), state=best.state)
+        smaller = polished(self._trials, best.guess)
+        if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
+            return best
+        return Solution(guess=smaller, state=best.state)
 
     def _explore(self) -> None:
         slots = self._trials.slots
@@ -208,7 +213,27 @@ class _Search:
     def _accept(self, solution: Solution) -> None:
         solution = replace(solution, guess=with_labels_for_each_row(self._trials, solution.guess))
         penalty = self._backward_penalty(solution.guess)
+        if penalty >= _RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
+            solution, penalty = replace(solution, guess=fitting), 0.0
         self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
+
+    def _as_returned(self, guess: Guess) -> Guess | None:
+        """The guess with one axis as long as backward's gradient has it, where forward and backward agree on that.
+
+        An LSTM's gates are cut into four, and broadcast where each part has one column. Nothing is done where the
+        gradient was merely not summed down, or has the shape of another input: those are mistakes to be seen.
+        """
+        refusal = refused_gradient(str(self._attempted(guess).backward_error))
+        if refusal is None or refusal[0] in guess.shapes.values() or len(refusal[0]) != len(refusal[1]):
+            return None
+        changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
+        slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]
+        if len(changed) != 1 or changed[0][1] == 1 or len(slots) != 1:
+            return None
+        fitting = replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
+        if self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
+            return None
+        return fitting
 
     def _best_score(self) -> float:
         return min((each.score for each in self._found), default=math.inf)
@@ -268,11 +293,15 @@ class _Search:
         word = self._trials.slots[slot].name.lower()
         return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
 
+    def _attempted(self, guess: Guess) -> Trial:
+        """Forward and backward on a guess; an empty trial where backward cannot be tried."""
+        if self._attempt_backward is None:
+            return Trial(outputs=(np.zeros(1),))
+        return self._attempt_backward(self._trials.arguments(guess, 0))
+
     def _backward_penalty(self, guess: Guess) -> float:
         """What backward's failure adds: it only breaks ties, a wrong backward must not talk us out of good inputs."""
-        if self._attempt_backward is None:
-            return 0.0
-        trial = self._attempt_backward(self._trials.arguments(guess, 0))
+        trial = self._attempted(guess)
         if not trial.ok or trial.backward_error is not None:
             return _RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())

@@ -78,6 +78,16 @@ def size_pairs(message: str) -> list[tuple[float, int, int]]:
     return pairs + _loose_pairs(message)
 
 
+def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The shape of a gradient that the framework refused, and that of its input; None where it refused none."""
+    refused = r"invalid gradient at index \d+ - got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]"
+    found = re.search(refused, message)
+    if found is None:
+        return None
+    got, wanted = (tuple(int(size) for size in part.split(",") if size.strip()) for part in found.groups())
+    return got, wanted
+
+
 def complains_of_order(message: str) -> bool:
     """Whether one size should have been larger than another, so that the sizes should fall instead of rise."""
     return (

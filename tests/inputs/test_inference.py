@@ -1,6 +1,7 @@
 """Inference finds inputs that forward accepts, rich enough that a mistake cannot hide in them."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -380,3 +381,23 @@ def test_a_target_without_python_source_is_inferred_too():
 def test_messages_tell_which_sizes_should_be_equal(message, pair):
     _, one, other = min(size_pairs(message))
     assert {one, other} == set(pair)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"), [([3, 20], "-i gates=3x20 -i c=3x5"), ([3, 5], "-i gates=3x4 -i c=3x5")], ids=["own", "other"]
+)
+def test_an_axis_is_as_long_as_backward_has_it_unless_that_is_another_input(got, expected):
+    def forward(gates, c):
+        parts = np.split(gates, 4, axis=-1)
+        return parts[0] * c + parts[1] * parts[2] * parts[3]
+
+    def backward(arguments):
+        trial = plain.attempt_of(forward)(arguments)
+        shape = list(np.shape(arguments[0].value))
+        if not trial.ok or shape == got:
+            return replace(trial, gradients=(np.ones(1), np.ones(1)))
+        text = f"F returned an invalid gradient at index 0 - got {got} but expected shape compatible with {shape}"
+        return replace(trial, backward_error=RuntimeError(text))
+
+    found = infer(plain.info_of(forward), plain.attempt_of(forward), attempt_backward=backward)
+    assert found.as_flags() == expected
