@@ -113,13 +113,20 @@ class Situation:
         return list(self._runs[name])
 
     def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """For each active input, what rounding can do to a gradient, entry by entry.
+
+        That of forward's values, and eight times the rounding of backward itself, which takes some passes to measure:
+        terms that cancel inside it (a normalisation over one entry) can be larger than anything in forward.
+        """
+        noise = self._backward_noise(cotangents)
+        return [part + 8 * own for part, own in zip(self.value_floor(cotangents), noise, strict=True)]
+
+    def value_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
 
         64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|, or 1 if that is less (a function of large
         numbers may still vary over 1): the rounding of <u, f> seen as a slope. A gradient smaller than this (a
-        saturated softmax) is all cancellation, and reordering its sums changes it. And
-        eight times the rounding of backward itself: terms that cancel inside it (a normalisation over one entry) can
-        be larger than anything in forward.
+        saturated softmax) is all cancellation, and reordering its sums changes it.
         """
         subject = self.subject
         outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
@@ -128,9 +135,7 @@ class Situation:
             total = sum(float(np.where(np.isfinite(size), size, 0.0).sum()) for size in sizes)
         scales = np.minimum(entry_scales(subject.domain, subject.point), 1.0)
         floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
-        parts = subject.domain.unflatten(floors)
-        noise = self._backward_noise(cotangents)
-        return [np.abs(part) + 8 * own for part, own in zip(parts, noise, strict=True)]
+        return [np.abs(part) for part in subject.domain.unflatten(floors)]
 
     def _backward_noise(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """How far each gradient is at most from what tiny changes of the cotangent make of it.
@@ -263,5 +268,6 @@ def differs(
     tolerance = situation.tolerance(tolerance)
     if relative_gap(first, second) <= tolerance:
         return False
-    floor = situation.rounding_floor(situation.cotangents() if cotangents is None else cotangents)[place]
-    return relative_gap(first, second, floor) > tolerance
+    cotangents = situation.cotangents() if cotangents is None else cotangents
+    floors = (situation.value_floor, situation.rounding_floor)
+    return all(relative_gap(first, second, floor(cotangents)[place]) > tolerance for floor in floors)

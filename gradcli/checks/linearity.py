@@ -86,9 +86,12 @@ class LinearityCheck(Check):
         a, b = _A, _B / LARGE
         if not departs(of_mixed, a * of_u, b * of_v):
             return False
-        floor_u, floor_v, floor_mixed = (situation.rounding_floor(c)[place] for c in cotangents)
-        floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
-        return departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u))
+        for known in (situation.value_floor, situation.rounding_floor):
+            floor_u, floor_v, floor_mixed = (known(c)[place] for c in cotangents)
+            floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
+            if not departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u)):
+                return False
+        return True
 
 
 def looks_constant(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None) -> bool:
