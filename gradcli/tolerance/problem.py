@@ -136,10 +136,15 @@ class Problem:
         """Return the outputs that have a gradient, and refuse what PyTorch refuses.
 
         Raises:
-            ValueError: an output is sparse.
+            ValueError: an output is sparse, or a container whose tensors would be passed over.
         """
         results = as_tuple(self.function(*self.inputs))
         for number, output in enumerate(results):
+            if holds_tracked(output):
+                raise ValueError(
+                    f"output {number} is a {type(output).__name__} that holds tensors, and gradcheck compares tensors: "
+                    "return them in one tuple"
+                )
             if is_tensor(output) and "layout" in names_of(output) and str(output.layout) != "torch.strided":
                 raise ValueError(
                     f"output {number} is {output.layout}, and gradcheck compares dense outputs: "
