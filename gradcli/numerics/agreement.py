@@ -15,6 +15,7 @@ from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.seen import (
     STARTS,
+    VANISHING,
     Pair,
     Seen,
     certified,
@@ -62,9 +63,10 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
         if glance is None:
             break
         found |= {pair: _agreed(site, agreed[pair], glance.reading) for pair in open_ if meets(glance, pair)}
-        if enough is None and start == STARTS[0]:
+        if len(inputs) == 1 and enough is None and start == STARTS[0]:
             found |= _stairs(site, glance.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
         enough = None
+    found |= _nothing_together(site, {pair: gap for pair, gap in agreed.items() if pair not in found})
     for input_ in inputs:
         rest = {pair: gap for pair, gap in agreed.items() if pair[0] == input_ and pair not in found}
         found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
@@ -89,13 +91,40 @@ def _through_one(
     site: Site, input_: int, agreed: dict[Pair, Gap], significance: float, *, alone: bool
 ) -> dict[Pair, Seen]:
     """The pairs of one input: by three pairs where they suffice (and were not tried), else by the ladder."""
-    glance = None if alone else glance_through(site, [input_])
-    found = {} if glance is None else _alone(site, glance, agreed)
-    open_ = [pair for pair in agreed if pair not in found]
+    found: dict[Pair, Seen] = {}
+    open_ = list(agreed)
+    for start in () if alone else STARTS[:2]:
+        glance = glance_through(site, [input_], start) if open_ else None
+        if glance is None:
+            break
+        found |= _alone(site, glance, {pair: agreed[pair] for pair in open_})
+        if start == STARTS[0]:
+            found |= _stairs(site, glance.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
+        open_ = [pair for pair in agreed if pair not in found]
     if open_:
         reading = site.probe(site.map.domain.slices[input_], cheap=False)
         found |= {pair: _weigh(site, pair, agreed[pair], reading, significance) for pair in open_}
     return found
+
+
+def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+    """The pairs of several inputs that are nothing beside their output, which moving all these inputs does not move."""
+    found: dict[Pair, Seen] = {}
+    for output in sorted({output for _, output in agreed}):
+        size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
+        ours = {p: gap for p, gap in agreed.items() if p[1] == output and gap.scale <= VANISHING * size}
+        glance = glance_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
+        if glance is not None and nothing_seen(glance, site.rows(output) & ~glance.reading.claimless):
+            found |= {pair: _nothing(site, gap, glance.reading) for pair, gap in ours.items()}
+    return found
+
+
+def _nothing(site: Site, gap: Gap, reading: Reading) -> Seen:
+    """A block that differences show to be nothing: zero, or as little as claim and witness say it is."""
+    if gap.still:
+        return _agreed(site, gap, reading)
+    judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
+    return Seen(site=site, judgement=judgement, reading=reading, resolution=None, gap=gap, quiet=True)
 
 
 def _at_once(site: Site, inputs: Sequence[int], agreed: dict[Pair, Gap]) -> Glance | None:
@@ -122,14 +151,10 @@ def _alone(site: Site, glance: Glance, agreed: dict[Pair, Gap]) -> dict[Pair, Se
     found: dict[Pair, Seen] = {}
     for pair, gap in agreed.items():
         rows = site.rows(pair[1]) & ~glance.reading.claimless
-        none = nothing_seen(glance, rows)
-        if (none and gap.still) or _roughly(glance, rows, gap):
+        if _roughly(glance, rows, gap):
             found[pair] = _agreed(site, gap, glance.reading)
-        elif none:
-            judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
-            found[pair] = Seen(
-                site=site, judgement=judgement, reading=glance.reading, resolution=None, gap=gap, quiet=True
-            )
+        elif nothing_seen(glance, rows):
+            found[pair] = _nothing(site, gap, glance.reading)
     return found
 
 

@@ -123,10 +123,12 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
 
 
 def nothing_seen(glance: Glance, rows: Mask) -> bool:
-    """Whether claim and differences are nothing beside the outputs in all of some rows, which have a claim."""
+    """Whether claim and differences are nothing beside the largest output in all of some rows, which have a claim."""
     reading = glance.reading
-    none = np.abs(reading.claimed) <= VANISHING * reading.size
-    return bool(rows.any() and (none & glance.met(NOTHING * reading.size))[rows].all())
+    size = np.full(rows.size, reading.size[rows].max(initial=0.0))
+    none = np.abs(reading.claimed) <= VANISHING * size
+    unmoved = (glance.short.value == 0) & (glance.short.kink == 0)
+    return bool(rows.any() and (none & (unmoved | glance.met(NOTHING * size)))[rows].all())
 
 
 def unmoved(site: Site, input_: int) -> Mask:
