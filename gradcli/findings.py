@@ -186,7 +186,7 @@ class FindingKind(Enum):
         "nondeterministic-backward",
         "GC305",
         "backward gives different gradients for the same input and cotangent.",
-        "Two runs on the same input and cotangent are compared.",
+        "Two runs on the same input and cotangent are compared, and two passes through one graph under two seeds.",
         "Remove randomness and state from backward; save a random mask on ctx in forward.",
     )
     STATEFUL = (

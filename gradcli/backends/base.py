@@ -279,6 +279,16 @@ class Subject(ABC):
         """
         return None
 
+    def backward_reseeded(
+        self,
+        cotangents: Sequence[NDArray[Any] | None],  # noqa: ARG002 - for those that override it
+    ) -> tuple[Gradients, Gradients] | None:
+        """Gradients of two passes through one graph, the second with the random generators set to another seed.
+
+        None where nobody is known to draw, or no graph can be kept. Raises UserCodeError where a pass does.
+        """
+        return None
+
     def backward_tracking(
         self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]
     ) -> tuple[NDArray[Any] | None, ...] | None:

@@ -22,7 +22,15 @@ from gradcli.backends.base import (
 from gradcli.backends.by_hand import called_by_hand
 from gradcli.backends.call import Call, Caller, in_64_bits
 from gradcli.backends.framework import Framework, same_values
-from gradcli.backends.guard import Session, generators_kept, has_drawn, take_care, user_code_error, users_code
+from gradcli.backends.guard import (
+    Session,
+    generators_kept,
+    has_drawn,
+    is_trusting,
+    take_care,
+    user_code_error,
+    users_code,
+)
 from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
@@ -58,8 +66,7 @@ class BoundFunction(Subject):
         self.given = tuple(arguments)
         self.arguments, self.low = in_64_bits(arguments)
         self.counters = Counters()
-        self._function = function
-        self._origin = origin
+        self._function, self._origin = function, origin
         self._casts = casts or {}
         self._insists = insists
         self._layout = layout
@@ -229,6 +236,13 @@ class BoundFunction(Subject):
         call = self._run(self._caller)
         return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents)
 
+    def backward_reseeded(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients] | None:
+        """Gradients of two passes through one graph, the second under another seed; None where nobody draws."""
+        if is_trusting(self.framework):
+            return None
+        call = self._run(self._caller)
+        return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents, seed=1)
+
     def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...]:
         """One pass after another through the graph of the latest call by hand, which serves for no more after that."""
         call, self._by_hand = self._by_hand or self._run(self._caller), None
@@ -245,9 +259,10 @@ class BoundFunction(Subject):
         *,
         retain: bool = False,
         layout: Layout = Layout.CONTIGUOUS,
+        seed: int = 0,
     ) -> Gradients:
         try:
-            with users_code(self.framework, silent=True):
+            with users_code(self.framework, silent=True, seed=seed):
                 numbered = self._numbered(cotangents)
                 return pulled_back(self.framework, self.counters, call, numbered, retain=retain, layout=layout)
         except (Exception, SystemExit) as error:

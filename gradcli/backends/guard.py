@@ -160,6 +160,11 @@ def take_care(framework: Framework) -> None:
         _sessions[framework.name].take_care()
 
 
+def is_trusting(framework: Framework) -> bool:
+    """Whether the generators are left alone before a call, because nobody is known to draw from them."""
+    return framework.name in _sessions and _sessions[framework.name].trusting
+
+
 def has_drawn(framework: Framework) -> bool:
     """Whether what has just run drew random numbers that nobody had set, so that it has to run again."""
     return framework.name in _sessions and _sessions[framework.name].check()

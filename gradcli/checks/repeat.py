@@ -16,6 +16,11 @@ _AGAIN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,
     "two backward passes on the same input and cotangent give different gradients",
 )
+_DRAWN = (
+    FindingKind.NONDETERMINISTIC_BACKWARD,
+    "backward draws random numbers of its own: under another seed it gives another gradient of the same forward; it "
+    "may use only what forward drew and kept on ctx",
+)
 _INTERLEAVED = (
     FindingKind.STATEFUL,
     "its gradient changes when forward is called on other inputs before backward runs: something is kept on the class "
@@ -53,7 +58,12 @@ class RepeatCheck(Check):
                 raised=same_graph,
             )
         else:
-            yield from self._differing(situation, reference, same_graph, *_RETAINED)[:1]
+            yield from (self._differing(situation, reference, same_graph, *_RETAINED)[:1] or self._reseeded(situation))
+
+    def _reseeded(self, situation: Situation) -> list[Evidence]:
+        """A finding for each gradient that changes with the seed, although the graph that it is of does not."""
+        passes = situation.subject.backward_reseeded(situation.cotangents())
+        return [] if passes is None else self._differing(situation, *passes, *_DRAWN)
 
     def _differing(
         self, situation: Situation, reference: Gradients, other: Gradients, kind: FindingKind, sentence: str

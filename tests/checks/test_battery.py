@@ -77,20 +77,67 @@ def test_a_forward_that_draws_unseeded_numbers_is_nondeterministic(backend, ns):
     assert findings[0].kind is FindingKind.NONDETERMINISTIC_FORWARD
 
 
-def test_a_forward_that_draws_from_the_seeded_generator_passes(backend, ns):
+def dropout(ns, of_cotangent):
     class Dropout(ns.autograd.Function):
         @staticmethod
         def forward(ctx, x):
-            mask = (ns.rand(4) > 0.5).to(x.dtype)
+            mask = (ns.rand(4) > 0.25).to(x.dtype)
             ctx.save_for_backward(mask)
             return x * mask
 
         @staticmethod
         def backward(ctx, g):
             (mask,) = ctx.saved_tensors
-            return g * mask
+            return of_cotangent(g) * mask
 
-    verdict, _, _ = examined(backend, Dropout, tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    return Dropout
+
+
+def test_a_forward_that_draws_from_the_seeded_generator_passes(backend, ns):
+    verdict, _, _ = examined(backend, dropout(ns, lambda g: g), tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    assert verdict is Verdict.PASSED
+
+
+REDRAWS = {
+    "a mask drawn again": lambda ns, ctx, g: 2 * g * (ns.rand(4) > 0.5).to(g.dtype),
+    "noise added": lambda ns, ctx, g: ctx.k * g + 0.1 * ns.randn(4).to(g.dtype),
+    "Gumbel's noise drawn again": lambda ns, ctx, g: g * ns.softmax(-ns.log(-ns.log(ns.rand(4))), 0).to(g.dtype),
+}
+
+
+@pytest.mark.parametrize("redraw", REDRAWS.values(), ids=REDRAWS.keys())
+@pytest.mark.parametrize("draws", [True, False], ids=["forward draws too", "backward alone"])
+def test_a_backward_that_draws_for_itself_is_nondeterministic_and_nothing_else(backend, ns, redraw, draws):
+    noisy = scaled(
+        ns,
+        forward_extra=lambda y: y + ns.rand(4).to(y.dtype) if draws else y,
+        backward=lambda ctx, g: redraw(ns, ctx, g),
+    )
+    verdict, _, findings = examined(backend, noisy, tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    assert verdict is Verdict.FAILED
+    assert {finding.kind for finding in findings} == {FindingKind.NONDETERMINISTIC_BACKWARD}
+
+
+def test_a_nonlinear_backward_beside_a_mask_kept_from_forward_is_called_nonlinear(backend, ns):
+    clipped = dropout(ns, lambda g: g.clamp(-1.0, 1.0))
+    verdict, _, findings = examined(backend, clipped, tensor("x", [1.0, 2.0, -0.5, 0.25]))
+    assert verdict is Verdict.FAILED
+    assert findings[0].kind is FindingKind.NONLINEAR_BACKWARD
+
+
+def test_a_backward_that_sets_the_seed_before_it_draws_again_passes(backend, ns):
+    class Replayed(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ns.manual_seed(5)
+            return x * (ns.rand(4) > 0.5).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, g):
+            ns.manual_seed(5)
+            return g * (ns.rand(4) > 0.5).to(g.dtype)
+
+    verdict, _, _ = examined(backend, Replayed, tensor("x", [1.0, 2.0, -0.5, 0.25]))
     assert verdict is Verdict.PASSED
 
 
