@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backend_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
@@ -107,6 +108,7 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
     return trace_target(target, inputs, seed=seed)
 
 
+@graphs_recorded()
 def _run(target: object, inputs: Given | None, grad: object, settings: Settings) -> tuple[CheckResult, ...]:
     named = grad is None or isinstance(grad, str)
     if isinstance(target, str) and named and (inputs is None or not is_named(target)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from gradcli.backends.recording import graphs_recorded
 from gradcli.errors import UserCodeError
 from gradcli.tolerance import as_torch
 from gradcli.tolerance.bounded import GradcheckWarning, Judgement, judgement_of
@@ -18,7 +19,7 @@ from gradcli.tolerance.manners import (
 )
 from gradcli.tolerance.nested import taken_apart
 from gradcli.tolerance.options import Options
-from gradcli.tolerance.problem import Function, GradcheckError, Problem, bits_of
+from gradcli.tolerance.problem import Function, GradcheckError, Problem, bits_of, out_of_inference
 from gradcli.tolerance.sparse import dense_form
 from gradcli.verdict import Verdict
 
@@ -35,13 +36,14 @@ def answer(
     options.require_consistency()
     func, inputs = taken_apart(func, inputs)
     try:
-        given = Problem(func, inputs)
-        warn_of_low_precision(given)
-        problem = Problem(*dense_form(given.torch, func, inputs, options.masked))
-        if options.order == 1:
-            _check(problem, options)
-        else:
-            _check_second(problem, options, grad_outputs)
+        with graphs_recorded():
+            given = Problem(func, tuple(out_of_inference(value) for value in inputs))
+            warn_of_low_precision(given)
+            problem = Problem(*dense_form(given.torch, func, given.inputs, options.masked))
+            if options.order == 1:
+                _check(problem, options)
+            else:
+                _check_second(problem, options, grad_outputs)
     except GradcheckError:
         if raise_exception:
             raise

@@ -59,6 +59,13 @@ def holds_tracked(value: object) -> bool:
     return any(tensor.requires_grad for tensor in tensors)
 
 
+def out_of_inference(value: Any) -> Any:
+    """A copy that a graph can be made of, for a tensor that was made in inference mode; any other value itself."""
+    if "is_inference" not in names_of(value) or not is_tensor(value) or not value.is_inference():
+        return value
+    return value.detach().clone().requires_grad_(value.requires_grad)
+
+
 def names_of(value: object) -> frozenset[str]:
     """What the class of a value offers; a tensor's takes long to list."""
     owner: Any = type(value)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import engine
 from gradcli.engine import tensor
 from gradcli.engine.autograd import Function
 from gradcli.errors import TargetError, UsageError
@@ -34,6 +35,17 @@ class ForgetsScale(Product):
 
 def _pair():
     return tensor([1.5, -2.0], requires_grad=True), tensor([0.25, 4.0], requires_grad=True)
+
+
+@pytest.mark.parametrize("mode", [engine.no_grad, engine.inference_mode])
+def test_the_mode_of_the_caller_changes_no_verdict_and_is_left_as_it_was(mode) -> None:
+    with mode():
+        assert gradcli.check(Product).ok
+        assert gradcli.check(Product, _pair()).ok
+        assert gradcli.check(ForgetsScale).verdict is Verdict.FAILED
+        assert engine.is_inference_mode_enabled() is (mode is engine.inference_mode)
+        assert not engine.is_grad_enabled()
+    assert engine.is_grad_enabled()
 
 
 def test_a_right_function_is_ok_and_a_wrong_one_is_named() -> None:

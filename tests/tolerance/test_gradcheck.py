@@ -44,6 +44,21 @@ def test_right_and_wrong_are_told_apart_with_the_name_of_the_mistake(torch: Any)
     assert "frameworks.py:" in text
 
 
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_the_mode_of_the_caller_changes_no_answer(torch: Any, mode: str, check: Any) -> None:
+    outside = leaf(torch, 0.5, -1.5, 2.0)
+    with getattr(torch, mode)():
+        inside = leaf(torch, 0.5, -1.5, 2.0)
+        for x in (outside, inside):
+            assert check(lambda x: (x * x * x).sum(), (x,))
+            assert check(cut(torch), (x,), raise_exception=False) is (check is gradcheck)
+        assert gradcheck(scaled(torch, 2.0), (inside,))
+        assert gradcheck(scaled(torch, 2.0001), (inside,), raise_exception=False) is False
+        assert not torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+
+
 def test_an_error_that_pytorch_lets_pass_is_caught(torch: Any) -> None:
     from gradcli.tolerance import as_torch
 
