@@ -7,7 +7,9 @@ import numpy as np
 
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import user_code_error
+from gradcli.backends.refusals import refusal_of
 from gradcli.checks.base import Check, Situation
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
@@ -23,6 +25,7 @@ class ReturnsCheck(Check):
         """Call backward by hand and look at what it returns."""
         raw = situation.by_hand()
         if not raw.available:
+            yield from self._refused(situation)
             return
         if raw.error is not None:
             raise user_code_error(raw.error, "backward") from raw.error
@@ -30,6 +33,18 @@ class ReturnsCheck(Check):
         yield from problems
         if not problems:
             yield self.passed("; ".join(self._summed(situation, raw)) or None)
+
+    def _refused(self, situation: Situation) -> Iterator[Evidence]:
+        """What the framework refuses of what a rule inside the target returns."""
+        if not situation.subject.active or not situation.subject.output_numbers:
+            return
+        try:
+            situation.passes()
+        except UserCodeError as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            yield self.failed(refusal.kind, refusal.message)
 
     def _arity(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
         if raw.container is not None:

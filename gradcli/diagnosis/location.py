@@ -1,6 +1,7 @@
 """The suspect line of backward: where the value that was returned for an input was last computed."""
 
 import ast
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.guard import is_users_file
 from gradcli.diagnosis.source import FunctionSource, function_tree
 from gradcli.diagnosis.watch import watched_write
+from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Finding, Location
 
@@ -87,7 +89,10 @@ def _slot(finding: Finding, subject: Subject) -> int | None:
 
 
 def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
-    """Lines of backward that run for this input, relative to the tree; every line where it cannot be traced."""
+    """Lines of backward that run for this input, relative to the tree; every line where it cannot be traced.
+
+    Where the framework refuses what backward returns, it has run.
+    """
     code = getattr(subject.info.backward, "__code__", None)
     lines: set[int] = set()
 
@@ -104,7 +109,8 @@ def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
         return _all_lines(source)
     sys.settrace(follow)
     try:
-        (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
+        with contextlib.suppress(UserCodeError):
+            (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
     finally:
         sys.settrace(previous)
     return lines or _all_lines(source)

@@ -46,10 +46,9 @@ def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int) -> tuple[
 
 
 def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) -> Iterator[Finding]:
-    shapes = [e.finding for e in failed if e.finding is not None and e.finding.kind in _SHAPES]
-    for e in failed:
-        if e.finding is not None and e.finding.kind not in _SHAPES:
-            yield e.finding
+    found = [e.finding for e in failed if e.finding is not None]
+    shapes = [finding for finding in found if finding.kind in _SHAPES and finding.input is not None]
+    yield from (finding for finding in found if finding not in shapes)
     if shapes:
         facts = Facts(subject, seed)
         for finding in shapes:

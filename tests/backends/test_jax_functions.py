@@ -15,6 +15,7 @@ from gradcli.backends.registry import backend_for, backend_named  # noqa: E402
 from gradcli.cases import Argument  # noqa: E402
 from gradcli.checks.battery import run_battery  # noqa: E402
 from gradcli.diagnosis.naming import name_findings  # noqa: E402
+from gradcli.errors import UserCodeError  # noqa: E402
 from gradcli.findings import FindingKind  # noqa: E402
 from gradcli.results import judge  # noqa: E402
 from gradcli.settings import Settings  # noqa: E402
@@ -208,6 +209,19 @@ def test_the_null_backend_fails_every_row(row):
     assert {f.kind for f in name_findings(evidence, subject)} == {FindingKind.MISSING_GRADIENT}
 
 
+def without_sum(r, g):
+    return g @ r[1], g.T @ r[0], g
+
+
+def called_inside(function: Any) -> Any:
+    """A plain function that calls one with a rule of its own."""
+
+    def outside(*given):
+        return jnp.sin(function(*given))
+
+    return outside
+
+
 def one_entry(x, g):
     return (3 * x * x * g).at[0, 1].multiply(1.001)
 
@@ -218,7 +232,7 @@ MISTAKES = [
     ("sign", lambda: linear(lambda r, g: (-g @ r[1], g.T @ r[0], g.sum(0))), LINEAR, "wrong-sign", "x"),
     ("missing", lambda: linear(lambda r, g: (g @ r[1], g.T @ r[0], None)), LINEAR, "missing-gradient", "b"),
     ("zeros", lambda: product(lambda r, g: (g * r[1], 0 * g)), PAIR, "missing-gradient", "y"),
-    ("not summed", lambda: linear(lambda r, g: (g @ r[1], g.T @ r[0], g)), LINEAR, "missing-reduction", "b"),
+    ("not summed", lambda: linear(without_sum), LINEAR, "missing-reduction", "b"),
     (
         "transposed",
         lambda: linear(lambda r, g: (g @ r[1], r[0].T @ g, g.sum(0))),
@@ -258,9 +272,26 @@ MISTAKES = [
     ),
     ("bare array", lambda: cube(lambda x, g: 3 * x * x * g), {"x": (2, 3)}, "wrong-arity", None),
     ("too many", lambda: cube(lambda x, g: (3 * x * x * g, None)), {"x": (2, 3)}, "wrong-arity", None),
+    ("sum left out inside", lambda: called_inside(linear(without_sum)), LINEAR, "wrong-shape", None),
+    ("too few inside", lambda: called_inside(product(lambda r, g: (g * r[1],))), PAIR, "wrong-arity", None),
     ("custom_jvp factor", lambda: log1p_exp(lambda x: 2 * jax.nn.sigmoid(x)), {"x": (2, 3)}, "wrong-factor", "x"),
     ("custom_jvp sign", lambda: product_jvps(-1.0), PAIR, "wrong-sign", "y"),
 ]
+
+
+def test_the_refused_shape_of_a_function_inside_is_told_with_both_shapes():
+    subject = BACKEND.bind(called_inside(linear(without_sum)), arguments(LINEAR))
+    (finding,) = name_findings(run_battery(subject, Settings(), seed=0), subject)
+    assert "args[2] has shape [3, 5], the argument has [5]" in finding.message
+
+
+def test_what_a_rule_inside_raises_by_itself_stays_an_error():
+    def raises(r, g):
+        raise ValueError("Custom VJP bwd rule must produce a structure that I cannot")
+
+    subject = BACKEND.bind(called_inside(product(raises)), arguments(PAIR))
+    with pytest.raises(UserCodeError, match="backward raised ValueError"):
+        run_battery(subject, Settings(), seed=0)
 
 
 @pytest.mark.parametrize(

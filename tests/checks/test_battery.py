@@ -293,6 +293,24 @@ def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_rig
     assert any("sums it down" in (e.note or "") for e in evidence)
 
 
+@pytest.mark.parametrize(
+    ("returned", "kind"),
+    [(lambda g: (g.sum(), None), FindingKind.WRONG_SHAPE), (lambda g: (g, None, g), FindingKind.WRONG_ARITY)],
+)
+def test_what_the_framework_refuses_of_a_function_inside_is_a_finding_at_its_backward(backend, ns, returned, kind):
+    class Inside(scaled(ns)):
+        @staticmethod
+        def backward(ctx, g):
+            return returned(g)
+
+    verdict, _, findings = examined(backend, lambda x: ns.sin(Inside.apply(x)), tensor("x", [1.0, 2.0]))
+    assert verdict is Verdict.FAILED
+    assert [finding.kind for finding in findings] == [kind]
+    assert findings[0].message.startswith("Inside, which is called inside: ")
+    assert findings[0].location is not None
+    assert findings[0].location.file == __file__
+
+
 @pytest.mark.parametrize("check", ["gradient", "higher-order", "constants"])
 def test_a_fault_of_the_checker_is_not_blamed_on_the_user(backend, ns, monkeypatch, check):
     def broken(*arguments, **keywords):
