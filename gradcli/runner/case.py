@@ -21,6 +21,7 @@ from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import numpy_kept
 from gradcli.runner.merge import merge
+from gradcli.runner.notes import telling_notes
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
@@ -190,17 +191,6 @@ def _declared(case: CheckCase) -> tuple[str, ...]:
     if spec.nondeterminism is None:
         return ()
     return (f"results may vary by {spec.nondeterminism:g} of the largest: {spec.reason}",)
-
-
-def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised."""
-    telling = [e for e in evidence if e.note and e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
-    return tuple(dict.fromkeys(f"{e.input}: {e.note}" if _needs_name(e) else str(e.note) for e in telling))
-
-
-def _needs_name(evidence: Evidence) -> bool:
-    """Whether a note is about an input that it does not name itself."""
-    return evidence.input is not None and not str(evidence.note).startswith(evidence.input)
 
 
 def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gradcli.results import Evidence
+from gradcli.runner.notes import told_once
 from gradcli.verdict import Verdict
 
+_Key = tuple[str, int, str | None, int | None]
 _WORSE = (Verdict.SKIPPED, Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.FAILED)
 
 
@@ -15,11 +17,14 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
 
     Mismatches are dropped: they have served the diagnosis, and hold arrays.
     """
-    merged: dict[tuple[str, int, str | None, int | None], Evidence] = {}
-    for evidence in (piece for sample in samples for piece in sample):
-        key = (evidence.check, evidence.order, evidence.input, evidence.output)
-        merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
-    return tuple(merged.values())
+    merged: dict[_Key, Evidence] = {}
+    notes: dict[_Key, dict[int, list[str]]] = {}
+    for number, sample in enumerate(samples):
+        for evidence in sample:
+            key = (evidence.check, evidence.order, evidence.input, evidence.output)
+            merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
+            notes.setdefault(key, {}).setdefault(number, []).extend([evidence.note] if evidence.note else [])
+    return tuple(replace(evidence, note=told_once(notes[key].values())) for key, evidence in merged.items())
 
 
 def _both(one: Evidence, other: Evidence) -> Evidence:
@@ -30,7 +35,6 @@ def _both(one: Evidence, other: Evidence) -> Evidence:
         max_rel_error=_larger(one.max_rel_error, other.max_rel_error),
         bound=_larger(one.bound, other.bound),
         resolution=_larger(one.resolution, other.resolution),
-        note="; ".join(dict.fromkeys(note for note in (one.note, other.note) if note)) or None,
         zero_everywhere=one.zero_everywhere and other.zero_everywhere,
     )
 

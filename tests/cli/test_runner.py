@@ -14,6 +14,7 @@ from gradcli.runner.configuration import default_targets
 from gradcli.runner.expect import VALUE_FINDINGS, against_expectation
 from gradcli.runner.gather import is_named
 from gradcli.runner.merge import merge
+from gradcli.runner.notes import telling_notes
 from gradcli.runner.plan import case_of, case_seed
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
@@ -46,6 +47,34 @@ def test_samples_merge_to_the_worst_verdict_bound_and_resolution() -> None:
     assert (merged.bound, merged.resolution, merged.max_rel_error) == (3e-12, 1e-11, 1e-15)
     assert merged.note == "moved off a kink"
     assert kept == other
+
+
+def test_a_note_of_several_samples_is_said_once_with_its_largest_figures() -> None:
+    first = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", note="steps by about 3e-08; moved off a kink")
+    notes = (None, "steps by about 5e-07", "moved off a kink; steps by about 2e-08", "has 2 entries", "has 3 entries")
+    (merged,) = merge([[first], *([replace(first, note=note)] for note in notes)])
+    assert merged.note == (
+        "steps by about 5e-07 (likewise in 2 other samples); moved off a kink; has 2 entries; has 3 entries"
+    )
+
+
+def test_notes_of_one_sample_that_differ_in_their_figures_are_all_kept() -> None:
+    evidence = Evidence(check="gradient", verdict=Verdict.PASSED, note="kink at 0.25; kink at 0.75")
+    assert merge([[evidence], [evidence]])[0].note == "kink at 0.25; kink at 0.75"
+    other = replace(evidence, note="kink at 0.5")
+    assert merge([[evidence], [other]])[0].note == "kink at 0.5 (likewise in 1 other sample); kink at 0.75"
+
+
+def test_what_holds_for_several_inputs_is_said_once_with_their_names() -> None:
+    x = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", note="forward's values step")
+    w = replace(x, input="w", output=1)
+    named = replace(x, input="b", note="b is empty")
+    alone = replace(x, input=None, note="raised to float64")
+    assert telling_notes([x, w, replace(x, output=1), named, alone]) == (
+        "x, w: forward's values step",
+        "b is empty",
+        "raised to float64",
+    )
 
 
 def test_a_not_a_number_is_the_worst_error() -> None:

@@ -1,0 +1,51 @@
+"""What the checks of a case have to add, each thing said once."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+_BETWEEN = "; "
+_MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
+"""Numbers that are measured; whole ones are positions, sizes and counts, which make another note of it."""
+
+
+def told_once(samples: Iterable[Sequence[str]]) -> str | None:
+    """The notes of several samples as one; None where there are none.
+
+    Of notes that differ in what was measured alone, the one with the largest figures stands for all.
+    """
+    alike: dict[tuple[str, int], list[str]] = {}
+    for notes in samples:
+        earlier: Counter[str] = Counter()
+        for part in dict.fromkeys(part for note in notes for part in note.split(_BETWEEN)):
+            wording = _MEASURED.sub("#", part)
+            alike.setdefault((wording, earlier[wording]), []).append(part)
+            earlier[wording] += 1
+    return _BETWEEN.join(_standing_for(parts) for parts in alike.values()) or None
+
+
+def _standing_for(parts: Sequence[str]) -> str:
+    """The one with the largest figures, and in how many samples more there was such a note with others."""
+    largest = max(parts, key=lambda part: math.fsum(map(float, _MEASURED.findall(part))))
+    others = len(parts) - 1
+    if len(set(parts)) == 1:
+        return largest
+    return f"{largest} (likewise in {others} other sample{'s' * (others != 1)})"
+
+
+def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised.
+
+    What is the same of several inputs is said once, after the names of all.
+    """
+    telling = [e for e in evidence if e.note and e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
+    about: dict[str, dict[str, None]] = {}
+    for each in telling:
+        names = about.setdefault(str(each.note), {})
+        if each.input is not None and not str(each.note).startswith(each.input):
+            names[each.input] = None
+    return tuple(f"{', '.join(names)}: {note}" if names else note for note, names in about.items())
