@@ -9,7 +9,7 @@ from gradcli.backends.registry import is_function
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.errors import NothingToCheckError, SpecError, UsageError
 from gradcli.spec.load import load_specs
-from gradcli.spec.resolve import names_in, resolve
+from gradcli.spec.resolve import names_in, require_text, resolve
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
@@ -25,7 +25,7 @@ def gather(targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str |
 
     Raises:
         SpecError: specs are wrong, with every problem in all of them.
-        TargetError: a module alone cannot be found or imported.
+        TargetError: a module alone cannot be found or imported, or a target is empty.
         NothingToCheckError: the targets contain no case.
     """
     found: list[CheckSpec] = []
@@ -54,6 +54,7 @@ def functions_in(target: str) -> tuple[str, ...]:
 
 
 def _specs_of(target: str) -> tuple[CheckSpec, ...]:
+    require_text(target)
     path = Path(target)
     if path.suffix in _SPEC_SUFFIXES or path.is_dir():
         return load_specs(path)

@@ -47,6 +47,7 @@ def resolve(target: str) -> Resolved:
         TargetError: there is no such file, module or attribute; says what was looked for, where, and close names.
         TargetImportError: the user's module raised while it was imported.
     """
+    require_text(target)
     place, name = _split(target)
     if not name:
         raise TargetError(f"{target}: expected a name after a colon, as in {place or 'module'}:Name")
@@ -62,6 +63,15 @@ def resolve(target: str) -> Resolved:
             raise TargetError(f"{walked}: reading {part!r} raised {type(error).__name__}: {error}") from error
         walked = f"{walked}:{part}" if walked == place else f"{walked}.{part}"
     return Resolved(object=found, module=module, name=name, module_name=module.__name__, file=_file(module))
+
+
+def require_text(target: str) -> None:
+    """Raises TargetError for a target of no characters, which would otherwise be the working directory."""
+    if not target.strip():
+        raise TargetError(
+            f"the target {target!r} is empty: expected package.module:Name, path/to/file.py:Name, a module, a .py "
+            "file, a spec (.yaml) or a folder of specs"
+        )
 
 
 def names_in(module_or_path: str) -> list[str]:

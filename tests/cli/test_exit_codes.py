@@ -19,6 +19,7 @@ from tests.cli.conftest import Run
         (1, ["check", "functions:Forgets"]),
         (1, ["check", "functions:Raises", "functions:Forgets"]),
         (2, ["check", "functions:Sqare"]),
+        (2, ["check", ""]),
         (2, ["check", "nosuchmodule:Square"]),
         (2, ["check", "functions:Square", "--nosuchoption"]),
         (2, ["check", "functions:Square", "--format", "sarif"]),
@@ -41,6 +42,14 @@ def test_the_process_ends_with_the_code_of_the_contract(gradcli: Run, code: int,
         assert ended.stdout == b""
         assert ended.stderr.strip()
         assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "trace", "list", "init"])
+def test_an_empty_target_says_what_was_expected_and_is_not_the_working_directory(gradcli: Run, command: str) -> None:
+    ended = gradcli(command, "")
+    assert ended.returncode == 2
+    told = ended.stderr.decode()
+    assert all(wanted in told for wanted in ("'' is empty", "package.module:Name", "file.py:Name", ".yaml"))
 
 
 def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(folder: Path) -> None:
