@@ -18,6 +18,7 @@ from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
 from gradcli.inputs.messages import Mentions, refused_gradient
+from gradcli.inputs.not_found import failure_text
 from gradcli.inputs.polish import polished, with_labels_for_each_row
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
@@ -103,7 +104,7 @@ def infer(
             )
         failures.append(trials)
     best = _farthest(failures)
-    text = _failure_text(info, best, budget, time.perf_counter() - began)
+    text = failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
 
 
@@ -372,23 +373,3 @@ def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputS
 def _farthest(searched: Sequence[Trials]) -> Failure | None:
     """The failure before which forward came farthest."""
     return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
-
-
-def _failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds: float) -> str:
-    names = [parameter.name for parameter in info.parameters]
-    lines = [
-        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
-        f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
-    ]
-    if best is not None and best.error is not None:
-        lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
-    elif best is not None:
-        what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
-        what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
-        lines.append(f"  forward came farthest with {what}")
-    if budget.ran_late is not None:
-        lines.append(f"  {budget.ran_late}")
-    required = [parameter.name for parameter in info.parameters if not parameter.has_default]
-    flags = " ".join(f"-i {name}=3x4" for name in required or names)
-    lines.append(f"  give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)")
-    return "\n".join(lines)

@@ -111,10 +111,21 @@ def _source(function: Callable[..., Any] | None) -> str:
         return ""
 
 
-def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
+def parsed(function: Callable[..., Any] | None) -> ast.Module | None:
+    """The tree of a function's source; None where there is none, or it does not stand by itself."""
+    return _tree(_source(function))
+
+
+def _tree(source: str) -> ast.Module | None:
     try:
-        tree = ast.parse(backward)
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
+    tree = _tree(backward)
+    if tree is None:
         return (None,) * count
     found: list[bool | None] = [None] * count
     for node in ast.walk(tree):

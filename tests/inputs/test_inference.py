@@ -204,7 +204,7 @@ def test_the_search_is_quick():
 
 def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
     def impossible(items, count):
-        return items["key"].missing(count)
+        return (items + "key").missing(count)
 
     with pytest.raises(InputsNotFoundError) as caught:
         infer(plain.info_of(impossible), plain.attempt_of(impossible), budget_tries=500)
@@ -213,6 +213,34 @@ def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
     assert "tried 500 sets" in text
     assert "-i items=3x4 -i count=3x4" in text
     assert "Error" in text
+
+
+def by_keys(batch, scale, k=2):
+    return batch["x"] * scale + batch["x"] * batch["y z"]
+
+
+def joined(xs):
+    raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+
+
+def operator(n, xs):
+    raise RuntimeError("my::op() Expected a value of type 'List[Tensor]' for argument 'xs' but instead found 'Tensor'.")
+
+
+@pytest.mark.parametrize(
+    ("forward", "name", "given"),
+    [
+        (by_keys, "batch", '({"x": x, "y z": x}, scale)'),
+        (joined, "xs", "([x, y],)"),
+        (operator, "xs", "(n, [x, y])"),
+    ],
+)
+def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(forward, name, given):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=200)
+    assert f"forward takes {name} for a container" in str(caught.value)
+    assert f"gradcli.check(target, {given})" in str(caught.value)
+    assert "-i " not in str(caught.value)
 
 
 @pytest.fixture

@@ -1,0 +1,79 @@
+"""What is said where no inputs were found: how far forward came, and how to give them."""
+
+import ast
+import re
+
+from gradcli.inputs.budget import Budget
+from gradcli.inputs.source import parsed
+from gradcli.inputs.trials import Failure
+from gradcli.targets import TargetInfo
+
+_LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
+"""How PyTorch refuses a tensor in the place of a list of them."""
+_TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
+
+
+def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds: float) -> str:
+    """What was tried, before which error forward came farthest, and how the inputs can be given.
+
+    Args:
+        info: the target.
+        best: the failure before which forward came farthest, if there was any.
+        budget: what the search has used.
+        seconds: its wall time.
+    """
+    names = [parameter.name for parameter in info.parameters]
+    lines = [
+        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
+        f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
+    ]
+    if best is not None and best.error is not None:
+        lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
+    elif best is not None:
+        what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
+        what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
+        lines.append(f"  forward came farthest with {what}")
+    if budget.ran_late is not None:
+        lines.append(f"  {budget.ran_late}")
+    required = [parameter.name for parameter in info.parameters if not parameter.has_default] or names
+    lines.append(f"  {_how_to_give(required, _containers(info, required, best))}")
+    return "\n".join(lines)
+
+
+def _how_to_give(names: list[str], containers: dict[str, str]) -> str:
+    if not containers:
+        flags = " ".join(f"-i {name}=3x4" for name in names)
+        return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
+    given = ", ".join(containers.get(name, name) for name in names) + ("," if len(names) == 1 else "")
+    return (
+        f"forward takes {' and '.join(containers)} for a container: tensors in one are given from Python, "
+        f"gradcli.check(target, ({given})); a container of constants by -a NAME=VALUE"
+    )
+
+
+def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dict[str, str]:
+    """An example, as Python, of each argument that forward takes for a container of tensors."""
+    found = {
+        name: "{" + ", ".join(f'"{key}": {_variable(key)}' for key in keys) + "}"
+        for name, keys in _keys_read(info, names).items()
+    }
+    message = "" if best is None else best.message
+    listed = _LIST_WANTED.findall(message) or (names if _TENSORS_WANTED.search(message) and len(names) == 1 else [])
+    return found | {name: "[x, y]" for name in listed if name in names}
+
+
+def _variable(key: str) -> str:
+    return key if key.isidentifier() else "x"
+
+
+def _keys_read(info: TargetInfo, names: list[str]) -> dict[str, list[str]]:
+    """The strings by which forward looks into each of its arguments."""
+    keys: dict[str, list[str]] = {}
+    tree = parsed(info.forward)
+    for node in [] if tree is None else ast.walk(tree):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        if node.value.id in names and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            held = keys.setdefault(node.value.id, [])
+            held += [] if node.slice.value in held else [node.slice.value]
+    return keys
