@@ -10,7 +10,7 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.effort import EffortExceededError, at_most, within
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points import MIXED, Arguments, mixed_point, other_points
+from gradcli.checks.other_points import MIXED, Arguments, mixed_point, other_points, rooms_of
 from gradcli.checks.wrong_elsewhere import simplest, told, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.numerics.probe import entry_scales
@@ -51,11 +51,12 @@ class OtherInputsCheck(Check):
         generator = np.random.default_rng([situation.seed, 23])
         asked = compared = 0
         cotangent = subject.codomain.flatten(situation.cotangents(number=1))
-        together = mixed_point(subject.arguments, subject.active, generator)
+        rooms = rooms_of(subject.arguments, subject.active)
+        together = mixed_point(subject.arguments, rooms, generator)
         mixed = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
         tried = MIXED if mixed is not None and not mixed.apart(situation) else ()
         compared += bool(tried)
-        for candidates in other_points(subject.arguments, subject.active, generator, tried):
+        for candidates in other_points(subject.arguments, rooms, generator, tried):
             found = _compared(situation, witness, cotangent, candidates)
             compared += found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):

@@ -1,7 +1,7 @@
 """Inputs other than those given: larger, smaller, special and equal values, within each input's domain."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -29,6 +29,8 @@ _NAMED = {
     "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
     "small": ((1e-3, -1e-3), (1e-3,)),
 }
+_ONE = 1e-5
+"""What adds up to one that closely is meant to."""
 _KEPT_AS_DRAWN = ("spd", "triangular", "orthogonal", "one-hot", "indices", "boolean")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
@@ -83,10 +85,9 @@ MIXED = (Manner.SCALED, Manner.SPECIAL, Manner.SMALL)
 
 
 def mixed_point(
-    arguments: Sequence[Argument], active: Sequence[int], generator: np.random.Generator
+    arguments: Sequence[Argument], rooms: Mapping[int, Room], generator: np.random.Generator
 ) -> Arguments | None:
     """The arguments with a third of the entries changed in each manner of `MIXED`; None where there are few."""
-    rooms = _rooms(arguments, active)
     sizes = [arguments[i].value.size for i in rooms]
     if sum(sizes) < _MANY or min(sizes) < len(MIXED):
         return None
@@ -103,7 +104,7 @@ def mixed_point(
 
 def other_points(
     arguments: Sequence[Argument],
-    active: Sequence[int],
+    rooms: Mapping[int, Room],
     generator: np.random.Generator,
     left_out: Collection[Manner] = (),
 ) -> Iterator[Iterator[Arguments]]:
@@ -111,11 +112,10 @@ def other_points(
 
     Args:
         arguments: as they were given or inferred.
-        active: the positions of those that may change.
+        rooms: where those that may change may go, by position.
         generator: decides which entry gets which value.
         left_out: manners that were tried already.
     """
-    rooms = _rooms(arguments, active)
     if not rooms:
         return
     few = max(arguments[i].value.size for i in rooms) < FEW
@@ -128,7 +128,8 @@ def other_points(
             )
 
 
-def _rooms(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
+def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
+    """Where the entries of each active input may go, without those whose structure single entries would break."""
     return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
 
 
@@ -150,10 +151,10 @@ def room_of(argument: Argument) -> Room | None:
 def _has_structure(value: NDArray[Any]) -> bool:
     if value.size < 2:
         return False
-    if np.isin(value, (0, 1)).all():
+    if bool(((value == 0) | (value == 1)).all()):
         return True
     rows = value.real.sum(-1)
-    if bool((value.real >= 0).all()) and bool(np.allclose(rows, 1) or np.isclose(rows.sum(), 1)):
+    if bool((value.real >= 0).all()) and (bool((np.abs(rows - 1) <= _ONE).all()) or abs(rows.sum() - 1) <= _ONE):
         return True
     if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
         return False
@@ -169,7 +170,7 @@ def _is_orthogonal(value: NDArray[Any]) -> bool:
 
 
 def _changed(
-    arguments: Sequence[Argument], rooms: dict[int, Room], moved: Callable[[NDArray[Any], Room], NDArray[Any]]
+    arguments: Sequence[Argument], rooms: Mapping[int, Room], moved: Callable[[NDArray[Any], Room], NDArray[Any]]
 ) -> Arguments:
     changed = list(arguments)
     for position, room in rooms.items():

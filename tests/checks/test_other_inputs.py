@@ -16,7 +16,7 @@ import gradcli
 from gradcli.backends.effort import EffortExceededError, LinesSeen, at_most, within
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
-from gradcli.checks.other_points import Manner, other_points, room_of
+from gradcli.checks.other_points import Manner, other_points, room_of, rooms_of
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
@@ -370,7 +370,7 @@ def test_a_structure_that_single_entries_would_break_is_kept(value):
 def test_every_point_lies_where_its_domain_allows():
     for domain, low, high in [("unit", 0.0, 1.0), ("open-interval(2, 3)", 2.0, 3.0), ("positive", 0.0, np.inf)]:
         given = array(np.linspace(0.1, 0.9, 20) + (2.0 if low else 0.0), domain)
-        manners = [list(each) for each in other_points([given], [0], np.random.default_rng(0))]
+        manners = [list(each) for each in other_points([given], rooms_of([given], [0]), np.random.default_rng(0))]
         assert manners
         for (changed,) in (arguments for candidates in manners for arguments in candidates):
             assert changed.value.shape == given.value.shape
@@ -381,7 +381,7 @@ def test_every_point_lies_where_its_domain_allows():
 
 def test_distinct_entries_stay_distinct():
     given = array(np.arange(20) + 0.5, "distinct")
-    for candidates in other_points([given], [0], np.random.default_rng(0)):
+    for candidates in other_points([given], rooms_of([given], [0]), np.random.default_rng(0)):
         for (changed,) in candidates:
             assert np.unique(changed.value).size == 20
 
