@@ -19,6 +19,8 @@ NUDGES = 3
 CURVE = 2.0**-22
 NODES = 9
 DEGREE = 4
+JUMP = 1e-6
+"""A few units of rounding in the inputs that change a value by more than this part of the largest make it jump."""
 DISCONTINUOUS = 1e-3
 """Jitter beyond this part of the largest entry is a jump of the gradient, which excuses nothing."""
 LOW_PRECISION = 64 * 2.0**-24
@@ -60,10 +62,35 @@ def _told(site: Site) -> Gradient:
     return lambda x: testimony_at(site, x)
 
 
+def nudged(site: Site) -> Vector:
+    """The point with every entry moved by a few units of its rounding, but for blocks that make the values jump.
+
+    Labels that are compared for equality mean nothing beside their values: what changes there is no rounding.
+    """
+    if site.known_steady is None:
+        site.known_steady = np.ones(site.x.size)
+        for place in site.map.domain.slices if len(site.map.domain.slices) > 1 else ():
+            site.known_steady[place] = not _jumps(site, place)
+    moves = site.rng.integers(-4, 5, site.x.size) * site.known_steady
+    there: Vector = site.x * (1 + UNITS * moves)
+    return there
+
+
+def _jumps(site: Site, place: slice) -> bool:
+    there = site.x.copy()
+    there[place] *= 1 + 4 * UNITS
+    try:
+        values = np.asarray(site.map.value(there), dtype=np.float64)
+    except Exception:  # outside the domain: as good as a jump
+        return True
+    with np.errstate(all="ignore"):
+        return bool((np.abs(values - site.outputs) > JUMP * np.abs(site.outputs).max(initial=0.0)).any())
+
+
 def _jitter_of(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
     spread = np.zeros_like(here)
     for _ in range(NUDGES):
-        there = gradient(site.x * (1 + UNITS * site.rng.integers(-4, 5, site.x.size)))
+        there = gradient(nudged(site))
         if there is not None:
             spread = np.fmax(spread, np.abs(there - here))
     spread = np.fmax(spread, _curve_noise(site, gradient, here))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.numerics.claim_noise import values_roundoff
+from gradcli.numerics.claim_noise import nudged, values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR, Impression, Judgement, Reading
+from gradcli.numerics.estimate import Status
 from gradcli.numerics.formats import hidden_by_format
 from gradcli.numerics.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.jumps import jump_nearby
@@ -27,6 +28,10 @@ MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
 EXPLAINS = 0.1
 """What does not add up explains a difference only if it is at least this part of it."""
 SECOND_START = 0.006
+RANDOM, PERIODS = 0.05, 10.0
+"""Values that depart from a smooth curve by this part of themselves look random; a claim that would take them so many
+times as far over the shortest steps says why."""
+SHORTEST = 0.05 * 2.0**-25
 COARSELY_STORED = 2.0**-20
 """Unit roundoff beyond that of float32: values stored in half precision."""
 READABLE = 300.0
@@ -120,7 +125,7 @@ def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
     """Whether the claim along a direction moves by a third of the gap when x moves by a few units of rounding."""
     here = site.claim.along(direction)[0]
     for _ in range(3):
-        claim = site.claim_at(site.x * (1 + 2.0**-51 * site.rng.integers(-4, 5, site.x.size)))
+        claim = site.claim_at(nudged(site))
         if claim is not None and FAIL_FACTOR * float(np.nanmax(np.abs(claim.along(direction)[0] - here))) > gap:
             return True
     return False
@@ -133,7 +138,8 @@ def _better_explanation(
     if not left.any():
         return Doubt.NOISE, "a finer scale agrees with the claim"
     text = (
-        _few_digits(site, output, first, left)
+        _too_fast(first, left)
+        or _few_digits(site, output, first, left)
         or hidden_by_format(site, output, first, left)
         or _roughness(site, output, first, left, spread, latest)
     )
@@ -142,6 +148,18 @@ def _better_explanation(
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
         return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
     return None, None
+
+
+def _too_fast(first: Reading, left: Mask) -> str | None:
+    """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step."""
+    with np.errstate(all="ignore"):
+        random = (first.status == Status.NOISE) & (first.noise > RANDOM * first.size)
+        many = np.abs(first.claimed) * SHORTEST > PERIODS * first.noise
+    if not (random & many)[left].all():
+        return None
+    return (
+        "forward's values look random at every distance: if the claim is right, they oscillate faster than steps follow"
+    )
 
 
 def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:
@@ -206,8 +224,7 @@ def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
     """Whether the claim along the direction moves as much as the gap when x moves by a few units in the last place."""
     spread = np.zeros(first.claimed.size)
     for _ in range(3):
-        nudged = site.x * (1 + 2.0**-51 * site.rng.integers(-4, 5, site.x.size))
-        claim = site.claim_at(nudged)
+        claim = site.claim_at(nudged(site))
         if claim is not None:
             spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
     with np.errstate(all="ignore"):

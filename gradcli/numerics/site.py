@@ -89,6 +89,7 @@ class Site:
     known_outputs: Vector | None = None
     known_noise: Vector | None = None
     known_rows: Vector | None = None
+    known_steady: Vector | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
     sparing: bool = False
     without_witness: Site | None = None

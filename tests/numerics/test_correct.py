@@ -164,3 +164,17 @@ def test_outcomes_and_doubts_have_sentences() -> None:
 def test_a_point_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="length 6"):
         verify(ORDINARY[0].map(), np.ones(5), seed=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rate", [24.9, 28.0])
+def test_what_oscillates_faster_than_steps_can_follow_is_never_wrong(rate, seed) -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.sin(np.exp(x)) * np.exp(x) / x
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        size = np.exp(x)
+        return np.diag((np.cos(size) * size * size + np.sin(size) * size * (1 - 1 / x)) / x)
+
+    map_ = FormulaMap(function, slope, space((1,)), space((1,)))
+    assert verify(map_, np.array([rate + 0.01 * seed]), seed=seed).blocks[0].outcome is not Outcome.DIFFERS

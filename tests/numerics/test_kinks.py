@@ -41,9 +41,10 @@ def test_labels_are_named_as_jumps_and_cost_a_few_evaluations_each(seed) -> None
     assert counted.values < 250
 
 
+@pytest.mark.parametrize("error", [1e-2, 1e-3, 1e-5])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_wrong_gradient_beside_labels_is_found(seed) -> None:
-    claim = hinge_map(lambda j: 1.001 * j)
+def test_a_wrong_gradient_beside_labels_is_found(seed, error) -> None:
+    claim = hinge_map(lambda j: (1 + error) * j)
     first, second = verify(claim, np.concatenate([SCORES, LABELS]), seed=seed, witness=hinge_map()).blocks
     assert (first.outcome, second.outcome) == (Outcome.DIFFERS, Outcome.AGREES)
 
