@@ -49,9 +49,9 @@ class SourceHints:
                 # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
                 rank = len(kept) + (axes[-1] not in kept and self._reduces_last)
                 bonuses[rank] = 2.5
-        if re.search(rf"\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
+        if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
             bonuses[1] = 2.0
-        if re.search(rf"\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
+        if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
             bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
         return bonuses
 

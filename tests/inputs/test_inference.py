@@ -429,3 +429,14 @@ def test_an_axis_is_as_long_as_backward_has_it_unless_that_is_another_input(got,
 
     found = infer(plain.info_of(forward), plain.attempt_of(forward), attempt_backward=backward)
     assert found.as_flags() == expected
+
+
+def test_what_a_function_is_called_is_no_call_in_its_body():
+    def outer(x, b):
+        return np.sin(x + b)
+
+    def plainly(x, b):
+        return np.sin(x + b)
+
+    found = [infer(plain.info_of(each), plain.attempt_of(each)).as_flags() for each in (outer, plainly)]
+    assert found[0] == found[1]
