@@ -88,8 +88,11 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
+@graphs_recorded()
 def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "TraceGraph":
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
+
+    Graphs are recorded, whatever mode the caller is in.
 
     Args:
         target: as for `check`, or a callable that builds a loss and may call backward itself.

@@ -43,6 +43,7 @@ def test_the_mode_of_the_caller_changes_no_verdict_and_is_left_as_it_was(mode) -
         assert gradcli.check(Product).ok
         assert gradcli.check(Product, _pair()).ok
         assert gradcli.check(ForgetsScale).verdict is Verdict.FAILED
+        assert gradcli.trace(Product).nodes
         assert engine.is_inference_mode_enabled() is (mode is engine.inference_mode)
         assert not engine.is_grad_enabled()
     assert engine.is_grad_enabled()
