@@ -15,7 +15,6 @@ from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.seen import (
     STARTS,
-    VANISHING,
     Pair,
     Seen,
     certified,
@@ -25,7 +24,7 @@ from gradcli.numerics.seen import (
     unmoved,
     vanishing,
 )
-from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.site import VANISHING, Glance, Site
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.witness import Gap, supports

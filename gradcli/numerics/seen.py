@@ -12,16 +12,13 @@ from gradcli.numerics.confirm import Decision
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import Focus, random_direction
-from gradcli.numerics.site import Glance, Site
+from gradcli.numerics.site import NOTHING, VANISHING, Glance, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.witness import Gap
 
 Pair = tuple[int, int]
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
-VANISHING = 1e-12
-NOTHING = 1e-11
-"""Slopes below this part of the outputs are not seen beside them."""
 LEAST = 1e-300
 """Beside outputs that are zero, as those of a rectifier that is off, nothing smaller counts."""
 KINK_FACTOR = 100.0

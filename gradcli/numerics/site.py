@@ -21,6 +21,8 @@ from gradcli.numerics.vector_map import CountedMap, VectorMap
 
 CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
+VANISHING, NOTHING = 1e-12, 1e-11
+"""Claims below the first part of the outputs are nothing beside them, and slopes below the second are not seen."""
 SHIFT_FACTOR = 4.0
 """How many times the shift of the last extrapolation three pairs may be off."""
 NOISE_MARGIN = 8.0
@@ -256,7 +258,7 @@ class Site:
         if cheap and np.isfinite(f0).all():
             short = self.glance(v, focus)
             entries = self.row_scales(places, focus.judged)
-            allowed = np.where(entries > 1e-12 * size, CERTIFIED * entries, 1e-11 * size)
+            allowed = np.where(entries > VANISHING * size, CERTIFIED * entries, NOTHING * size)
             if (short.met(allowed) | claimless).all() and not claimless.all():
                 return short.reading
         estimate = directional_derivative(
