@@ -19,6 +19,8 @@ from gradcli.inputs.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, G
 SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
+_MANY = 4
+"""So many tensors and more are tried with axes equal as in broadcasting: making them equal one by one takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +124,12 @@ class Unifier:
         pinned = dict(state.pinned)
         free = [each for each in dict.fromkeys(state.partition) if each not in pinned]
         taken = self._trials.held_sizes | set(pinned.values())
-        pool = [size for size in SIZES if size not in taken][: len(free)]
+        further = itertools.count(max(SIZES) + 1)
+        unused = (size for size in itertools.chain(SIZES, further) if size not in taken)
+        pool = list(itertools.islice(unused, len(free)))
         if state.descending:
             pool.sort(reverse=True)
-        return {**pinned, **dict(zip(free, pool, strict=False))}
+        return {**pinned, **dict(zip(free, pool, strict=True))}
 
     def solve(self, budget: int, start: State | None = None) -> Solution | Unsolved:
         """Sizes (and domains) that forward accepts, within `budget` tries of sizes; else the farthest failure."""
@@ -159,6 +163,10 @@ class Unifier:
                     heapq.heappush(queue, (priority, next(order), depth + 1, following))
         if best is None:
             return Unsolved(failure=Failure(progress=0.0))
+        if len(self._ranks) >= _MANY and (alike := self._alike(begin)) not in seen:
+            outcome = self._try(alike)
+            if isinstance(outcome, Solution):
+                return outcome
         came_farthest = best[0].progress >= self._trials_best_progress()
         solution = self._other_domains(best[1], best[0], thorough=True) if came_farthest else None
         return solution or Unsolved(failure=best[0])
@@ -172,6 +180,15 @@ class Unifier:
                 same = first.setdefault(letters[axis], index)
                 merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
                 state = next((each for _, each in merged), state)
+        return state
+
+    def _alike(self, state: State) -> State:
+        """`state` with those axes equal that broadcasting lays upon each other."""
+        first: dict[int, int] = {}
+        for index, (slot, axis) in enumerate(self._axes):
+            same = first.setdefault(axis - self._ranks[slot], index)
+            merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
+            state = next((each for _, each in merged), state)
         return state
 
     def _try(self, state: State) -> "Solution | Failure | None":

@@ -338,6 +338,18 @@ def test_defaults_are_left_out_where_backward_fails_with_them_too():
     assert found.as_flags() == "-i x=3x4"
 
 
+@pytest.mark.parametrize("count", [4, 12])
+def test_many_tensors_of_one_shape_are_found(count):
+    def total(*values):
+        return sum(one * other for one, other in zip(values[::2], values[1::2], strict=True))
+
+    names = [f"x{number}" for number in range(1, count + 1)]
+    scope = {"total": total}
+    exec(f"def products({', '.join(names)}):\n    return total({', '.join(names)})", scope)
+    found = infer(plain.info_of(scope["products"]), plain.attempt_of(scope["products"]))
+    assert [(spec.name, spec.shape) for spec in found.specs] == [(name, (3, 4)) for name in names]
+
+
 def test_the_most_informative_error_is_the_one_that_came_farthest():
     def picky(x):
         if x.ndim != 2:
