@@ -32,6 +32,9 @@ def numerical(problem: Problem, eps: float) -> list[list[Array]]:
             below = problem.values()
             memory[index] = before
             rows.append([((high - low) / (2 * eps)).reshape(-1) for high, low in zip(above, below, strict=True)])
+        if not rows:
+            result.append([np.zeros((0, value.size)) for value in problem.values()])
+            continue
         result.append([np.array(column) for column in zip(*rows, strict=True)])
     return result
 

@@ -143,7 +143,7 @@ class Problem:
         """Return the outputs that have a gradient, and refuse what PyTorch refuses.
 
         Raises:
-            ValueError: an output is sparse, or a container whose tensors would be passed over.
+            ValueError: an output is sparse, or a container whose tensors would be passed over, or none is a tensor.
         """
         results = as_tuple(self.function(*self.inputs))
         for number, output in enumerate(results):
@@ -157,6 +157,9 @@ class Problem:
                     f"output {number} is {output.layout}, and gradcheck compares dense outputs: "
                     "call to_dense(masked_grad=...) on it inside the function"
                 )
+        if not any(is_tensor(output) for output in results):
+            found = " and ".join(dict.fromkeys(type(output).__name__ for output in results)) or "an empty tuple"
+            raise ValueError(f"the function returned {found}, and gradcheck compares tensors: return one or several")
         return differentiable(results)
 
     @functools.cached_property

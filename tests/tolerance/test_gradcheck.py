@@ -59,6 +59,15 @@ def test_the_mode_of_the_caller_changes_no_answer(torch: Any, mode: str, check: 
     assert torch.is_grad_enabled()
 
 
+def test_nothing_to_differentiate_by_passes_with_a_warning_and_nothing_to_differentiate_is_refused(torch: Any) -> None:
+    empty = torch.zeros(0, dtype=torch.float64, requires_grad=True)
+    with pytest.warns(GradcheckWarning, match="no error bound could be had"):
+        assert gradcheck(lambda x: x * 2, (empty,))
+    for returned in (None, 2.5, ()):
+        with pytest.raises(ValueError, match=r"the function returned .*, and gradcheck compares tensors"):
+            gradcheck(lambda x, it=returned: it, (leaf(torch, 0.5, 1.5),))
+
+
 def test_an_error_that_pytorch_lets_pass_is_caught(torch: Any) -> None:
     from gradcli.tolerance import as_torch
 
