@@ -143,9 +143,10 @@ class FindingKind(Enum):
     WRONG_DTYPE = (
         "wrong-dtype",
         "GC202",
-        "A returned gradient has another dtype than its input.",
-        "The dtype that backward returns is compared with the input's; the framework converts it silently.",
-        "Compute the gradient in the input's dtype.",
+        "A complex gradient is returned for a real input.",
+        "The dtype that backward returns is compared with the input's. Other precisions are converted silently; this "
+        "the framework refuses.",
+        "Return the real part of the gradient, z.real.",
     )
     LOW_PRECISION = (
         "low-precision",

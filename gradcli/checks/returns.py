@@ -8,6 +8,7 @@ import numpy as np
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import user_code_error
 from gradcli.backends.refusals import refusal_of
+from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -83,6 +84,7 @@ class ReturnsCheck(Check):
                 )
             elif position in situation.subject.active:
                 yield from self._shape(argument.name, np.shape(argument.value), gradient, raw)
+                yield from self._realness(situation, argument, gradient)
 
     def _shape(self, name: str, shape: tuple[int, ...], gradient: RawGradient, raw: RawBackward) -> Iterator[Evidence]:
         got = gradient.shape or ()
@@ -91,6 +93,18 @@ class ReturnsCheck(Check):
                 FindingKind.WRONG_SHAPE,
                 f"{name} has shape {list(shape)}, but the gradient returned for it has shape {list(got)}",
                 input=name,
+            )
+
+    def _realness(self, situation: Situation, argument: Argument, gradient: RawGradient) -> Iterator[Evidence]:
+        """A complex gradient of a real input, which tensors refuse and arrays take the real part of."""
+        if situation.subject.info.backend not in ("torch", "engine") or gradient.value is None:
+            return
+        if gradient.value.dtype.kind == "c" and np.asarray(argument.value).dtype.kind != "c":
+            yield self.failed(
+                FindingKind.WRONG_DTYPE,
+                f"{argument.name} is real ({argument.dtype_name}), but the gradient returned for it is complex "
+                f"({gradient.dtype}), which the framework refuses: return its real part",
+                input=argument.name,
             )
 
     def _summed(self, situation: Situation, raw: RawBackward) -> Iterator[str]:

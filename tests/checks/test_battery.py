@@ -293,6 +293,25 @@ def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_rig
     assert any("sums it down" in (e.note or "") for e in evidence)
 
 
+@pytest.mark.parametrize("real", [True, False])
+def test_a_complex_gradient_of_a_real_input_is_a_finding(backend, ns, real):
+    class Scale(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, r, z):
+            ctx.save_for_backward(r, z)
+            return r * z
+
+        @staticmethod
+        def backward(ctx, g):
+            r, z = ctx.saved_tensors
+            gradient = g * z.conj()
+            return gradient.real if real else gradient, g * r
+
+    verdict, _, findings = examined(backend, Scale, tensor("r", [0.5, 2.0]), tensor("z", [1 + 2j, 3 - 1j]))
+    assert verdict is (Verdict.PASSED if real else Verdict.FAILED)
+    assert [(f.kind, f.input) for f in findings] == ([] if real else [(FindingKind.WRONG_DTYPE, "r")])
+
+
 @pytest.mark.parametrize(
     ("returned", "kind"),
     [(lambda g: (g.sum(), None), FindingKind.WRONG_SHAPE), (lambda g: (g, None, g), FindingKind.WRONG_ARITY)],
