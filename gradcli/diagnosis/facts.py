@@ -73,6 +73,10 @@ class Facts:
             )
         return self._slopes[place]
 
+    def is_felt(self, place: int) -> bool:
+        """Whether forward's slope along the active input number `place` is seen to differ from zero."""
+        return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.slopes(place))
+
     def explains(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool:
         """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`.
 

@@ -59,9 +59,9 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) ->
 
 def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
     """Inputs that get None while their gradient stands in the place of one with a wrong shape."""
-    for position in facts.subject.active:
+    for place, position in enumerate(facts.subject.active):
         name = facts.subject.arguments[position].name
-        if name not in wrong and all(g is None for g in facts.of(position)):
+        if name not in wrong and all(g is None for g in facts.of(position)) and facts.is_felt(place):
             finding = name_gradient(facts, name, None)
             if finding is not None and finding.kind in (FindingKind.SWAPPED_GRADIENTS, FindingKind.MISSING_GRADIENT):
                 yield finding

@@ -48,3 +48,23 @@ def test_the_entries_shown_are_for_a_grad_output_that_shows_the_mistake(backend,
     subject = backend.bind(mistake.build(backend.framework.namespace), given)
     (finding,) = name_findings(run_battery(subject, Settings(), seed=0), subject, seed=0)
     assert all(abs(entry.analytic - entry.numeric) > 10 * entry.bound for entry in finding.entries)
+
+
+def test_none_for_an_input_without_influence_is_not_called_missing_beside_a_wrong_shape(backend):
+    ns = backend.framework.namespace
+
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w, unused):
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, w = ctx.saved_tensors
+            return g * w, (g * x).sum(), None
+
+    given = arguments(Row("scaled", None, {"x": (3, 4), "w": (3, 4), "unused": (3,)}), 0)
+    subject = backend.bind(Scaled, given)
+    findings = name_findings(run_battery(subject, Settings(), seed=0), subject, seed=0)
+    assert [(f.kind.value, f.input) for f in findings] == [("wrong-shape", "w")]
