@@ -20,7 +20,7 @@ SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
 _MANY = 4
-"""So many tensors and more are tried with axes equal as in broadcasting: making them equal one by one takes too long."""
+"""So many tensors and more are also tried with axes equal as in broadcasting: one by one it takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

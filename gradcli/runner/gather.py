@@ -48,9 +48,13 @@ def is_named(target: str) -> bool:
 
 
 def functions_in(target: str) -> tuple[str, ...]:
-    """`target:Name` for every Function that the module or file `target` defines itself."""
-    names = (f"{target}:{name}" for name in names_in(target))
-    return tuple(named for named in names if is_function(resolve(named).object))
+    """`target:Name` for every Function that the module or file `target` defines itself, each under its first name."""
+    found: dict[int, str] = {}
+    for named in (f"{target}:{name}" for name in names_in(target)):
+        value = resolve(named).object
+        if is_function(value):
+            found.setdefault(id(value), named)
+    return tuple(found.values())
 
 
 def _specs_of(target: str) -> tuple[CheckSpec, ...]:

@@ -75,7 +75,7 @@ def require_text(target: str) -> None:
 
 
 def names_in(module_or_path: str) -> list[str]:
-    """The public names that a module or file defines itself, imported ones left out, in its order.
+    """The names that a module or file defines itself, private ones among them, imported ones left out, in its order.
 
     Raises:
         TargetError: as `resolve`, and where the file defines nothing because its definitions stand in a comment.
@@ -243,9 +243,11 @@ def _missing_attribute(module: ModuleType, owner: object, name: str, walked: str
     if owner is module and file is not None and (why := commented_definition(Path(file), name)):
         nothing = not any(_is_own(each, value, module) for each, value in vars(module).items())
         return f"{_shown(file)} defines {'nothing' if nothing else f'no {name!r}'}: {why}"
-    known = [each for each in dir(owner) if not each.startswith("_")]
+    unsaid = "__" if name.startswith("_") else "_"
+    known = [each for each in dir(owner) if not each.startswith(unsaid)]
     hint = did_you_mean(name, known)
-    own = [each for each, value in vars(module).items() if _is_own(each, value, module)] if owner is module else []
+    listable = vars(module).items() if owner is module else ()
+    own = [each for each, value in listable if not each.startswith(unsaid) and _is_own(each, value, module)]
     listed = f"; it defines {', '.join(own[:12])}" if own and not hint else ""
     nothing_there = "; it defines nothing" if owner is module and not own and not hint else ""
     where = f" ({_shown(file)})" if file and _shown(file) not in walked else ""
@@ -253,7 +255,7 @@ def _missing_attribute(module: ModuleType, owner: object, name: str, walked: str
 
 
 def _is_own(name: str, value: object, module: ModuleType) -> bool:
-    if name.startswith("_"):
+    if name.startswith("__"):
         return False
     # A descriptor or lazy proxy may raise anything when it is asked for an attribute; it is then no definition.
     try:

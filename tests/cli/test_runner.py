@@ -12,7 +12,7 @@ from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
 from gradcli.runner.configuration import default_targets
 from gradcli.runner.expect import VALUE_FINDINGS, against_expectation
-from gradcli.runner.gather import is_named
+from gradcli.runner.gather import functions_in, is_named
 from gradcli.runner.merge import merge
 from gradcli.runner.notes import telling_notes
 from gradcli.runner.plan import case_of, case_seed
@@ -25,6 +25,19 @@ def test_a_seed_depends_on_the_run_the_target_and_the_name_alone_and_never_chang
     assert case_seed(0, "mymodule:LinearFunction", None) == 1125896961
     others = {case_seed(1, "a:B", None), case_seed(0, "a:B", "c"), case_seed(0, "a:C", None), case_seed(0, "a:B", None)}
     assert len(others) == 4
+
+
+def test_a_file_stands_for_its_private_functions_too_and_for_each_once(tmp_path: Path) -> None:
+    file = tmp_path / "hidden_functions.py"
+    file.write_text(
+        "from gradcli.engine.autograd import Function\n"
+        "class _Base(Function):\n    pass\n"
+        "class _Double(Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
+        "Double = _Double\n"
+    )
+    assert functions_in(str(file)) == (f"{file}:_Double",)
 
 
 def test_a_spec_goes_before_the_run_but_checks_named_by_the_run_go_first() -> None:

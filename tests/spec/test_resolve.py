@@ -204,9 +204,17 @@ def test_names_in_are_the_modules_own_in_order(folder):
         mu_py="from math import sqrt\nfrom collections import OrderedDict\nimport json\n"
         "class B: pass\ndef a(): return 1\nclass _Hidden: pass\nx = 3\n"
     )
-    assert names_in("mu.py") == ["B", "a"]
-    assert names_in("mu") == ["B", "a"]
-    assert names_in("mu:") == ["B", "a"]
+    assert names_in("mu.py") == ["B", "a", "_Hidden"]
+    assert names_in("mu") == ["B", "a", "_Hidden"]
+    assert names_in("mu:") == ["B", "a", "_Hidden"]
+
+
+def test_a_private_name_is_suggested_for_a_private_name_alone(folder):
+    folder(omicron_py="class _Hidden: pass\nclass Shown: pass\n")
+    with pytest.raises(TargetError, match="did you mean '_Hidden'"):
+        resolve("omicron.py:_Hiden")
+    with pytest.raises(TargetError, match=r"it defines Shown$"):
+        resolve("omicron.py:Other")
 
 
 def test_an_object_that_refuses_every_attribute_is_no_definition(folder):
