@@ -72,8 +72,8 @@ class ArrayMap(VectorMap):
         """The lines of the user's code that the map runs at `x`."""
         return lines_run(lambda: self.value(x))
 
-    def value_noise(self, x: FloatArray) -> FloatArray:
-        """What rounding of the lower order's values leaves in a gradient, zero at order 1."""
+    def value_noise(self, x: FloatArray) -> FloatArray | None:
+        """What rounding of the lower order's values leaves in a gradient, None at order 1."""
         return super().value_noise(x) if self._lower is None else noise_of_gradient(self._lower, x)
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:

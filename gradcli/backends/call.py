@@ -50,6 +50,8 @@ class Caller:
         self._held = held
         self._casts = casts or {}
         self._is_plain = framework.is_plain and not self._casts and all(a.sparsity is None for a in self.arguments)
+        self._is_direct = self._is_plain and layout is Layout.CONTIGUOUS and not any(a.keyword for a in self.arguments)
+        self._given = tuple((a.is_tensor, a.value) for a in self.arguments)
         self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
         self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
 
@@ -70,6 +72,22 @@ class Caller:
         settled, is_tensor = self.framework.settled, self.framework.is_tensor
         outputs = tuple([settled(output) if is_tensor(output) else output for output in returned])
         return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
+
+    def outputs(self, leaves: Mapping[int, Any], numbers: Sequence[int]) -> list[Any]:
+        """Some of the outputs of a call with these tensors at their positions."""
+        if not self._is_direct:
+            outputs = self.run(dict(leaves)).outputs
+            return [outputs[number] for number in numbers]
+        from_array, settled, is_tensor = self.framework.from_array, self.framework.settled, self.framework.is_tensor
+        result = self.function(
+            *[
+                leaves[place].clone() if place in leaves else from_array(value) if tensor else value
+                for place, (tensor, value) in enumerate(self._given)
+            ]
+        )
+        returned = result if isinstance(result, tuple | list) else (result,)
+        found = [returned[number] for number in numbers]
+        return [settled(output) if is_tensor(output) else output for output in found]
 
     def _passed(self, position: int, leaves: dict[int, Any]) -> Any:
         argument = self.arguments[position]

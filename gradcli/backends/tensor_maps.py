@@ -87,8 +87,8 @@ class TensorMap(VectorMap):
         with self.framework.namespace.enable_grad():
             return self._evaluate(self._order, self._tensors(x, requires_grad=True), create_graph=False)
 
-    def value_noise(self, x: FloatArray) -> FloatArray:
-        """What rounding of the lower order's values leaves in a gradient, zero at order 1.
+    def value_noise(self, x: FloatArray) -> FloatArray | None:
+        """What rounding of the lower order's values leaves in a gradient, None at order 1.
 
         The gradient of <u, f> cannot be more precise than <u, f> itself seen over the scale s of x: about
         16 eps |u f| / s, which matters where a gradient is all cancellation, as a saturated softmax's is.
@@ -193,8 +193,7 @@ class TensorMap(VectorMap):
 
     def _forward(self, tensors: list[Any]) -> list[Any]:
         self._counters.forward += 1
-        call = self._caller.run(dict(zip(self._active, tensors, strict=True)))
-        return [call.outputs[number] for number in self._outputs]
+        return self._caller.outputs(dict(zip(self._active, tensors, strict=True)), self._outputs)
 
     def _gradient(
         self, outputs: list[Any], inputs: list[Any], cotangents: list[Any], *, create_graph: bool, retain: bool
@@ -247,7 +246,9 @@ def noise_of_gradient(lower: VectorMap, x: FloatArray) -> FloatArray:
     """
     base, cotangent = x[: lower.domain.size], x[lower.domain.size :]
     with np.errstate(all="ignore"):
-        level = 16 * _ROUNDING * np.abs(lower.value(base)) + lower.value_noise(base)
+        level = 16 * _ROUNDING * np.abs(lower.value(base))
+        below = lower.value_noise(base)
+        level = level if below is None else level + below
         size = np.abs(cotangent) * level
         size = np.where(np.isfinite(size), size, 0.0)
     scales = entry_scales(lower.domain, base)

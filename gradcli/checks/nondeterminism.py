@@ -26,7 +26,8 @@ class VaryingMap(VectorMap):
 
     def value_noise(self, x: FloatArray) -> FloatArray:
         """The inner map's, and the declared share of the largest value of each block."""
-        noise: FloatArray = np.array(self._inner.value_noise(x))
+        own = self._inner.value_noise(x)
+        noise: FloatArray = np.zeros(self.codomain.size) if own is None else np.array(own)
         values = np.abs(self._inner.value(x))
         for place in self.codomain.slices:
             noise[place] += self._relative * np.max(values[place], initial=0.0)

@@ -12,18 +12,17 @@ from gradcli.numerics.compare import Impression, Judgement, Reading
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
-from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.seen import (
     STARTS,
     Pair,
     Seen,
     certified,
-    drawn_through,
     glance_through,
     nothing_seen,
     unmoved,
     vanishing,
 )
+from gradcli.numerics.single_pair import certified_at_once
 from gradcli.numerics.site import VANISHING, Glance, Site
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
 from gradcli.numerics.stencil import EPS
@@ -33,10 +32,6 @@ WITNESSED = 1e-8
 """Differences that meet claim and witness to this part of a block certify both."""
 SHORTEST, LONGEST = 2.0**-10, 0.02
 """Limits of the coarsest step there."""
-NEAREST = 2.0**-17
-"""The step of a single pair, where rounding allows it."""
-STRAIGHT = 1e-3
-"""How much the slope may change across a single pair, as part of a block's largest: at a kink it changes by more."""
 ROUGHLY = 1e-2
 """Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
 ROUNDINGS = 8.0
@@ -47,8 +42,8 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
     """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
     inputs = sorted({input_ for input_, _ in agreed})
     moving = not any(gap.still for gap in agreed.values())
-    if moving and (glance := _at_once(site, inputs, agreed)) is not None:
-        return {pair: _agreed(site, gap, glance.reading) for pair, gap in agreed.items()}
+    if moving and (reading := certified_at_once(site, inputs, agreed)) is not None:
+        return {pair: _agreed(site, gap, reading) for pair, gap in agreed.items()}
     found: dict[Pair, Seen] = {}
 
     def meets(glance: Glance, pair: Pair) -> bool:
@@ -124,25 +119,6 @@ def _nothing(site: Site, gap: Gap, reading: Reading) -> Seen:
         return _agreed(site, gap, reading)
     judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
     return Seen(site=site, judgement=judgement, reading=reading, resolution=None, gap=gap, quiet=True)
-
-
-def _at_once(site: Site, inputs: Sequence[int], agreed: dict[Pair, Gap]) -> Glance | None:
-    """One pair of values that certifies everything, where rounding allows steps so short that nothing bends.
-
-    The cubic terms of n entries, about t²/6 each of what is allowed for one, add up like their root.
-    """
-    longest = (0.6 * WITNESSED) ** 0.5 * site.x.size**-0.25
-    step = max(min(NEAREST, longest), 16 * EPS * _largest_value(site, agreed))
-    if not step <= longest or not np.isfinite(site.row_values()).all():
-        return None
-    drawn = drawn_through(site, inputs)
-    step *= 1 + site.rng.random()
-    glance = site.short_glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), step)
-    met = all(
-        certified(site, glance, pair, WITNESSED, quiet=False, scale=gap.scale, bend=STRAIGHT)
-        for pair, gap in agreed.items()
-    )
-    return glance if met else None
 
 
 def _alone(site: Site, glance: Glance, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:

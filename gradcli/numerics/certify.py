@@ -65,19 +65,6 @@ def predict(
     return _extrapolated(line, steps)
 
 
-def quotient(f: Function, x: Vector, v: Vector, *, f0: Vector, step: float) -> Prediction:
-    """One symmetric pair along v (2 evaluations): enough where a claim is met to many digits and nothing bends much.
-
-    Args:
-        f: the function.
-        x: the point, on the grid of `probe.snap`.
-        v: the direction.
-        f0: f(x).
-        step: how far to go, a multiple of v.
-    """
-    return _extrapolated(Line(f, x, v, f0), (on_grid(step),))
-
-
 def _extrapolated(line: Line, steps: tuple[float, ...]) -> Prediction:
     """What the pairs at some steps, coarsest first, amount to; a pair is evaluated once."""
     with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.numerics.line import power_of_two_above
-from gradcli.numerics.pieces import PIECE, pieces
+from gradcli.numerics.pieces import pieces
 from gradcli.numerics.space import Space, Vector
 
 POINT_BITS = 44
@@ -56,34 +56,30 @@ def snap(x: Vector, scales: Vector) -> Vector:
 
 
 def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
-    """Draw sign × magnitude in [1/2, 1) × scale for every entry, from one number each where there are many.
+    """Draw sign × magnitude in [1/2, 1) × scale for every entry, the magnitudes with eight bits.
 
     Pure signs would miss an exchange of two slots half the time.
     """
-    if scales.size <= PIECE:
-        few: Vector = rng.integers(128, 256, scales.size) / 256.0 * _signs(rng, scales.size) * scales
-        return few
     drawn = np.empty(scales.size)
     for piece in pieces(slice(0, scales.size)):
-        np.multiply(_signed(rng, piece.stop - piece.start, 7), scales[piece], out=drawn[piece])
+        np.multiply(_signed(rng, piece.stop - piece.start, _SHORT), scales[piece], out=drawn[piece])
     return drawn
 
 
-def _signs(rng: np.random.Generator, size: int) -> Vector:
-    """Random signs, as floating-point numbers."""
-    signs = rng.integers(0, 2, size).astype(np.float64)
-    signs *= 2
-    signs -= 1
-    return signs
+def _magnitudes(bits: int) -> Vector:
+    """Every ± (1/2 + k 2^-bits) in [1/2, 1)."""
+    halves = np.arange(2 ** (bits - 1), 2**bits) / 2.0**bits
+    return np.concatenate([halves, -halves])
 
 
-def _signed(rng: np.random.Generator, size: int, digits: int) -> Vector:
-    """Sign × magnitude in [1/2, 1), a multiple of 2^-digits-1: random bits below the exponent of one half."""
-    bits = rng.integers(0, 2**64, size, dtype=np.uint64)
-    bits &= np.uint64((1 << 63) | ((1 << digits) - 1) << (52 - digits))
-    bits |= np.uint64(1022 << 52)
-    drawn: Vector = bits.view(np.float64)
-    return drawn
+_SHORT, _LONG = _magnitudes(8), _magnitudes(16)
+
+
+def _signed(rng: np.random.Generator, size: int, table: Vector) -> Vector:
+    """Entries of a table of 2^8 or 2^16, each drawn by one or two random bytes."""
+    kind = np.dtype(np.uint8 if table.size == 2**8 else np.uint16)
+    words = rng.bit_generator.random_raw(-(-size * kind.itemsize // 8))
+    return table.take(words.view(kind)[:size])
 
 
 def within(scales: Vector, places: slice) -> Vector:
@@ -135,14 +131,11 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
 
 
 def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector:
-    """Draw `count` rows of sign × magnitude in [1/2, 1): never all of one sign, so that no shared term can hide."""
-    if size <= PIECE:
-        few: Vector = rng.uniform(0.5, 1.0, (count, size)) * _signs(rng, count * size).reshape(count, size)
-        return few
+    """Draw `count` rows of sign × magnitude in [1/2, 1), with 16 bits: of both signs, so that no shared term hides."""
     rows = np.empty((count, size))
     for row in rows:
         for piece in pieces(slice(0, size)):
-            row[piece] = _signed(rng, piece.stop - piece.start, 52)
+            row[piece] = _signed(rng, piece.stop - piece.start, _LONG)
     return rows
 
 

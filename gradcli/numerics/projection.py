@@ -6,6 +6,7 @@ u·f with random signed cotangents u, three for every output block.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +21,8 @@ from gradcli.numerics.vector_map import VectorMap
 Matrix = npt.NDArray[np.float64]
 
 Places = slice | npt.NDArray[np.bool_]
+
+_ALL = slice(None)
 
 FULL_ENTRIES = 10_000
 FULL_ROWS = 100
@@ -65,7 +68,7 @@ class Claim:
             return outputs
         with np.errstate(all="ignore"):
             rows = products(self.cotangents, outputs)
-            if np.isfinite(rows).all():  # then so are the outputs: a cotangent's zero times infinity is NaN
+            if math.isfinite(rows.sum()):  # then so are the outputs: a cotangent's zero times infinity is NaN
                 return np.concatenate([outputs, rows]) if self.watch else rows
             finite = np.isfinite(outputs)
             safe = np.where(finite, outputs, 0.0)
@@ -89,9 +92,18 @@ class Claim:
             return self.block
         return np.concatenate([self.map.codomain.block_numbers, self.block])
 
+    @property
+    def watched(self) -> int:
+        """How many of the rows that `read` gives, the first, are outputs that are only watched: no claim is theirs."""
+        return self.map.codomain.size if self.watch and not self.jvp_rows else 0
+
+    def slopes(self, v: Vector) -> Vector:
+        """The claimed derivative along v of every row that has a form (NaN where the form is not finite)."""
+        return products(self.forms, v) if self.finite else _products(self.forms, v)
+
     def along(self, v: Vector) -> tuple[Vector, Vector]:
         """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
-        claimed = products(self.forms, v) if self.finite else _products(self.forms, v)
+        claimed = self.slopes(v)
         with np.errstate(all="ignore"):
             rounding = 16 * EPS * magnitudes_along(self.forms, v)
         if self.cotangents is None or not self.watch:
@@ -115,6 +127,8 @@ class Claim:
 
     def places(self, output: int) -> Places:
         """Where the rows of one output block lie among the forms."""
+        if len(self.map.codomain.blocks) == 1:
+            return _ALL
         known = self._places.get(output)
         if known is None:
             known = self._places[output] = consecutive(self.block == output)
@@ -142,7 +156,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
         projections: rows wanted for every output block; by default all outputs where those are few, else 3.
     """
     n, m = map_.domain.size, map_.codomain.size
-    sizes = [block.size for block in map_.codomain.blocks]
+    sizes = map_.codomain.sizes
     small = n * m <= FULL_ENTRIES and m <= FULL_ROWS if projections is None else max(sizes, default=0) <= projections
     if small:
         outputs, forms = map_.value_and_vjps(x, np.eye(m))
@@ -176,10 +190,10 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:
     """Up to `count` signed cotangents for every output block, zero on the others, and the block of each."""
-    sizes = [block.size for block in map_.codomain.blocks]
-    row_block = np.repeat(np.arange(len(sizes)), [min(size, count) for size in sizes])
+    sizes = map_.codomain.sizes
     if len(sizes) == 1 and sizes[0] > count:
-        return signed_cotangents(rng, sizes[0], count), row_block
+        return signed_cotangents(rng, sizes[0], count), np.zeros(count, np.intp)
+    row_block = np.repeat(np.arange(len(sizes)), [min(size, count) for size in sizes])
     rows = np.zeros((row_block.size, map_.codomain.size))
     for number, (place, size) in enumerate(zip(map_.codomain.slices, sizes, strict=True)):
         rows[row_block == number, place] = signed_cotangents(rng, size, count) if size > count else np.eye(size)

@@ -88,12 +88,11 @@ def certified(
     *,
     quiet: bool,
     scale: float | None = None,
-    bend: float | None = None,
 ) -> bool:
     """Whether the rows of an output meet the claim to `part` of the block, and no output shows a kink.
 
     A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size. `scale`
-    is the block's largest scaled entry where that is known, `bend` the part of it that a change of slope may have.
+    is the block's largest scaled entry where that is known.
     """
     input_, output = pair
     slices = site.map.domain.slices
@@ -106,7 +105,7 @@ def certified(
         allowed = np.full(rows.size, part * known)
     with np.errstate(all="ignore"):
         met = reading.claimless | (np.abs(glance.short.value - reading.claimed) + glance.short.rounding <= allowed)
-        straight = np.abs(glance.short.kink) <= (KINK_FACTOR if bend is None else bend / part) * allowed
+        straight = np.abs(glance.short.kink) <= KINK_FACTOR * allowed
     return bool(rows.any() and (met & straight)[rows].all() and not reading.claimless[rows].all())
 
 

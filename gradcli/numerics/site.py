@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradcli.numerics.certify import Prediction, predict, quotient
+from gradcli.numerics.certify import Prediction, predict
 from gradcli.numerics.compare import Judgement, Reading, judge
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Status
@@ -159,7 +159,11 @@ class Site:
         """How noisy the rows' values are beyond their own rounding, as the map says."""
         if self.known_noise is None:
             with np.errstate(all="ignore"):
-                self.known_noise = self.claim.read_noise(np.asarray(self.map.value_noise(self.x), dtype=np.float64))
+                own = self.map.value_noise(self.x)
+                if own is None:
+                    self.known_noise = np.zeros(self.row_values().size)
+                    return self.known_noise
+                self.known_noise = self.claim.read_noise(np.asarray(own, dtype=np.float64))
                 if self.witness is None and (self.known_noise > WORTH_MEASURING * np.abs(self.row_values())).any():
                     self.known_noise = np.fmin(self.known_noise, self._jitter())
         return self.known_noise
@@ -253,7 +257,7 @@ class Site:
             raise BudgetExceededError
         claimed, rounding = self.claim.along(v)
         f0 = self.row_values()
-        claimless = np.isnan(claimed) & self._unclaimed(claimed.size)
+        claimless = np.isnan(claimed) & self.unclaimed(claimed.size)
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
             short = self.glance(v, focus)
@@ -310,13 +314,6 @@ class Site:
             return glances[-1]
         return self._beside(short, v, focus, along, start)
 
-    def short_glance(self, v: Vector, focus: Focus, step: float) -> Glance:
-        """One pair along v beside the claim, `step` from the point."""
-        if self.map.values >= self.budget:
-            raise BudgetExceededError
-        short = quotient(self.read, self.x, v, f0=self.row_values(), step=step)
-        return self._beside(short, v, focus, self.claim.along(v), 2 * step)
-
     def _beside(self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float) -> Glance:
         """A prediction with the claim along the same direction, and that claim's own rounding."""
         claimed, rounding = along
@@ -337,7 +334,7 @@ class Site:
             status=np.zeros(f0.size, np.int8),
             size=np.abs(f0),
             noise=short.rounding + noise,
-            claimless=np.isnan(claimed) & self._unclaimed(claimed.size),
+            claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
             certified=True,
         )
         return Glance(short=short, reading=reading)
@@ -347,11 +344,10 @@ class Site:
         still = (numeric == 0) & (claimed == 0)
         return np.where(still, 0.0, NOISE_MARGIN * self.row_noise() / steps)
 
-    def _unclaimed(self, rows: int) -> Mask:
+    def unclaimed(self, rows: int) -> Mask:
         """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""
         watched = np.zeros(rows, bool)
-        if self.claim.watch and not self.claim.jvp_rows:
-            watched[: self.map.codomain.size] = True
+        watched[: self.claim.watched] = True
         return watched
 
     def judge(self, reading: Reading, input_: int, output: int, significance: float) -> Judgement:

@@ -66,6 +66,15 @@ class Space:
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
     @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of real coordinates of each block."""
+        return tuple(block.size for block in self.blocks)
+
+    @cached_property
+    def _layout(self) -> tuple[tuple[Block, slice, bool], ...]:
+        return tuple((block, place, block.complex) for block, place in zip(self.blocks, self.slices, strict=True))
+
+    @cached_property
     def block_numbers(self) -> npt.NDArray[np.intp]:
         """The number of the block that each coordinate belongs to, read-only."""
         numbers = np.repeat(np.arange(len(self.blocks)), [block.size for block in self.blocks])
@@ -88,11 +97,11 @@ class Space:
         if len(arrays) != len(self.blocks):
             raise ValueError(f"expected {len(self.blocks)} arrays, one for each block, got {len(arrays)}")
         vector = np.empty(self.size) if into is None else into
-        for block, place, array in zip(self.blocks, self.slices, arrays, strict=True):
+        for (block, place, is_complex), array in zip(self._layout, arrays, strict=True):
             given = np.asarray(array)
             if given.shape != block.shape:
                 raise ValueError(f"block {block.name!r}: expected shape {block.shape}, got shape={given.shape}")
-            if block.complex:
+            if is_complex:
                 vector[place] = np.ascontiguousarray(given, dtype=np.complex128).reshape(-1).view(np.float64)
             elif given.dtype.kind == "c":
                 raise ValueError(f"block {block.name!r}: expected real numbers, got dtype={given.dtype}")
@@ -110,13 +119,12 @@ class Space:
 
     def views(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
         """As `unflatten`, in the memory of the vector, which is contiguous float64."""
-        if np.shape(vector) != (self.size,):
-            raise ValueError(f"expected a vector of length {self.size}, got shape={np.shape(vector)}")
-        arrays: list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]] = []
-        for block, place in zip(self.blocks, self.slices, strict=True):
-            part = vector[place]
-            arrays.append((part.view(np.complex128) if block.complex else part).reshape(block.shape))
-        return arrays
+        if vector.shape != (self.size,):
+            raise ValueError(f"expected a vector of length {self.size}, got shape={vector.shape}")
+        return [
+            (vector[place].view(np.complex128) if is_complex else vector[place]).reshape(block.shape)
+            for block, place, is_complex in self._layout
+        ]
 
     def locate(self, i: int) -> Coordinate:
         """Say which entry of which block the flat coordinate `i` is.

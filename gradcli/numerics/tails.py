@@ -17,14 +17,15 @@ from gradcli.numerics.outcome import AUTODIFF, Outcome
 from gradcli.numerics.probe import random_direction
 from gradcli.numerics.seen import Pair, Seen
 from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
 from gradcli.numerics.witness import Gap, compare_all, tail
 
 TAILED = "only entries far below the largest are wrong, by more than a thousandth of their own size"
 UNBALANCED = 1e4
 """Outputs whose slopes differ by more than this are weighed against each other before they are added up: with less, an
 error of a thousandth in the smallest is a ten-millionth of the largest, and seen as it is."""
-BY_CHANCE = 1e-3
-"""So many of a random direction's slopes cancel as far as that."""
+BY_CHANCE, AT_MOST = 1e-3, 1e-2
+"""So many of a random direction's slopes cancel as far as that, or up to so many where most are far below the first."""
 LEAST = 1e-10
 """A slope below this part of the output's value is rounding, and weighed as if it were that large."""
 HEAVIEST = 1e15
@@ -86,8 +87,7 @@ def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
     slopes = np.maximum(np.abs(seen.reading.numeric[places]), LEAST * value)
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
-    small = np.count_nonzero(known * UNBALANCED < known.max()) if known.size else 0
-    if small <= BY_CHANCE * known.size:
+    if not known.size or not _are_unlike(known):
         return None
     weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
     cotangent = np.zeros((1, site.map.codomain.size))
@@ -96,3 +96,17 @@ def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     rows = Site(site.map, site.x, site.scales, claim, site.rng, site.budget, witness=site.witness)
     rows.known_outputs = site.outputs
     return rows.with_same_rows(site.x)
+
+
+def _are_unlike(slopes: Vector) -> bool:
+    """Whether more slopes lie far below the largest than do where chance alone makes them small.
+
+    A slope along a random direction is below a part p of its usual size in about p of all cases, and the usual size is
+    the median: of slopes a hundred times below the largest, one in a hundred is ten thousand times below it.
+    """
+    least = float(slopes.max()) / UNBALANCED
+    small = np.count_nonzero(slopes < least)
+    if small <= BY_CHANCE * slopes.size:
+        return False
+    expected = slopes.size * least / float(np.median(slopes))
+    return bool(small > min(expected + 3 * expected**0.5, AT_MOST * slopes.size))

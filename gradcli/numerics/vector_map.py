@@ -23,13 +23,13 @@ class VectorMap(ABC):
     def value(self, x: Vector) -> Vector:
         """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
 
-    def value_noise(self, x: Vector) -> Vector:  # noqa: ARG002 - for those that override it
+    def value_noise(self, x: Vector) -> Vector | None:  # noqa: ARG002 - for those that override it
         """Return how noisy each value at x may be beyond its own rounding: standard deviations, length m.
 
-        Zero for a function whose values are as precise as they are large. A map that returns small differences of large
+        None for a function whose values are as precise as they are large. A map that returns small differences of large
         numbers, such as a gradient, knows better and overrides this.
         """
-        return np.broadcast_to(0.0, self.codomain.size)
+        return None
 
     def effort(self, x: Vector) -> int | None:  # noqa: ARG002 - for those that override it
         """How much code evaluating the map at x runs, in a unit of its own; None where nobody counts."""
@@ -83,7 +83,7 @@ class CountedMap(VectorMap):
         self.values += 1
         return self.inner.value(x)
 
-    def value_noise(self, x: Vector) -> Vector:
+    def value_noise(self, x: Vector) -> Vector | None:
         """Ask the wrapped map; not counted."""
         return self.inner.value_noise(x)
 

@@ -41,7 +41,7 @@ class ForwardModeMap(VectorMap):
         """The function's own value."""
         return self._inner.value(x)
 
-    def value_noise(self, x: FloatArray) -> FloatArray:
+    def value_noise(self, x: FloatArray) -> FloatArray | None:
         """The function's own noise."""
         return self._inner.value_noise(x)
 

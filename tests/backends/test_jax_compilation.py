@@ -112,7 +112,7 @@ def test_a_gradient_knows_its_noise():
     subject = backend.bind(lambda x: jnp.exp(20 * x), backend.adopt([np.array([1.0, 2.0])]))
     point = subject.base_point(2, 0)
     noise = subject.derivative_map(2).value_noise(point)
-    assert not subject.derivative_map(1).value_noise(subject.point).any()
+    assert subject.derivative_map(1).value_noise(subject.point) is None
     eps = np.finfo(float).eps
     values = np.exp(20 * np.array([1.0, 2.0]))
     assert np.all(noise[:2] > eps * values / 8)
