@@ -28,9 +28,12 @@ def all_finite(values: npt.NDArray[np.float64]) -> bool:
     """Whether no value is infinite or not a number."""
     flat = values.reshape(-1)
     with np.errstate(all="ignore"):
-        if math.isfinite(np.add.reduce(flat)):  # one that is not would show; a sum may overflow without
-            return True
-    return all(bool(np.isfinite(flat[piece]).all()) for piece in pieces(slice(0, flat.size)))
+        return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size)))
+
+
+def _finite(piece: npt.NDArray[np.float64]) -> bool:
+    # One that is not finite would show in the sum of squares, which is cheap, and may overflow without.
+    return math.isfinite(np.dot(piece, piece)) or bool(np.isfinite(piece).all())
 
 
 def products(rows: Matrix, v: Vector) -> Vector:

@@ -77,6 +77,10 @@ class Claim:
                 rows[(np.abs(self.cotangents) @ (~finite).astype(float)) > 0] = np.nan
         return np.concatenate([outputs, rows]) if self.watch else rows
 
+    def told(self, outputs: Vector) -> Vector:
+        """The values at some finite outputs of the rows that have a form."""
+        return outputs if self.cotangents is None else products(self.cotangents, outputs)
+
     def read_noise(self, noise: Vector) -> Vector:
         """The standard deviation of every row that `read` gives, the outputs' being independent of each other."""
         if self.cotangents is None:
@@ -91,6 +95,11 @@ class Claim:
         if self.cotangents is None or not self.watch:
             return self.block
         return np.concatenate([self.map.codomain.block_numbers, self.block])
+
+    @property
+    def rows(self) -> int:
+        """How many rows `read` gives."""
+        return len(self.block) + (self.map.codomain.size if self.watch else 0)
 
     @property
     def watched(self) -> int:

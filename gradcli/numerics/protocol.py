@@ -24,7 +24,7 @@ from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
-from gradcli.numerics.pieces import pieces
+from gradcli.numerics.pieces import all_finite, pieces
 from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
@@ -108,7 +108,7 @@ class Protocol:
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the block is empty")
 
     def _decide(self, site: Site) -> None:
-        for pair in self._pending():
+        for pair in self._pending() if not all_finite(site.outputs) else ():
             if not site.rows(pair[1]).any():
                 self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())

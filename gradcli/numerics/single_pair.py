@@ -13,7 +13,9 @@ import numpy as np
 
 from gradcli.numerics.compare import Reading
 from gradcli.numerics.line import on_grid, point_along
+from gradcli.numerics.pieces import all_finite
 from gradcli.numerics.probe import Focus, random_direction
+from gradcli.numerics.projection import Places
 from gradcli.numerics.seen import Pair, drawn_through
 from gradcli.numerics.site import BudgetExceededError, Site
 from gradcli.numerics.space import Vector
@@ -41,10 +43,10 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     Raises:
         BudgetExceededError: the evaluations allowed are used up.
     """
-    outputs = _least_scales(agreed)
-    values = site.row_values()
-    chosen = _step(site, values, outputs)
-    if chosen is None or not np.isfinite(values).all():
+    scales, claim = _least_scales(agreed), site.claim
+    values = claim.read(site.outputs) if claim.jvp_rows else claim.told(site.outputs)
+    chosen = _step(site, values, scales) if all_finite(site.outputs) and all_finite(values) else None
+    if chosen is None:
         return None
     if site.map.values >= site.budget:
         raise BudgetExceededError
@@ -53,25 +55,43 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     v = random_direction(site.rng, drawn)
     try:
         with np.errstate(all="ignore"):
-            right, left = site.read(point_along(site.x, v, step)), site.read(point_along(site.x, v, -step))
+            right, left = (np.asarray(site.map.value(point_along(site.x, v, t)), np.float64) for t in (step, -step))
     except Exception:  # outside the domain
         return None
     with np.errstate(all="ignore"):
-        slope = (right - left) / (2 * step)
-        bend = np.abs((right - values) + (left - values)) / (2 * step)
-        judged = slice(site.claim.watched, None)
-        claimed = site.claim.along(v)[0] if site.claim.jvp_rows else site.claim.slopes(v)
-        error = np.abs(slope[judged] - claimed)
-        rounding = (4 * EPS * np.maximum(np.abs(right[judged]), np.abs(values[judged])) + 16 * TINY) / step
+        beside, bent = _quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
+        right, left = (claim.read(y) if claim.jvp_rows else claim.told(y) for y in (right, left))
+        slope, bend = _quotients(right, left, values, step)
+        claimed = claim.along(v)[0] if claim.jvp_rows else claim.slopes(v)
+        error = np.abs(slope - claimed)
+        error += (4 * EPS * np.maximum(np.abs(right), np.abs(left)) + 16 * TINY) / step
     straight = STRAIGHT * max(1.0, site.x.size / MANY) ** 0.5
-    for output, scale in outputs.items():
-        rows = site.rows(output)
-        ours = rows[judged]
-        # Comparisons with NaN are false, so a value that is not finite certifies nothing.
-        met = (error + rounding)[ours] <= part * scale
-        if not (met.size and met.all() and (bend[rows] <= straight * scale).all()):
+    for output, scale in scales.items():
+        rows = _rows(site, output)
+        # Where one is not a number, neither is the largest, and no comparison holds.
+        if not (error[rows].max() <= part * scale and bend[rows].max() <= straight * scale):
             return None
-    return _reading(site, v, Focus(drawn=drawn, judged=site.scales), slope, claimed, error, rounding)
+        if claim.watched and not bent[site.map.codomain.slices[output]].max() <= straight * scale:
+            return None
+    if claim.watched:
+        slope, values = np.concatenate([beside, slope]), np.concatenate([site.outputs, values])
+    return _reading(site, v, Focus(drawn=drawn, judged=site.scales), np.abs(values), slope, claimed, error)
+
+
+def _quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
+    """The slope between the sides, and half the change of slope from one to the other, without its sign."""
+    slope = right - left
+    slope *= 0.5 / step
+    bend = right + left
+    bend -= centre
+    bend -= centre
+    bend *= 0.5 / step
+    return slope, np.abs(bend, out=bend)
+
+
+def _rows(site: Site, output: int) -> Places:
+    """The rows of an output block among those that have a claim."""
+    return site.rows(output) if site.claim.jvp_rows else site.claim.places(output)
 
 
 def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
@@ -82,10 +102,9 @@ def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
     return scales
 
 
-def _step(site: Site, values: Vector, outputs: Mapping[int, float]) -> tuple[float, float] | None:
+def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
     """A step, and the part of a block within which it certifies; None where rounding leaves none."""
-    size = np.abs(values)
-    largest = max(float(size[site.rows(output)].max(initial=0.0)) / scale for output, scale in outputs.items())
+    largest = max(float(np.abs(values[_rows(site, output)]).max()) / scale for output, scale in scales.items())
     rounding = ROUNDED * EPS * largest
     entries = site.x.size**0.25
     part = max(FINEST, (rounding * entries / CURVED**0.5) ** (2 / 3))
@@ -97,13 +116,13 @@ def _step(site: Site, values: Vector, outputs: Mapping[int, float]) -> tuple[flo
 
 
 def _reading(
-    site: Site, v: Vector, focus: Focus, slope: Vector, claimed: Vector, error: Vector, rounding: Vector
+    site: Site, v: Vector, focus: Focus, size: Vector, slope: Vector, claimed: Vector, error: Vector
 ) -> Reading:
     """What the pair says beside the claim, whose distance from it is the bound; nothing of the rows without a claim."""
     rows, watched = slope.size, site.claim.watched
     nothing = np.zeros(rows)
     said, bound = np.full(rows, np.nan), np.zeros(rows)
-    said[watched:], bound[watched:] = claimed, error + rounding
+    said[watched:], bound[watched:] = claimed, error
     return Reading(
         direction=v,
         focus=focus,
@@ -115,7 +134,7 @@ def _reading(
         right=slope,
         kink_bound=nothing,
         status=np.zeros(rows, np.int8),
-        size=np.abs(site.row_values()),
+        size=size,
         noise=bound,
         claimless=site.unclaimed(rows),
         certified=True,

@@ -161,7 +161,7 @@ class Site:
             with np.errstate(all="ignore"):
                 own = self.map.value_noise(self.x)
                 if own is None:
-                    self.known_noise = np.zeros(self.row_values().size)
+                    self.known_noise = np.zeros(self.claim.rows)
                     return self.known_noise
                 self.known_noise = self.claim.read_noise(np.asarray(own, dtype=np.float64))
                 if self.witness is None and (self.known_noise > WORTH_MEASURING * np.abs(self.row_values())).any():
@@ -230,7 +230,11 @@ class Site:
         """The rows of one output block whose value at the point is finite."""
         chosen = self.known_masks.get(output)
         if chosen is None:
-            chosen = (self.claim.row_blocks() == output) & np.isfinite(self.row_values())
+            values = self.row_values()
+            if len(self.map.codomain.blocks) == 1 and all_finite(values):
+                chosen = np.ones(values.size, bool)
+            else:
+                chosen = (self.claim.row_blocks() == output) & np.isfinite(values)
             self.known_masks[output] = chosen
         return chosen
 

@@ -26,6 +26,8 @@ UNBALANCED = 1e4
 error of a thousandth in the smallest is a ten-millionth of the largest, and seen as it is."""
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
 """So many of a random direction's slopes cancel as far as that, or up to so many where most are far below the first."""
+SAMPLED = 500
+"""So many slopes tell what is usual."""
 LEAST = 1e-10
 """A slope below this part of the output's value is rounding, and weighed as if it were that large."""
 HEAVIEST = 1e15
@@ -82,12 +84,12 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, See
 def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     """The site with one cotangent for an output that weighs every entry by its slope; None where they are alike."""
     places = site.map.codomain.slices[output]
-    if site.claim.cotangents is None or not site.claim.watch:
+    if site.claim.cotangents is None or not site.claim.watch or _are_alike(seen.reading.numeric[places]):
         return None
     value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
     slopes = np.maximum(np.abs(seen.reading.numeric[places]), LEAST * value)
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
-    if not known.size or not _are_unlike(known):
+    if not known.size or _are_alike(known):
         return None
     weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
     cotangent = np.zeros((1, site.map.codomain.size))
@@ -98,15 +100,18 @@ def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     return rows.with_same_rows(site.x)
 
 
-def _are_unlike(slopes: Vector) -> bool:
-    """Whether more slopes lie far below the largest than do where chance alone makes them small.
+def _are_alike(slopes: Vector) -> bool:
+    """Whether no more slopes, which may have a sign, lie far below the largest than chance alone makes small.
 
     A slope along a random direction is below a part p of its usual size in about p of all cases, and the usual size is
     the median: of slopes a hundred times below the largest, one in a hundred is ten thousand times below it.
     """
-    least = float(slopes.max()) / UNBALANCED
-    small = np.count_nonzero(slopes < least)
-    if small <= BY_CHANCE * slopes.size:
-        return False
-    expected = slopes.size * least / float(np.median(slopes))
-    return bool(small > min(expected + 3 * expected**0.5, AT_MOST * slopes.size))
+    sizes = np.abs(slopes)
+    least = float(sizes.max()) / UNBALANCED
+    small = np.count_nonzero(sizes < least)
+    if small <= BY_CHANCE * sizes.size:
+        return least < np.inf
+    some = np.sort(sizes[:: sizes.size // SAMPLED | 1])
+    usual = float(some[some.size // 2])
+    expected = sizes.size * least / max(usual, least)
+    return bool(small <= min(expected + 3 * expected**0.5, AT_MOST * sizes.size))
