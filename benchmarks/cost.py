@@ -33,18 +33,26 @@ from tests.backends.functions import TABLE, Row, arguments, layer_norm, linear, 
 
 SLOW_LIMIT = 20.0
 """Seconds beyond which the slow mode is left out, judged from its size."""
-REPEATS = 5
+REPEATS, MOST = 5, 200
+ENTRIES = 1_000_000
+"""Large Functions are run as often as it takes to go over so many entries, if that is between 5 and 200 times."""
 
 
 def processor_time(work: Callable[[], Any], repeats: int = REPEATS) -> float:
     """The median processor time of some runs, in milliseconds, after one to warm up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        started = time.process_time()
-        work()
-        times.append(1e3 * (time.process_time() - started))
-    return statistics.median(times)
+    return taking_turns([work], repeats)[0]
+
+
+def taking_turns(works: list[Callable[[], Any]], repeats: int) -> list[float]:
+    """The median processor time of each of several in turns, in milliseconds, after one run of each to warm up."""
+    times: list[list[float]] = [[] for _ in works]
+    for number in range(repeats + 1):
+        for work, taken in zip(works, times, strict=True):
+            started = time.thread_time()
+            work()
+            if number:
+                taken.append(1e3 * (time.thread_time() - started))
+    return [statistics.median(taken) for taken in times]
 
 
 def checked(subject: Subject, order: int) -> None:
@@ -183,19 +191,19 @@ def peak_memory(work: Callable[[], Any]) -> float:
 def large() -> None:
     """First order at growing sizes, against the fast and the slow mode of gradcheck."""
     backend = backend_named("torch")
-    print(f"\n{'first order':14s} {'entries':>8s} {'ours':>9s} {'alone':>9s} {'fast':>9s} {'slow':>9s}    peak")
-    print(f"{'':14s} {'':>8s} {'ms':>9s} {'ms':>9s} {'ms':>9s} {'ms':>9s} bytes/entry")
+    print(f"\n{'first order':14s} {'entries':>8s} {'ours':>9s} {'fast':>9s} ratio {'alone':>9s} {'slow':>9s}    peak")
+    print(f"{'':14s} {'':>8s} {'ms':>9s} {'ms':>9s} {'':5s} {'ms':>9s} {'ms':>9s} bytes/entry")
     per_entry = 0.0
     for n in (100, 1_000, 10_000, 100_000, 1_000_000):
         for row in sized(n):
             function, given = row.build(torch), arguments(row)
             entries = sum(a.value.size for a in given if a.is_tensor)
             passed = tensors(given)
-            repeats = 3 if n <= 10_000 else 1
+            repeats = min(MOST, max(REPEATS, ENTRIES // n))
             fresh = backend.bind(function, given)
-            ours = processor_time(partial(checked, fresh, 1), repeats)
-            bare = processor_time(partial(alone, fresh, 1), repeats)
-            fast = processor_time(partial(torch.autograd.gradcheck, function.apply, passed, fast_mode=True), repeats)
+            peer = partial(torch.autograd.gradcheck, function.apply, passed, fast_mode=True)
+            ours, fast = taking_turns([partial(checked, fresh, 1), peer], repeats)
+            bare = processor_time(partial(alone, fresh, 1), min(repeats, REPEATS))
             slow = ""
             if n == 100 or (n == 1000 and per_entry * 100 < SLOW_LIMIT):
                 value = processor_time(partial(torch.autograd.gradcheck, function.apply, passed), 1)
@@ -203,7 +211,9 @@ def large() -> None:
                 slow = f"{value:9.1f}"
             peak = peak_memory(partial(checked, fresh, 1)) / entries
             print(
-                f"{row.name:14s} {entries:8d} {ours:9.1f} {bare:9.1f} {fast:9.1f} {slow:>9s}    {peak:7.0f}", flush=True
+                f"{row.name:14s} {entries:8d} {ours:9.2f} {fast:9.2f} {ours / fast:5.2f} {bare:9.1f} {slow:>9s}"
+                f"    {peak:7.0f}",
+                flush=True,
             )
     print(f"peak of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 

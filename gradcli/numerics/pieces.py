@@ -12,23 +12,25 @@ from gradcli.numerics.space import Vector
 
 Matrix = npt.NDArray[np.float64]
 
-PIECE = 8192
-"""Entries of a piece, 64 KiB of float64; the linear algebra library starts threads for products of 10000 or more."""
+PIECE = 16384
+"""Entries of a piece, 128 KiB of float64."""
+UNTHREADED = 8192
+"""The linear algebra library starts threads for products of 10000 or more."""
 SUMMED = 4096
 """Entries whose products are added up in one go."""
 
 
-def pieces(place: slice) -> Iterator[slice]:
-    """Consecutive slices that make up `place`."""
-    for start in range(place.start, place.stop, PIECE):
-        yield slice(start, min(start + PIECE, place.stop))
+def pieces(place: slice, length: int = PIECE) -> Iterator[slice]:
+    """Consecutive slices of a length, the last one perhaps shorter, that make up `place`."""
+    for start in range(place.start, place.stop, length):
+        yield slice(start, min(start + length, place.stop))
 
 
 def all_finite(values: npt.NDArray[np.float64]) -> bool:
     """Whether no value is infinite or not a number."""
     flat = values.reshape(-1)
     with np.errstate(all="ignore"):
-        return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size)))
+        return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size), UNTHREADED))
 
 
 def _finite(piece: npt.NDArray[np.float64]) -> bool:
@@ -38,7 +40,7 @@ def _finite(piece: npt.NDArray[np.float64]) -> bool:
 
 def products(rows: Matrix, v: Vector) -> Vector:
     """rows @ v. Long sums are taken in parts: rounding grows with the root of how much is added up at once."""
-    if v.size <= PIECE:
+    if v.size <= UNTHREADED:
         short: Vector = rows @ v
         return short
     total = np.zeros(len(rows))
@@ -50,7 +52,7 @@ def products(rows: Matrix, v: Vector) -> Vector:
 def magnitudes_along(rows: Matrix, v: Vector) -> Vector:
     """The sum of |row_i v_i| for every row."""
     total = np.zeros(len(rows))
-    for piece in pieces(slice(0, v.size)):
+    for piece in pieces(slice(0, v.size), UNTHREADED):
         total += np.abs(rows[:, piece]) @ np.abs(v[piece])
     return total
 
