@@ -5,7 +5,7 @@ argument, a size of 1) is no case of its own, since a right backward may refuse 
 what backward itself provides for, is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli.cases import InputSpec
@@ -13,7 +13,9 @@ from gradcli.inputs.candidates import OMITTED, Choice
 from gradcli.inputs.source import SourceHints
 from gradcli.inputs.trials import Guess, Trials
 
-MAX_ALTERNATIVES = 4
+MAX_ALTERNATIVES = 6
+_FEW_OPTIONAL = 3
+"""So many optional arguments are also left out one at a time; more would make too many cases."""
 _AXIS_NAMES = ("dim", "axis")
 _RISKY_FLAGS = ("inplace",)
 
@@ -30,12 +32,15 @@ def alternatives_of(trials: Trials, hints: SourceHints, guess: Guess) -> tuple[t
 
 
 def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
-    without = tuple(
-        OMITTED if choice.is_free and slot.parameter.has_default else choice
-        for choice, slot in zip(guess.skeleton, trials.slots, strict=True)
-    )
-    if without != guess.skeleton:
-        yield replace(guess, skeleton=without)
+    optional = [
+        index
+        for index, (choice, slot) in enumerate(zip(guess.skeleton, trials.slots, strict=True))
+        if choice.is_free and slot.parameter.has_default
+    ]
+    if optional:
+        yield _without(guess, optional)
+    if 1 < len(optional) <= _FEW_OPTIONAL:
+        yield from (_without(guess, [index]) for index in optional)
     for index, choice in enumerate(guess.skeleton):
         name = trials.slots[index].name.lower()
         if choice.kind != "value":
@@ -48,6 +53,11 @@ def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Gu
         yield _complex(guess)
     if hints.undoes_broadcasting:
         yield from _broadcast(guess)
+
+
+def _without(guess: Guess, indices: Sequence[int]) -> Guess:
+    skeleton = tuple(OMITTED if index in indices else choice for index, choice in enumerate(guess.skeleton))
+    return replace(guess, skeleton=skeleton)
 
 
 def _with_value(guess: Guess, index: int, value: object) -> Guess:

@@ -19,6 +19,7 @@ from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import SPD, TRIANGULAR
 from gradcli.inputs.messages import Mentions, refused_gradient
 from gradcli.inputs.not_found import failure_text
+from gradcli.inputs.optionals import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.polish import polished, with_labels_for_each_row
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
@@ -33,8 +34,8 @@ IDLE_NUMBER_BONUS = 4.0
 """What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
 BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
-MORE_TRIES, RETRIES, OPTIONAL_TRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80, 80
-"""What is allowed after the first inputs are found: to better them, cheaper ones, each optional argument, and so on."""
+MORE_TRIES, RETRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80
+"""What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
 _RAISING_BACKWARD = 2.5
@@ -99,7 +100,7 @@ def infer(
                 specs=specs,
                 tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=(*_notes(solution, slots, search.overruled), *late),
+                notes=(*_notes(solution, slots, search.overruled), *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
             )
         failures.append(trials)
@@ -143,6 +144,7 @@ class _Search:
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[_Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     def run(self) -> Solution | None:
         """The best accepted inputs, sizes made small and optional arguments given; None where there are none."""
@@ -155,7 +157,9 @@ class _Search:
         likeliest = min(self._found, key=lambda each: each.plain_score)
         if likeliest.plain_score < chosen.plain_score:
             self.overruled = self._trials.specs(likeliest.solution.guess)
-        best = self._with_defaults_given(self._with_optionals(chosen.solution))
+        optionals = OptionalArguments(self._trials, self._unifier, self._attempted)
+        best = self._with_defaults_given(optionals.given(chosen.solution))
+        self.notes = optionals.notes
         self._budget.allow(POLISHING_TRIES)
         smaller = polished(self._trials, best.guess)
         if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
@@ -307,17 +311,6 @@ class _Search:
             return _RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
 
-    def _with_optionals(self, best: Solution) -> Solution:
-        """The same with the arguments that default to None given, where forward takes a tensor there."""
-        for index, slot in enumerate(self._trials.slots):
-            if best.guess.skeleton[index] != OMITTED or slot.parameter.default is not None:
-                continue
-            self._budget.allow(OPTIONAL_TRIES)
-            given = self._given(best, index, slot)
-            if given is not None and self._backward_penalty(given.guess) <= self._backward_penalty(best.guess):
-                best = given
-        return best
-
     def _with_defaults_given(self, best: Solution) -> Solution:
         """The same with every default given, where backward fails without and does not with them.
 
@@ -336,19 +329,6 @@ class _Search:
             return best
         self.overruled = self._trials.specs(best.guess)
         return replace(best, guess=given)
-
-    def _given(self, best: Solution, index: int, slot: Slot) -> Solution | None:
-        choices = [choice for _, choice in slot.choices if choice.is_free and choice.kind != "complex"]
-        for choice in choices[:6]:
-            skeleton = (*best.guess.skeleton[:index], choice, *best.guess.skeleton[index + 1 :])
-            unifier = self._unifier(skeleton)
-            start = unifier.continued(Unifier(self._trials, best.guess.skeleton), best.state)
-            outcome = unifier.solve(12 + 8 * choice.rank, start)
-            if isinstance(outcome, Solution):
-                return outcome
-            if self._trials.exhausted:
-                return None
-        return None
 
 
 def _square_domain(forward: str) -> DomainChoice | None:

@@ -88,6 +88,11 @@ def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | 
     return got, wanted
 
 
+def refused_number(message: str) -> bool:
+    """Whether the framework refused the number of gradients."""
+    return "returned an incorrect number of gradients" in message
+
+
 def complains_of_order(message: str) -> bool:
     """Whether one size should have been larger than another, so that the sizes should fall instead of rise."""
     return (

@@ -52,6 +52,8 @@ VECTOR_NAMES = frozenset((
     "slope", "offset",
 ))  # fmt: skip
 PARAMETER_NAMES = frozenset(("weight", "w", "gamma", "beta", "scale", "bias"))
+ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
+"""Those of layers alone: a weight may be that of a loss, which has no gradient."""
 IMAGE_NAMES = frozenset((
     "img", "image", "images", "feature_map", "fmap",
 ))  # fmt: skip
