@@ -1,12 +1,12 @@
 """What a trace means: why a `.grad` is None or zero, what hooks did to it, and which hooks cannot work as meant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli.diagnosis.symptom_names import Symptom
-from gradcli.diagnosis.trace_fates import explained
+from gradcli.diagnosis.trace_fates import as_result, explained
 from gradcli.diagnosis.trace_flow import Flow, effects_of_hooks, who
-from gradcli.traces import HookCall, HookRegistration, TraceGraph, TraceNode
+from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
 __all__ = ["Symptom", "explain_trace"]
 
@@ -17,13 +17,25 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
     sick = _first_non_finite(graph)
     return replace(
         graph,
-        tensors=tuple(explained(flow, fate) for fate in graph.tensors),
+        tensors=_without_results(flow, [explained(flow, fate) for fate in graph.tensors]),
         hooks=tuple(replace(call, warning=_warning(call)) for call in graph.hooks),
         effects=tuple(effects_of_hooks(flow)),
         lints=tuple(dict.fromkeys([*_lints(graph), *([] if sick is None else [sick])])),
         graph_symptoms=() if sick is None else (Symptom.NON_FINITE.value,),
         error_hint=_hint(graph),
     )
+
+
+def _without_results(flow: Flow, fates: Sequence[TensorFate]) -> tuple[TensorFate, ...]:
+    """The fates, what was merely computed from a hidden leaf's first named result taken for the result that it is."""
+    hidden = {fate.node for fate in fates if fate.symptom == Symptom.HIDDEN_LEAF.value}
+    return tuple(
+        as_result(fate)
+        if fate.symptom == Symptom.HIDDEN_LEAF.value and fate.node is not None and len(hidden) > 1
+        and (not flow.consumers[fate.node] or flow.under(fate.node) & hidden)
+        else fate
+        for fate in fates
+    )  # fmt: skip
 
 
 def _warning(call: HookCall) -> str | None:

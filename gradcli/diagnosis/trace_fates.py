@@ -8,6 +8,7 @@ from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_KEPT = "a result keeps its gradient only after retain_grad()"
 _MODES = ("no_grad", "inference_mode")
 _HOOK_WRAPPER = "BackwardHookFunctionBackward"
 _CONVERSION_CALL = re.compile(
@@ -61,7 +62,12 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
     if fate.operations and fate.origins == ("",) and fate.role != "attribute":
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
-    return f"{made}; a result keeps its gradient only after retain_grad()", None
+    return f"{made}; {_KEPT}", None
+
+
+def as_result(fate: TensorFate) -> TensorFate:
+    """The fate of a tensor that is no leaf, told as that of any result."""
+    return _told(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
 
 
 def _made(fate: TensorFate) -> str:

@@ -66,6 +66,10 @@ class Flow:
         start = {self._target(node, place) for node, place in cut} if cut else {call.node}
         return self._reachable({n for n in start if n is not None}, ())
 
+    def under(self, number: int) -> set[int]:
+        """Every node that gradients of node `number` flow into, itself left out."""
+        return self._reachable({edge.target for edge in self.graph.nodes[number].edges}, ())
+
     def _edges_changed(self, call: HookCall) -> list[tuple[int, int]]:
         if call.node is None or call.kind not in _ON_EDGES:
             return []

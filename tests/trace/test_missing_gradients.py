@@ -209,6 +209,26 @@ def test_cause_is_named(framework, cause):
     assert symptom in graph.symptoms
 
 
+def test_only_the_first_named_result_of_a_hidden_leaf_is_a_symptom(framework):
+    def rebound():
+        w = framework.tensor([3.0, 4.0], requires_grad=True)
+        for _ in range(2):
+            loss = (w * 2).sum()
+            loss.backward()
+            w = w - 0.1
+
+    def scaled():
+        w = framework.tensor([3.0, 4.0], requires_grad=True) * 0.1
+        doubled = w * 2
+        loss = doubled.sum()
+        loss.backward()
+
+    for run in (rebound, scaled):
+        graph = traced(framework, run)
+        assert {each.name: each.symptom for each in graph.tensors if each.symptom} == {"w": "hidden-leaf"}
+        assert "only after retain_grad()" in fate(graph, "loss").why
+
+
 def test_every_symptom_of_a_tensor_is_planted(framework):
     planted = {cause(framework)[1] for cause in CAUSES}
     assert planted == {member.value for member in Symptom} - {"non-finite-gradient"}
