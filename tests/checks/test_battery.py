@@ -1,5 +1,6 @@
 """The battery: what each check says of Functions that keep or break its property."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -291,6 +292,25 @@ def test_a_backward_that_returns_too_large_a_shape_is_noted_where_the_sum_is_rig
     verdict, evidence, _ = examined(backend, AddBias, tensor("x", np.eye(3)), tensor("bias", [1.0, 2.0, 3.0]))
     assert verdict is Verdict.PASSED
     assert any("sums it down" in (e.note or "") for e in evidence)
+
+
+@pytest.mark.parametrize(("by", "verdict"), [(2.0**-50, Verdict.PASSED), (1e-11, Verdict.FAILED)])
+def test_calls_may_part_by_what_rounding_does_and_no_more(backend, ns, by, verdict):
+    calls = itertools.count()
+
+    class Varying(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return ns.exp(x) * (1 + by * (next(calls) % 3))
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ns.exp(ctx.saved_tensors[0])
+
+    found, _, findings = examined(backend, Varying, tensor("x", [0.5, -1.0, 2.0]))
+    assert found is verdict
+    assert {f.kind for f in findings} == ({FindingKind.NONDETERMINISTIC_FORWARD} if found is Verdict.FAILED else set())
 
 
 @pytest.mark.parametrize("real", [True, False])
