@@ -35,6 +35,7 @@ class Mismatch:
     Arrays have shape (rows, columns): `rows` are flat indices into the output, `columns` into the input.
     Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are
     those at `point`, the flat vector of all active inputs (and cotangents, at higher orders) where it was measured.
+    `wrong_columns` are all wrong ones of a block too large for a `complete` table, where they are known.
     """
 
     input: int
@@ -49,6 +50,7 @@ class Mismatch:
     point: FloatArray
     input_value: NDArray[Any]
     output_value: NDArray[Any]
+    wrong_columns: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

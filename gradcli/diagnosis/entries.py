@@ -70,8 +70,10 @@ def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, ro
     rows = facts.subject.codomain.slices[mismatch.output]
     claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[row][rows])
     error = _excess(claimed, numeric, bound)
+    known = mismatch.columns if mismatch.wrong_columns is None else mismatch.wrong_columns
     order = [int(mismatch.columns[i]) // parts for i in np.argsort(-error, kind="stable") if error[i] > 0]
-    chosen = list(dict.fromkeys(order))[:SHOWN] or [int(c) // parts for c in mismatch.columns[:SHOWN]]
+    order = [column for column in order if mismatch.wrong_columns is None or column in known // parts]
+    chosen = list(dict.fromkeys(order))[:SHOWN] or [int(c) // parts for c in known[:SHOWN]]
     return sorted(chosen)
 
 
@@ -83,7 +85,11 @@ def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> Floa
 
 
 def wrong_mask(mismatch: Mismatch, shape: tuple[int, ...], parts: int, significance: float) -> NDArray[np.bool_] | None:
-    """Which entries of the input have a wrong column in the table; None where the table is not complete."""
+    """Which entries of the input have a wrong column; None where neither a complete table nor a search has told."""
+    mask = np.zeros(int(np.prod(shape)) if shape else 1, dtype=bool)
+    if mismatch.wrong_columns is not None:
+        mask[mismatch.wrong_columns // parts] = True
+        return mask.reshape(shape)
     if not mismatch.complete:
         return None
     scale = float(np.max(np.abs(mismatch.numeric), initial=0.0))
@@ -91,7 +97,6 @@ def wrong_mask(mismatch: Mismatch, shape: tuple[int, ...], parts: int, significa
         error = np.abs(mismatch.claimed - mismatch.numeric)
     wrong = ~(error <= 3 * mismatch.bound + significance * scale)
     columns = wrong.any(axis=0)
-    mask = np.zeros(int(np.prod(shape)) if shape else 1, dtype=bool)
     np.logical_or.at(mask, np.asarray(mismatch.columns) // parts, columns)
     return mask.reshape(shape)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts, Gradient, Slope
@@ -16,14 +17,21 @@ _POWERS = (
     (2, "enters twice too often"),
 )
 
+_MEASURED = 6
+"""Entries of a large gradient that are measured for the factor that they are wrong by."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from."""
+    """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from.
+
+    `is_told` says that it is a fraction, an argument or a size, which chance makes of few numbers.
+    """
 
     value: float
     text: str
     because: str
+    is_told: bool = True
 
 
 def constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> float | None:
@@ -59,6 +67,19 @@ def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> 
     return c if usable.sum() > 1 and bool(inside[usable].all()) else None
 
 
+def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: NDArray[np.bool_]) -> float | None:
+    """The factor of a few of the `wrong` entries of a large gradient, where it makes the whole right; 0 for zeros."""
+    returned = [g for g in gradients if g is not None and g.shape == wrong.shape]
+    if len(returned) != len(gradients):
+        return None
+    if not any(np.any(g[wrong]) for g in returned):
+        return 0.0
+    columns = np.flatnonzero(wrong)[:_MEASURED]
+    slopes = np.array([facts.entry_slope(place, int(column), facts.cotangents[1]) for column in columns])
+    c = fit_factor(returned[1].reshape(-1)[columns], slopes[:, 0], slopes[:, 1]) if columns.size > 1 else None
+    return c if c and facts.explains(place, [np.where(wrong, g / c, g) for g in returned]) else None
+
+
 def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Factor:
     """Write a factor as a fraction, and say which argument or size it may be."""
     arguments = [
@@ -78,7 +99,7 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     fraction = Fraction(c).limit_denominator(64)
     if fraction != 0 and _near(c, float(fraction), precision):
         return Factor(value=c, text=str(fraction), because="")
-    return Factor(value=c, text=f"{c:.9g}", because="")
+    return Factor(value=c, text=f"{c:.9g}", because="", is_told=False)
 
 
 def _from_arguments(c: float, arguments: list[tuple[str, float]], precision: float) -> Iterator[Factor]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.diagnosis.entries import indices_of, pulled_back, worst_entries, wrong_mask
-from gradcli.diagnosis.factor import constant_factor, describe_factor, fit_factor
+from gradcli.diagnosis.factor import constant_factor, describe_factor, factor_on, fit_factor
 from gradcli.diagnosis.facts import REAL_ROWS, Facts, Gradient
 from gradcli.diagnosis.predicate import fitting_rule
 from gradcli.diagnosis.terms import lacking_term
@@ -34,6 +34,11 @@ class Suspect:
     def name(self) -> str:
         """The input's name."""
         return _name(self.facts, self.place)
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether the slopes do not show the error, as that of one entry in ten thousand: they then prove nothing."""
+        return self.facts.explains(self.place, self.gradients)
 
 
 def name_gradient(
@@ -141,7 +146,7 @@ def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 
 def _conjugate(suspect: Suspect) -> Named | None:
-    if not suspect.facts.subject.domain.blocks[suspect.place].complex:
+    if not suspect.facts.subject.domain.blocks[suspect.place].complex or suspect.is_unseen:
         return None
     conjugated = [None if g is None else np.conj(g) for g in suspect.gradients]
     if suspect.facts.explains(suspect.place, conjugated, rows=REAL_ROWS):
@@ -165,6 +170,9 @@ def _factor(suspect: Suspect) -> Named | None:
             {"factor": "-1"},
         )
     factor = describe_factor(c, suspect.facts.subject)
+    domain, codomain = suspect.facts.subject.domain, suspect.facts.subject.codomain
+    if domain.blocks[suspect.place].size == codomain.size == 1 and not factor.is_told:
+        return None  # any two numbers have a quotient
     because = f"; {factor.because}" if factor.because else ""
     return (
         FindingKind.WRONG_FACTOR,
@@ -177,7 +185,7 @@ def _factor(suspect: Suspect) -> Named | None:
 
 def _transposed(suspect: Suspect) -> Named | None:
     ranks = {g.ndim for g in suspect.gradients if g is not None}
-    if len(ranks) != 1 or (rank := ranks.pop()) < 2 or rank > 4:
+    if len(ranks) != 1 or (rank := ranks.pop()) < 2 or rank > 4 or suspect.is_unseen:
         return None
     for axes in itertools.permutations(range(rank)):
         if axes == tuple(range(rank)):
@@ -218,6 +226,8 @@ def _summed_to(gradient: NDArray[Any], axes: tuple[int, ...], shape: tuple[int, 
 
 def _shifted(suspect: Suspect) -> Named | None:
     shape = suspect.facts.subject.domain.blocks[suspect.place].shape
+    if suspect.is_unseen:
+        return None
     for axis, size in enumerate(shape):
         for shift in (1, -1, 2, -2, 3, -3):
             if abs(shift) >= size:
@@ -276,7 +286,7 @@ def _some_entries(suspect: Suspect) -> Named | None:
     name = suspect.name
     rule = fitting_rule(mask, np.asarray(suspect.mismatch.input_value), name)
     count = int(mask.sum())
-    c = _factor_there(suspect.facts, suspect.mismatch, mask, parts)
+    c = _factor_there(suspect, suspect.mismatch, mask, parts)
     where = f"wrong only where {rule}" if rule and rule.startswith(("|", name)) else f"wrong only in {rule}"
     if rule is None:
         listed = ", ".join(str(list(i)) for i in indices_of(mask, 4)) + (", ..." if count > 4 else "")
@@ -306,8 +316,11 @@ def _there(c: float | None) -> str:
     return f"; there the returned gradient is {c:.7g} times the right one"
 
 
-def _factor_there(facts: Facts, mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> float | None:
+def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> float | None:
     """The constant factor on the wrong entries: 0 where zeros are returned, None where there is none."""
+    if not mismatch.complete:
+        return factor_on(suspect.facts, suspect.place, suspect.gradients, mask) if parts == 1 else None
+    facts = suspect.facts
     chosen = mask.reshape(-1)[np.asarray(mismatch.columns) // parts]
     rows = facts.subject.codomain.slices[mismatch.output]
     claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[1][rows])
@@ -335,6 +348,8 @@ def _low_precision(suspect: Suspect) -> Named | None:
 
 def _term(suspect: Suspect) -> Named | None:
     """Right with one more term of a simple form."""
+    if suspect.is_unseen:
+        return None
     term = lacking_term(suspect.facts, suspect.place, suspect.gradients)
     if term is None:
         return None

@@ -161,8 +161,8 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
     inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     columns = np.flatnonzero(compare(site, outcome.input, outcome.output).wrong.any(axis=0))
-    wrong = columns if n > COMPLETE_COLUMNS and 2 * columns.size < n else None
     complete = n <= COMPLETE_COLUMNS and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    wrong = columns if not complete and columns.size < n else None
     if complete:
         columns = np.arange(n)
     else:

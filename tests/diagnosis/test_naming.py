@@ -2,6 +2,7 @@
 
 import linecache
 
+import numpy as np
 import pytest
 
 from gradcli.backends.registry import backend_named
@@ -68,3 +69,75 @@ def test_none_for_an_input_without_influence_is_not_called_missing_beside_a_wron
     subject = backend.bind(Scaled, given)
     findings = name_findings(run_battery(subject, Settings(), seed=0), subject, seed=0)
     assert [(f.kind.value, f.input) for f in findings] == [("wrong-shape", "w")]
+
+
+def large(ns, wrong):
+    class Sine(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return ns.sin(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return wrong(ns, g * ns.cos(x), x)
+
+    return Sine
+
+
+def one_entry(ns, gradient, x):
+    factors = np.ones((50, 60))
+    factors[18, 7] += 3e-5
+    return gradient * ns.tensor(factors)
+
+
+def one_row(ns, gradient, x):
+    return ns.where(ns.tensor(np.arange(50)[:, None] == 18), ns.zeros_like(gradient), gradient)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (one_entry, "x: wrong only in entry [18, 7] (1 of 3000 entries)"),
+        (one_row, "x: wrong only in row 18 (60 of 3000 entries); there the returned gradient is 0;"),
+        (
+            lambda ns, gradient, x: ns.where(x < 0, 0.5 * gradient, gradient),
+            "there the returned gradient is 0.5 times the right one; the others are right",
+        ),
+    ],
+)
+def test_the_wrong_entries_of_a_large_gradient_are_all_told(backend, wrong, says, hidden):
+    ns = backend.framework.namespace
+    function = large(ns, wrong)
+    if hidden:
+        given = function.forward
+        function.forward = staticmethod(lambda ctx, x: given(ctx, x.detach()) if x.requires_grad else given(ctx, x))
+    subject = backend.bind(function, arguments(Row("large", None, {"x": (50, 60)}), 0))
+    (finding,) = name_findings(run_battery(subject, Settings(order=1), seed=0), subject, seed=0)
+    if hidden and "0.5" in says:  # half of the entries are too many to find without a witness
+        assert finding.kind.value == "wrong-gradient"
+        return
+    assert finding.kind.value == "wrong-entries"
+    assert says in finding.message
+    assert all(abs(entry.analytic - entry.numeric) > 10 * entry.bound for entry in finding.entries)
+
+
+def test_the_quotient_of_two_numbers_is_no_factor(backend):
+    ns = backend.framework.namespace
+    for made, kind in ((lambda x: x * x * x, "wrong-gradient"), (lambda x: 3 * ns.cos(3 * x) / 7, "wrong-factor")):
+
+        class Sine(ns.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return ns.sin(3 * x)
+
+            @staticmethod
+            def backward(ctx, g, made=made):
+                return g * made(ctx.saved_tensors[0])
+
+        subject = backend.bind(Sine, arguments(Row("sine", None, {"x": np.array(0.3)}), 0))
+        (finding,) = name_findings(run_battery(subject, Settings(order=1), seed=0), subject, seed=0)
+        assert finding.kind.value == kind
