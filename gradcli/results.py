@@ -36,6 +36,7 @@ class Mismatch:
     Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are
     those at `point`, the flat vector of all active inputs (and cotangents, at higher orders) where it was measured.
     `wrong_columns` are all wrong ones of a block too large for a `complete` table, where they are known.
+    `wide` says that fine steps see nothing there, so that no entry can be measured again over them.
     """
 
     input: int
@@ -51,6 +52,7 @@ class Mismatch:
     input_value: NDArray[Any]
     output_value: NDArray[Any]
     wrong_columns: NDArray[np.intp] | None = None
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

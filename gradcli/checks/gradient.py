@@ -220,4 +220,5 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         input_value=inputs[block.input],
         output_value=outputs[block.output],
         wrong_columns=None if table.complete else block.wrong_columns,
+        wide=table.wide,
     )

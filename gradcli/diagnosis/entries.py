@@ -52,7 +52,7 @@ def _entries_for(
     columns = _columns(facts, place, mismatch, parts, row)
     entries = []
     for column in columns:
-        measured = [facts.entry_slope(place, parts * column + part, facts.cotangents[row]) for part in range(parts)]
+        measured = [_measured(facts, place, mismatch, parts * column + part, row) for part in range(parts)]
         numeric = complex(measured[0][0], measured[1][0]) if parts == 2 else measured[0][0]
         index = tuple(int(i) for i in np.unravel_index(column, shape)) if shape else ()
         analytic = None if not same_shape or returned is None else returned[index].item()
@@ -60,6 +60,16 @@ def _entries_for(
         other = None if same_shape or returned is None else returned.shape
         entries.append(Entry(index=index, analytic=analytic, numeric=numeric, bound=bound, returned_shape=other))
     return tuple(entries)
+
+
+def _measured(facts: Facts, place: int, mismatch: Mismatch | None, column: int, row: int) -> tuple[float, float]:
+    """The numerical entry of one real column and its bound: from the table where fine steps see nothing."""
+    cotangent = facts.cotangents[row]
+    if mismatch is None or not (mismatch.wide and mismatch.complete):
+        return facts.entry_slope(place, column, cotangent)
+    _, numeric, bound = pulled_back(mismatch, cotangent[facts.subject.codomain.slices[mismatch.output]])
+    here = int(np.flatnonzero(mismatch.columns == column)[0])
+    return float(numeric[here]), float(bound[here])
 
 
 def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, row: int) -> list[int]:

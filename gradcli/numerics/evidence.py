@@ -13,6 +13,7 @@ from gradcli.numerics.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise import locate
 from gradcli.numerics.outcome import BlockOutcome, Table
 from gradcli.numerics.probe import Focus, random_direction
+from gradcli.numerics.remainder import unclaimed_stretch
 from gradcli.numerics.site import Site
 from gradcli.numerics.vector_map import Matrix, VectorMap
 from gradcli.numerics.witness import FLOOR, compare
@@ -24,6 +25,9 @@ COMPLETE_COLUMNS = 400
 SAMPLED_COLUMNS = 48
 SUSPECTS = 8
 LOCATED_COLUMNS = 64
+WIDE_COLUMNS = 200
+WIDE_REACHES = (0.8, 0.2, 0.05)
+"""Lengths of wide steps tried for every column, of which the surest counts: 99 values."""
 TABLE_ROWS = 100
 HALVINGS = 200
 SHOWN_ENTRIES = 16
@@ -85,6 +89,46 @@ def make_table(
     )
 
 
+def wide_columns(site: Site, input_: int, output: int) -> Table | None:
+    """Measure the entries of one block over wide steps, one column at a time and in up to 100 rows.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        output: the output block.
+
+    Returns:
+        None for more than 200 columns.
+    """
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    if n > WIDE_COLUMNS:
+        return None
+    rows = np.sort(site.rng.permutation(m)[:TABLE_ROWS])
+    numeric, bound = np.zeros((rows.size, n)), np.full((rows.size, n), np.inf)
+    for column in range(n):
+        size = float(site.scales[inside.start + column])
+        direction = np.zeros(site.x.size)
+        direction[inside.start + column] = size
+        for length in WIDE_REACHES:
+            level = unclaimed_stretch(site, direction, length, outside.start + rows)
+            if level is None:
+                continue
+            better = level.width / size < bound[:, column]
+            numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
+            bound[:, column] = np.where(better, level.width / size, bound[:, column])
+    return Table(
+        claimed=_claimed(site, outside.start + rows, inside),
+        numeric=numeric,
+        bound=bound,
+        rows=rows,
+        columns=np.arange(n),
+        complete=rows.size == m,
+        point=site.x,
+        wide=True,
+    )
+
+
 def _claimed(site: Site, rows: Indices, inside: slice) -> npt.NDArray[np.float64]:
     if site.claim.full:
         return site.claim.forms[rows, inside]
@@ -136,8 +180,17 @@ def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision) -> Bloc
             wrong = None if found is None else found.entries
         columns = _columns_to_show(site, n, wrong)
     table = make_table(site, outcome.input, outcome.output, columns)
-    if table is None:
-        return replace(outcome, wrong_columns=wrong)
+    return replace(outcome, wrong_columns=wrong) if table is None else _with_table(outcome, table, wrong)
+
+
+def with_wide_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
+    """Add the table that wide steps give, for a block that differs over wide steps only."""
+    table = wide_columns(site, outcome.input, outcome.output)
+    return outcome if table is None else _with_table(outcome, table, None)
+
+
+def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> BlockOutcome:
+    """Add a table, and the largest error and bound in it."""
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
         known_bounds = np.isfinite(table.bound) & np.isfinite(error)

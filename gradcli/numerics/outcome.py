@@ -67,6 +67,7 @@ class Table:
 
     `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block
     and the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
+    `wide` says that it took steps as long as the input.
     """
 
     claimed: Matrix
@@ -77,6 +78,7 @@ class Table:
     complete: bool
     point: Vector
     cotangent: Vector | None = None
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

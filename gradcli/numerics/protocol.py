@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.numerics.compare import FAIL_FACTOR, Impression
+from gradcli.numerics.compare import Impression
 from gradcli.numerics.confirm import Decision, confirm, confirm_sparse
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.evidence import (
@@ -19,7 +19,6 @@ from gradcli.numerics.evidence import (
     with_evidence,
     with_witness_evidence,
 )
-from gradcli.numerics.iteration import iterates
 from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
@@ -34,7 +33,7 @@ from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.vouching import vouched
-from gradcli.numerics.wide_steps import agreement, overruled
+from gradcli.numerics.wider import looked_wider
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
@@ -126,24 +125,9 @@ class Protocol:
         self._resolve_silence(site)
 
     def _look_wider(self, site: Site) -> None:
-        """Let claims agree at a coarse resolution where only the roughness of the values kept them undecided."""
+        """Ask wide steps where values are too rough for fine ones."""
         for pair, outcome in list(self.outcomes.items()):
-            rough = outcome.doubt is Doubt.NOISE or (outcome.doubt is Doubt.KINK and iterates(site))
-            wide = agreement(site.alone(), pair, outcome.max_rel_error) if rough else None
-            if wide is None or overruled(site, pair, wide, self.significance):
-                continue
-            largest = largest_entry(site, *pair)
-            self.outcomes[pair] = replace(
-                outcome,
-                outcome=Outcome.AGREES,
-                doubt=None,
-                max_abs_error=wide.error * largest,
-                max_rel_error=wide.error,
-                bound=wide.resolution / (2 * FAIL_FACTOR) * largest,
-                resolution=wide.resolution,
-                note=wide.note,
-                reference=DIFFERENCES,
-            )
+            self.outcomes[pair] = looked_wider(site, outcome, self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""

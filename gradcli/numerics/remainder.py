@@ -29,8 +29,12 @@ DEGREES = (1, 3, 5, 7, 9)
 """Polynomials whose slope at the point is taken for the remainder's; what the last of them leaves is noise."""
 SIMPLE = 3e-3
 """The claimed slope may bend so much beyond a polynomial of degree 8; with that, a smooth error is no noise."""
+ROUNDING = 64.0
+"""and what rounding the values by so many units would leave of slopes does not matter."""
 HOPELESS = 0.1
 """As much beyond a polynomial of degree 4, from half as many slopes, is not worth the others."""
+ROUGHNESS = 1.5
+"""A slope over a length is taken to be uncertain by so many times the noise over that length."""
 HALVINGS = 30
 BRACKETS = 3
 
@@ -43,7 +47,7 @@ class Stretch:
     `slope` is the remainder's slope at the point, `uncertainty` how far that can be wrong, and `noise` the largest
     departure of a value from a smooth curve. `line` gives values, `rows` are the claimed ones among them, `integral`
     holds the Chebyshev coefficients of the integrated claim, `smooth` those of the curve in t / reach, and `left` what
-    it leaves at the `nodes`: all of these in units of the line's scale.
+    it leaves of the `values` at the `nodes`: all of these in units of the line's scale.
     """
 
     reach: float
@@ -55,7 +59,32 @@ class Stretch:
     integral: Matrix
     smooth: Matrix
     left: Matrix
+    values: Matrix
     nodes: Vector
+
+    @property
+    def width(self) -> Vector:
+        """How far the slopes may be off: their uncertainty, or the roughness of the values over the length of step."""
+        width: Vector = np.maximum(self.uncertainty, ROUGHNESS * self.noise / self.reach)
+        return width
+
+    def value(self, t: float, row: int) -> float:
+        """One row at the parameter t, in units of the line's scale."""
+        return float(self.line.at(t)[self.rows][row])
+
+    def size(self, row: int) -> float:
+        """The largest magnitude of one row on the stretch, in the row's units."""
+        return float(np.abs(self.values[:, row]).max()) * float(self.line.scale[self.rows][row])
+
+    def different(self) -> Vector:
+        """How many different values every row has at the nodes."""
+        ordered = np.sort(self.values, axis=0)
+        counts: Vector = 1.0 + (np.diff(ordered, axis=0) != 0).sum(axis=0)
+        return counts
+
+    def jump(self, row: int, bracket: int) -> float:
+        """The largest jump found between two nodes, in units of the line's scale."""
+        return self._halved(row, bracket, curve=False)
 
     def largest_jump(self, row: int) -> float:
         """The largest jump found in one row, relative to its noise, by halving where its values change most.
@@ -63,9 +92,8 @@ class Stretch:
         Rounded values change by jumps only; those of an iteration jump on their way along a smooth curve, which is
         taken away first. Across a smooth curve, a ripple or a kink what is left after halving is next to nothing.
         """
-        values = np.array([self.line.at(t)[self.rows][row] for t in self.nodes.tolist()])
         found = 0.0
-        for curve, taken in ((False, values), (True, self.left[:, row])):
+        for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
             steepest = np.argsort(-np.abs(np.diff(taken)))[:BRACKETS].tolist()
             found = max(found, *(self._halved(row, bracket, curve=curve) for bracket in steepest))
         size, noise = float(self.line.scale[self.rows][row]), float(self.noise[row])
@@ -75,7 +103,7 @@ class Stretch:
         """What is left of the change between two nodes when the bracket is halved towards the larger part."""
 
         def at(t: float) -> float:
-            value = float(self.line.at(t)[self.rows][row])
+            value = self.value(t, row)
             if not curve:
                 return value
             place = t / self.reach
@@ -113,12 +141,30 @@ def stretch(site: Site, direction: Vector, reach: float) -> Stretch | None:
     coefficients = _claimed_slopes(site, direction, reach)
     if coefficients is None:
         return None
-    jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
-    nodes = np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
-    values = np.array([line.at(t)[rows] for t in nodes.tolist()])
-    if not np.isfinite(values).all():
-        return None
-    return _fitted(line, rows, reach, nodes, values, coefficients / line.scale[rows])
+    return _fitted(site, line, rows, reach, coefficients / line.scale[rows])
+
+
+def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
+    """Measure some outputs themselves along a direction: the slope is theirs, uncertain by their curvature too.
+
+    Args:
+        site: the point.
+        direction: the direction v; t = 1 changes x by about itself.
+        reach: T; nodes t lie in [-T, T].
+        outputs: numbers of the outputs.
+
+    Returns:
+        None where an output is not finite.
+    """
+
+    def chosen(point: Vector) -> Vector:
+        picked: Vector = np.asarray(site.map.value(point), dtype=np.float64)[outputs]
+        return picked
+
+    if site.map.values >= site.budget:
+        raise BudgetExceededError
+    line = Line(chosen, site.x, direction, site.outputs[outputs])
+    return _fitted(site, line, slice(0, line.outputs), reach, np.zeros((1, line.outputs)))
 
 
 def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | None:
@@ -137,13 +183,19 @@ def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | Non
             known[place] = claim.forms @ direction
         slopes = np.array([known[place] for place in places.tolist()])
         coefficients = np.asarray(chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
-        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0)).any():
+        nothing = ROUNDING * EPS * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
+        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
             return None
     return coefficients
 
 
-def _fitted(line: Line, rows: slice, reach: float, nodes: Vector, values: Matrix, claimed: Matrix) -> Stretch:
-    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at the nodes."""
+def _fitted(site: Site, line: Line, rows: slice, reach: float, claimed: Matrix) -> Stretch | None:
+    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at jittered nodes; None where f is not finite at one."""
+    jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
+    nodes = np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+    values = np.array([line.at(t)[rows] for t in nodes.tolist()])
+    if not np.isfinite(values).all():
+        return None
     integral = np.asarray(reach * chebyshev.chebint(claimed, axis=0, lbnd=0), dtype=np.float64)
     remainder = values - line.centre[rows] - chebyshev.chebval(nodes / reach, integral).T
     basis = np.vander(nodes / reach, DEGREES[-1] + 1, increasing=True)
@@ -164,6 +216,7 @@ def _fitted(line: Line, rows: slice, reach: float, nodes: Vector, values: Matrix
         integral=integral,
         smooth=smooth,
         left=left,
+        values=values,
         nodes=nodes,
     )
 

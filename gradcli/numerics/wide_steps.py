@@ -17,7 +17,7 @@ from gradcli.numerics.iteration import LOOSE, iterates, where_it_stops
 from gradcli.numerics.line import GRID, Line, on_grid
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, focuses, random_direction
-from gradcli.numerics.remainder import Stretch, stretch
+from gradcli.numerics.remainder import ROUGHNESS, Stretch, stretch
 from gradcli.numerics.seen import Pair
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
@@ -27,10 +27,8 @@ from gradcli.numerics.witness import compare
 REACHES = tuple(0.8 * 2.0**-k for k in range(12))
 LEVELS = 3
 """Lengths of step that must agree: the longest one on which the claim can be followed, and two below."""
-ROUGHNESS = 1.5
-"""A slope over a length is taken to be uncertain by so many times the noise over that length,"""
 UNFINISHED = 5.0
-"""and where forward iterates by so many: what stopping early leaves of its values goes one way for long."""
+"""Where forward iterates a slope is uncertain by so many times the noise: what stopping early leaves goes one way."""
 CLOSE_BY = 10 * LOOSE
 LONGEST_FINE = 2.0**-10
 ALIKE = 1e-2
@@ -82,7 +80,7 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
     return significance < compare(site, *pair).error <= wide.resolution
 
 
-def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
+def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wide | None:
     """Whether the claim for a pair holds over wide steps, and at which resolution.
 
     Two directions, the first in which the claimed entries add up, or one for each group of scales, must agree at three
@@ -93,6 +91,7 @@ def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
         pair: the numbers of the input block and the output block.
         gap: how far the claim seemed to be off over fine steps, relative to the largest entry. Where that is little
             the resolution is no finer than twice as much.
+        sloped: do not mind if the values rise between their jumps by themselves.
 
     Returns:
         None where the claim does not hold, cannot be followed, is zero, or could be wrong by more than a tenth; also
@@ -101,11 +100,12 @@ def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
-    case = _Case(limit=COARSEST_STORED.get(values_roundoff(site, pair[1]), COARSEST), gap=gap, iterating=iterates(site))
+    limit = COARSEST_STORED.get(values_roundoff(site, pair[1]), COARSEST)
+    case = _Case(limit=limit, gap=gap, iterating=iterates(site), sloped=sloped)
     chosen = focuses(site.scales, site.map.domain.slices[pair[0]])
     found: list[Wide] = []
     for focus in chosen if len(chosen) > 1 else chosen * 2:
-        direction = random_direction(site.rng, focus.drawn) if found else _steepest(site, rows, focus)
+        direction = random_direction(site.rng, focus.drawn) if found else steepest(site, rows, focus)
         reaches = [reach for reach in REACHES if not found or reach <= found[0].reach]
         wide = _along(site, pair, focus, case, direction, reaches)
         if wide is None:
@@ -117,11 +117,15 @@ def agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """What is known of a pair beforehand: the widest resolution allowed, the gap over fine steps, and the manner."""
+    """What is known of a pair beforehand: the widest resolution allowed, the gap over fine steps, and the manner.
+
+    `sloped` says that values which rise between their jumps do not matter.
+    """
 
     limit: float
     gap: float
     iterating: bool
+    sloped: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,7 @@ class _Stop:
     jump: float
 
 
-def _steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
+def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
     """A direction along which the claimed entries of one row, that with the largest of them, add up."""
     forms = site.claim.forms[rows]
     row = forms[int(np.argmax((np.abs(forms) * focus.judged).max(axis=1)))]
@@ -148,7 +152,7 @@ def _along(
     if not scale > 0:
         return None
     stop = _stop(site, direction, rows) if case.iterating else None
-    if stop is None and _sloped(site, direction, rows, scale):
+    if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
         return None
     best: Wide | None = None
     for levels in _windows(site, direction, reaches):
@@ -235,7 +239,7 @@ def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, sc
     size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
     tolerances = [np.maximum(level.uncertainty[rows], roughness * noise / level.reach) for level in levels]
     errors = [np.abs(level.slope[rows]) for level in levels]
-    off = max(float((error / tolerance).max()) for error, tolerance in zip(errors, tolerances, strict=True))
+    off = max(_largest_ratio(error, tolerance) for error, tolerance in zip(errors, tolerances, strict=True))
     finest = min(range(len(levels)), key=lambda k: float(tolerances[k].max()))
     return off, Wide(
         error=float(errors[finest].max()) / scale,
@@ -243,3 +247,9 @@ def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, sc
         noise=float(noise.max()) / size if size > 0 else 0.0,
         reach=levels[0].reach,
     )
+
+
+def _largest_ratio(errors: Vector, tolerances: Vector) -> float:
+    """The largest error in units of its tolerance; a row that is exactly zero everywhere has no error."""
+    with np.errstate(all="ignore"):
+        return float(np.where(errors == 0, 0.0, errors / tolerances).max())

@@ -10,11 +10,10 @@ import pytest
 
 from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.probe import random_direction
-from gradcli.numerics.remainder import stretch
+from gradcli.numerics.remainder import ROUGHNESS, stretch
 from gradcli.numerics.site import Site
 from gradcli.numerics.vector_map import CountedMap
 from gradcli.numerics.verify import Outcome, verify
-from gradcli.numerics.wide_steps import ROUGHNESS
 from tests.numerics.cases import Case, FormulaMap, elementwise, sech2, space
 from tests.numerics.expressions import random_case
 

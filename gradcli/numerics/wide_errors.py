@@ -1,0 +1,222 @@
+"""Claims that are wrong by more than wide steps leave uncertain, where fine steps see nothing but treads.
+
+What a wrong claim leaves of rounded values (`remainder`) has one slope at every length of step, along every direction
+and close by; where the claim is right, that is noise, and so is it at some length at least where the function jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision
+from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.evidence import wide_columns
+from gradcli.numerics.iteration import iterates
+from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.noise import Mask
+from gradcli.numerics.probe import Focus, focuses, moved, random_direction
+from gradcli.numerics.remainder import Stretch, stretch
+from gradcli.numerics.seen import Pair
+from gradcli.numerics.site import Site
+from gradcli.numerics.space import Vector
+from gradcli.numerics.stencil import EPS
+from gradcli.numerics.treads import MANY, format_roundoff, made_of_treads, on_treads
+from gradcli.numerics.wide_steps import LEVELS, REACHES, steepest
+
+CONSTANTS = 4.0
+"""Numbers of few digits that a formula may use, each wrong by one rounding: its slope is off by so many."""
+ASIDE = 2.0**-4
+"""The claim must be wrong at a point moved by this part of the scale as well."""
+FAR = (0.8, 0.3, -0.3, -0.8)
+TRIED_CLOSE_BY = 3
+CLEAR_LEVELS = 2
+"""Lengths of step that must show it by more than three widths; any other that can tell must show the same slope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """A claim that wide steps contradict along several directions.
+
+    `error` and `bound` are slopes along the one that shows it best, relative to the block's largest scaled entry;
+    `noise` is how far values depart from a smooth curve, relative to themselves, and `reach` the step that is surest.
+    """
+
+    error: float
+    bound: float
+    noise: float
+    reach: float
+
+    @property
+    def note(self) -> str:
+        """What showed it, in one sentence."""
+        return (
+            f"forward's values step by about {self.noise:.0e} of their size (rounding): steps up to {self.reach:.1g} "
+            "of the input, over which they even out, show it"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Off:
+    """One row along one direction: the slope of what the claim leaves, how uncertain it is, and over which stretch.
+
+    `widths` is the uncertainty together with what constants of few digits may do.
+    """
+
+    row: int
+    slope: float
+    width: float
+    noise: float
+    level: Stretch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A pair, and which of its rows may be held against the claim: `free` says that claims of zero may too."""
+
+    pair: Pair
+    free: bool
+    floor: float
+
+
+def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
+    """Whether the claim for a pair is wrong by more than wide steps leave uncertain.
+
+    Forward's values must be made of treads that are all alike; then three directions, the last at a point close by,
+    must show the same row wrong, each at two lengths of step and at every other that can tell.
+
+    Args:
+        site: the point, without a witness.
+        pair: the numbers of the input block and the output block.
+        significance: errors below this part of the block's largest entry do not matter.
+
+    Returns:
+        None where the claim may be right: also if it cannot be followed, where forward iterates, and for entries
+        claimed to be zero of values that are in no format of few digits (a grid is a staircase that may be meant).
+    """
+    rows = site.claim.block == pair[1]
+    if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
+        return None
+    if not on_treads(site, pair) or iterates(site):
+        return None
+    floor = max(significance, LOW_PRECISION) if in_single_precision(site) else significance
+    case = _Case(pair=pair, free=format_roundoff(site, pair[1]) > EPS, floor=floor)
+    for tried in _where(site, case):
+        first = _first(site, case, tried)
+        if first is None:
+            continue
+        focus = tried if case.free else _claimed_only(site, tried, first.row)
+        again = _worst(site, case, _likewise(site, first, focus), focus, first.row)
+        if again is not None and _close_by(site, case, focus, first.row):
+            return _summary(site, pair, focus, max(first, again, key=lambda off: abs(off.slope) / off.width))
+    return None
+
+
+def _likewise(site: Site, first: _Off, focus: Focus) -> Vector:
+    """Another direction in which what the first one showed does not cancel: of the same signs."""
+    return np.copysign(np.abs(random_direction(site.rng, focus.drawn)), first.level.line.v)
+
+
+def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
+    """Whether the row is wrong at a point close by along one of some random directions, in which errors may cancel."""
+    there = site.moved_to(moved(site.rng, site.x, site.scales, ASIDE))
+    if there is None or not there.claim.finite or not np.isfinite(there.outputs).all():
+        return False
+    close = focus.at(there.scales)
+    only = row if site.claim.full else None
+    directions = (random_direction(site.rng, close.drawn) for _ in range(TRIED_CLOSE_BY))
+    return any(_worst(there, case, direction, close, only) is not None for direction in directions)
+
+
+def _where(site: Site, case: _Case) -> Iterator[Focus]:
+    """All entries of the block, each group of scales, and the entries that look wrong when each is moved alone."""
+    place = site.map.domain.slices[case.pair[0]]
+    yield from focuses(site.scales, place)
+    suspects = _suspects(site, case)
+    if suspects.any():
+        drawn = np.zeros(site.x.size)
+        drawn[place] = np.where(suspects, site.scales[place], 0.0)
+        yield Focus(drawn=drawn, judged=site.scales)
+
+
+def _suspects(site: Site, case: _Case) -> Mask:
+    """Columns of the block with an entry that is off by more than three bounds, when each is moved alone."""
+    table = wide_columns(site, *case.pair)
+    place = site.map.domain.slices[case.pair[0]]
+    suspects = np.zeros(place.stop - place.start, bool)
+    if table is None:
+        return suspects
+    off = np.abs(table.claimed - table.numeric) > FAIL_FACTOR * table.bound
+    suspects[table.columns] = (off & (case.free | (table.claimed != 0))).any(axis=0)
+    return suspects
+
+
+def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
+    """The worst row along the direction in which the claim adds up, if its values are made of treads."""
+    direction = steepest(site, site.claim.block == case.pair[1], focus)
+    found = _worst(site, case, direction, focus, None)
+    return found if found is not None and made_of_treads(site, found.level, found.row) else None
+
+
+def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:
+    """The entries of a focus for which a row claims more than zero; all if the row does not depend on those at all."""
+    only = replace(focus, drawn=np.where(site.claim.forms[row] != 0, focus.drawn, 0.0))
+    direction = random_direction(site.rng, only.drawn)
+    line = Line(site.read, site.x, direction, site.row_values())
+    number = line.outputs - len(site.claim.forms) + row
+    still = all(line.at(on_grid(t))[number] == line.centre[number] for t in FAR)
+    return focus if still else only
+
+
+def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int | None) -> _Off | None:
+    """The row that is off by most bounds along a direction, over three bounds at all lengths of step that can tell."""
+    rows = np.flatnonzero(site.claim.block == case.pair[1]) if only is None else np.array([only])
+    if not case.free:
+        rows = rows[(site.claim.forms[rows][:, focus.drawn != 0] != 0).any(axis=1)]
+    if not rows.size:
+        return None
+    levels = list(_levels(site, direction, rows))
+    if len(levels) < LEVELS:
+        return None
+    slopes = np.array([level.slope[rows] for level in levels])
+    widths = np.array([np.where(level.different() < MANY, np.inf, level.width)[rows] for level in levels])
+    best = widths.argmin(axis=0)
+    scale = site.claim.entry_scale(site.map.domain.slices[case.pair[0]], case.pair[1], focus.judged)
+    found: list[_Off] = []
+    for k, row in enumerate(rows.tolist()):
+        level, slope, width = levels[best[k]], float(slopes[best[k], k]), float(widths[best[k], k])
+        if not 0 < width < np.inf:
+            continue
+        told = np.abs(slope) / widths[:, k]
+        apart = np.abs(slopes[:, k] - slope) > widths[:, k] + width
+        if np.count_nonzero(told > FAIL_FACTOR) < CLEAR_LEVELS or apart[told > 1].any():
+            continue
+        noise = float(level.noise[row]) / (level.size(row) or 1.0)
+        width += CONSTANTS * noise * float(np.abs(site.claim.forms[row]) @ np.abs(direction))
+        if abs(slope) <= case.floor * scale:
+            continue
+        if abs(slope) > FAIL_FACTOR * width:
+            found.append(_Off(row=row, slope=slope, width=width, noise=noise, level=level))
+    return max(found, key=lambda off: abs(off.slope) / off.width, default=None)
+
+
+def _levels(site: Site, direction: Vector, rows: np.ndarray) -> Iterator[Stretch]:
+    """Lengths of step on which the claim can be followed, from the longest to one that tells nothing any more."""
+    for number, reach in enumerate(REACHES):
+        level = stretch(site, direction, reach)
+        if level is None:
+            continue
+        yield level
+        with np.errstate(all="ignore"):
+            told = np.abs(level.slope[rows]) / level.width[rows]
+        if number >= LEVELS and float(np.nanmax(told, initial=0.0)) < 1:
+            return
+
+
+def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:
+    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
+    along = abs(float(site.claim.forms[off.row] @ off.level.line.v) + off.slope)
+    scale = max(scale, along / max(1.0, np.count_nonzero(focus.drawn) ** 0.5))
+    return Wrong(error=abs(off.slope) / scale, bound=off.width / scale, noise=off.noise, reach=off.level.reach)

@@ -1,0 +1,112 @@
+"""A second look over wide steps, at what fine ones left open and at what they said of values of few digits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.confirm import COARSELY_STORED
+from gradcli.numerics.evidence import largest_entry, with_wide_evidence
+from gradcli.numerics.iteration import iterates
+from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome
+from gradcli.numerics.seen import Pair
+from gradcli.numerics.site import Site
+from gradcli.numerics.treads import format_roundoff, is_rough, on_treads
+from gradcli.numerics.wide_errors import Wrong, disagreement
+from gradcli.numerics.wide_steps import Wide, agreement, overruled
+
+FEW_DIGITS = (
+    "forward's values carry {0:.0e} of their size: fine steps see their treads only, and wide ones do not decide"
+)
+TWO_SLOPES = (
+    "forward's values jump by about {0:.0e} of their size: the claim holds over steps that even the jumps out, and not "
+    "between them; which of the two slopes is meant cannot be told"
+)
+
+
+def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
+    """What becomes of an outcome when steps as long as the input are taken, with the claim along.
+
+    A claim that only the roughness of the values kept undecided may agree at a coarse resolution, or differ. So may one
+    that fine steps contradict where values are stored in few digits; nothing is held against it if wide steps say
+    nothing, or where it holds over wide steps and the values rise between their jumps as well.
+
+    Args:
+        site: the point, with its witness where there is one.
+        outcome: what fine steps said.
+        significance: errors below this part of the block's largest entry do not matter.
+    """
+    if outcome.outcome is Outcome.DIFFERS and outcome.reference == DIFFERENCES:
+        return _unless_few_digits(site.alone(), outcome, significance)
+    pair = outcome.input, outcome.output
+    open_ = outcome.doubt is Doubt.KINK and (iterates(site) or on_treads(site.alone(), pair))
+    if not open_ and outcome.doubt is not Doubt.NOISE:
+        return outcome
+    return _over_wide_steps(site, outcome, significance) or outcome
+
+
+def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
+    """Agreement at a coarse resolution, or a difference; None where wide steps do not decide."""
+    pair, alone = (outcome.input, outcome.output), site.alone()
+    wide = agreement(alone, pair, outcome.max_rel_error)
+    if wide is not None:
+        return None if overruled(site, pair, wide, significance) else _agreed(site, pair, outcome, wide)
+    wrong = disagreement(alone, pair, significance)
+    return None if wrong is None else _wrong(alone, pair, outcome, wrong)
+
+
+def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
+    """A difference over fine steps, unless these say nothing of the values' digits."""
+    pair = outcome.input, outcome.output
+    if on_treads(site, pair):
+        stored = format_roundoff(site, pair[1])
+        undecided = _undecided(outcome, FEW_DIGITS.format(stored))
+        if stored > COARSELY_STORED:
+            return _over_wide_steps(site, undecided, significance) or undecided
+        wrong = disagreement(site, pair, significance)
+        return outcome if wrong is None else _wrong(site, pair, undecided, wrong)
+    wide = agreement(site, pair, 0.0, sloped=True) if is_rough(site, pair) and not iterates(site) else None
+    return outcome if wide is None or wide.exact else _undecided(outcome, TWO_SLOPES.format(wide.noise))
+
+
+def _undecided(outcome: BlockOutcome, note: str) -> BlockOutcome:
+    return replace(
+        outcome,
+        outcome=Outcome.UNDECIDED,
+        doubt=Doubt.NOISE,
+        note=note,
+        table=None,
+        wrong_columns=None,
+        resolution=None,
+    )
+
+
+def _agreed(site: Site, pair: Pair, outcome: BlockOutcome, wide: Wide) -> BlockOutcome:
+    largest = largest_entry(site, *pair)
+    return replace(
+        outcome,
+        outcome=Outcome.AGREES,
+        doubt=None,
+        max_abs_error=wide.error * largest,
+        max_rel_error=wide.error,
+        bound=wide.resolution / (2 * FAIL_FACTOR) * largest,
+        resolution=wide.resolution,
+        note=wide.note,
+        reference=DIFFERENCES,
+    )
+
+
+def _wrong(site: Site, pair: Pair, outcome: BlockOutcome, wrong: Wrong) -> BlockOutcome:
+    largest = largest_entry(site, *pair)
+    found = replace(
+        outcome,
+        outcome=Outcome.DIFFERS,
+        doubt=None,
+        max_abs_error=wrong.error * largest,
+        max_rel_error=wrong.error,
+        bound=wrong.bound * largest,
+        resolution=2 * FAIL_FACTOR * wrong.bound,
+        note=wrong.note,
+        reference=DIFFERENCES,
+    )
+    return with_wide_evidence(site, found)

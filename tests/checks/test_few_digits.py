@@ -1,0 +1,72 @@
+"""Forwards that hide few digits from autodiff: a wrong backward fails, with the right entries; a right one passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli import engine
+from gradcli.engine.autograd import Function
+from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
+
+POINT = np.array([0.7, -1.3, 0.21, 2.2])
+
+
+def rounded_sine(factor: float, digits: Any) -> type[Function]:
+    """A sine whose values go through few digits in NumPy, with a cosine times a factor as its gradient."""
+
+    class Rounded(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return engine.tensor(digits(np.sin(x.detach().numpy())))
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return factor * grad_output * engine.cos(x)
+
+    return Rounded
+
+
+def half(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float16).astype(np.float64)
+
+
+def single(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def three_digits(values: np.ndarray) -> np.ndarray:
+    return np.round(values, 3)
+
+
+def check(factor: float, digits: Any) -> CheckResult:
+    inputs = (engine.tensor(POINT, requires_grad=True),)
+    (result,) = gradcli.check(rounded_sine(factor, digits), inputs, order=1, shrink=False).cases
+    return result
+
+
+@pytest.mark.parametrize("digits", [half, single, three_digits])
+@pytest.mark.parametrize("factor", [-1.0, 1.1, 1e-4])
+def test_a_wrong_factor_fails_and_its_entries_are_those_of_the_cosine(factor: float, digits: Any) -> None:
+    result = check(factor, digits)
+    assert result.verdict is Verdict.FAILED
+    (finding,) = result.findings
+    assert finding.entries
+    for entry in finding.entries:
+        assert entry.analytic == pytest.approx(factor * np.cos(POINT[entry.index]))
+        assert abs(entry.numeric - np.cos(POINT[entry.index])) <= 3 * entry.bound
+        assert abs(entry.numeric - entry.analytic) > 3 * entry.bound
+
+
+@pytest.mark.parametrize("digits", [half, single, three_digits])
+def test_the_right_gradient_passes_at_a_resolution_that_is_told(digits: Any) -> None:
+    result = check(1.0, digits)
+    assert result.verdict is Verdict.PASSED
+    assert result.resolution is not None
+    assert 1e-8 < result.resolution < 0.1
