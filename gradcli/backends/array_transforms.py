@@ -71,6 +71,10 @@ class Transforms(Trees):
         """`function`, which calls `target`, in the other manner: compiled where that is not, and the reverse."""
 
     @abstractmethod
+    def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
+        """The unit roundoff of the coarsest floating-point numbers that a function computes with."""
+
+    @abstractmethod
     def asks_for_values(self, error: BaseException) -> bool:
         """Whether a function that is run on shapes alone raised `error` because it needs values."""
 
@@ -208,11 +212,16 @@ class TransformedSubject(ArraySubject):
             with self.running(), self._transforms.otherwise_compiled(self._target, function) as other:
                 self.counters.forward += 1
                 self.counters.backward += 1
-                found, pull = self._transforms.adjoint(
-                    other, *self._tensors([self.arguments[i].value for i in self.active])
+                tensors = self._tensors([self.arguments[i].value for i in self.active])
+                seeds = self._tensors(self.materialised(cotangents))
+                found, pull = self._transforms.adjoint(other, *tensors)
+                return Compiled(
+                    outputs=self._arrays(found),
+                    gradients=self._arrays(pull(seeds)),
+                    roundoff=self._transforms.roundoff_inside(
+                        lambda *given: self._transforms.adjoint(function, *given)[1](seeds), *tensors
+                    ),
                 )
-                gradients = pull(self._tensors(self.materialised(cotangents)))
-                return Compiled(outputs=self._arrays(found), gradients=self._arrays(gradients))
         except (Exception, SystemExit) as error:
             if self._transforms.asks_for_values(error):
                 return None

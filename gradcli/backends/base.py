@@ -81,10 +81,14 @@ class Batched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """Outputs and gradients of a call in the other manner: compiled where the target is not, and the reverse."""
+    """Outputs and gradients of a call in the other manner: compiled where the target is not, and the reverse.
+
+    `roundoff` is the unit roundoff of the coarsest numbers that it computes with.
+    """
 
     outputs: tuple[NDArray[Any], ...]
     gradients: tuple[NDArray[Any] | None, ...]
+    roundoff: float
 
 
 class Layout(Enum):

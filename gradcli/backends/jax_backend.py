@@ -153,6 +153,22 @@ class JaxTransforms(Transforms):
             return
         yield jax.jit(function)
 
+    def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
+        """From the types of every step of the function's jaxpr, and of those inside it."""
+        import jax
+        from jax.extend import core
+
+        roundoff, pending = 2.0**-53, [jax.make_jaxpr(function)(*tensors).jaxpr]
+        while pending:
+            for step in pending.pop().eqns:
+                kinds = [v.aval.dtype for v in step.outvars if jax.numpy.issubdtype(v.aval.dtype, jax.numpy.inexact)]
+                roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
+                roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
+                inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
+                pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
+                pending += [v for v in inner if isinstance(v, core.Jaxpr)]
+        return roundoff
+
     def asks_for_values(self, error: BaseException) -> bool:
         """The errors of tracers that are treated as numbers."""
         import jax

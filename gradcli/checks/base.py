@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.together import Together, passed_together
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.numerics.noise import stored_roundoff
 from gradcli.numerics.probe import entry_scales
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.results import Evidence, Finding, Location
@@ -121,6 +123,30 @@ class Situation:
         noise = self._backward_noise(cotangents)
         return [part + 8 * own for part, own in zip(self.value_floor(cotangents), noise, strict=True)]
 
+    def coarse_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+        """For each active input, what rounding can do to the gradient of a forward that computes in a low precision.
+
+        Changes of the cotangent by a few units of 64 bits leave nothing of it. Those that half precision sees, a
+        hundredth, make a backward that is not linear depart by a hundredth of what it departs by for other cotangents.
+        Where forward's values are 64-bit numbers, its gradient has no right to such noise: `rounding_floor` again.
+        """
+        if self._values_roundoff() <= 2.0**-53:
+            return self.rounding_floor(cotangents)
+        return [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
+
+    def _values_roundoff(self) -> float:
+        """The unit roundoff of the format in which forward's values are stored, at the point and close by."""
+        if "values" not in self._runs:
+            map_, point = self.subject.derivative_map(1), self.subject.point
+            generator = np.random.default_rng([self.seed, 37])
+            values = [np.zeros(0)]
+            for _ in range(_REPEATS):
+                with suppress(UserCodeError):  # outside the domain, where nothing is known
+                    values.append(map_.value(point * (1 + generator.uniform(-(2.0**-6), 2.0**-6, point.size))))
+            self._runs["values"] = stored_roundoff(np.concatenate(values))
+        found: float = self._runs["values"]
+        return found
+
     def value_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
 
@@ -137,7 +163,9 @@ class Situation:
         floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
         return [np.abs(part) for part in subject.domain.unflatten(floors)]
 
-    def _backward_noise(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
+    def _backward_noise(
+        self, cotangents: Sequence[NDArray[Any]], sizes: tuple[float, float] = (2.0**-28, 2.0**-26)
+    ) -> list[NDArray[np.float64]]:
         """How far each gradient is at most from what tiny changes of the cotangent make of it.
 
         From backward((1 + d) u) / (1 + d) over several tiny d: they would be equal but for rounding, which falls
@@ -148,7 +176,7 @@ class Situation:
         subject = self.subject
         generator = np.random.default_rng([self.seed, 19])
         noise = [np.zeros(np.shape(subject.arguments[position].value)) for position in subject.active]
-        factors = [*(1 + generator.uniform(2.0**-28, 2.0**-26, _REPEATS)), *[1.0] * _REPEATS]
+        factors = [*(1 + generator.uniform(*sizes, _REPEATS)), *[1.0] * _REPEATS]
         changed = []
         for factor in factors:
             units = [generator.integers(-2, 3, np.shape(c)) * 2.0**-52 * (factor == 1.0) for c in cotangents]

@@ -67,9 +67,9 @@ class LinearityCheck(Check):
         of_zero = situation.subject.backward([np.zeros_like(part) for part in situation.cotangents()])
         return [same and ignores_cotangent(*three) for same, *three in zip(alike, of_u, of_v, of_zero, strict=True)]
 
-    def _tolerance(self, situation: Situation, gradient: NDArray[Any]) -> float:
+    def _tolerance(self, situation: Situation, *gradients: NDArray[Any]) -> float:
         """Cotangents are rounded to the outputs' precision before backward sees them, gradients perhaps in it."""
-        inside = stored_roundoff(np.concatenate([gradient.real.ravel(), gradient.imag.ravel()]))
+        inside = stored_roundoff(np.concatenate([part.ravel() for g in gradients for part in (g.real, g.imag)]))
         return max(LINEARITY_TOLERANCE, 16 * situation.subject.first_call.unit_roundoff, 16 * inside)
 
     def _nonlinear(
@@ -86,10 +86,10 @@ class LinearityCheck(Check):
         a, b = _A, _B / LARGE
         if not departs(of_mixed, a * of_u, b * of_v):
             return False
-        for known in (situation.value_floor, situation.rounding_floor):
+        for known in (situation.value_floor, situation.rounding_floor, situation.coarse_floor):
             floor_u, floor_v, floor_mixed = (known(c)[place] for c in cotangents)
             floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
-            if not departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u)):
+            if not departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u, of_mixed)):
                 return False
         return True
 

@@ -46,6 +46,18 @@ def told_apart_bwd(x, g):
 told_apart.defvjp(told_apart_fwd, told_apart_bwd)
 
 
+def half_inside(x):
+    return jnp.tanh(x.astype(jnp.float16) * 3).astype(x.dtype)
+
+
+def told_apart_in_half(x):
+    return told_apart(x.astype(jnp.float16)).astype(x.dtype)
+
+
+def cut_short(x):
+    return jax.lax.reduce_precision(x, exponent_bits=8, mantissa_bits=7)
+
+
 @jax.custom_jvp
 def scaled(x, w):
     return x * w
@@ -91,8 +103,17 @@ def test_right_functions_agree_compiled_and_not(file, name, compared):
     assert any(e.check == "compilation" for e in case.evidence) is compared
 
 
-def test_a_gradient_that_depends_on_compilation_is_named(file):
-    case = case_of(file, "told_apart", "x")
+@pytest.mark.parametrize("shape", [[], [3, 4]])
+@pytest.mark.parametrize("name", ["half_inside", "cut_short"])
+def test_rounding_in_a_low_precision_is_no_mistake(file, name, shape):
+    case = gradcli.check(f"{file}:{name}", {"x": {"shape": shape}}, order=1).cases[0]
+    assert not case.findings
+    assert {e.check for e in case.evidence if e.verdict is Verdict.PASSED} >= {"compilation", "linearity"}
+
+
+@pytest.mark.parametrize("name", ["told_apart", "told_apart_in_half"])
+def test_a_gradient_that_depends_on_compilation_is_named(file, name):
+    case = case_of(file, name, "x")
     assert case.verdict is Verdict.FAILED
     assert {f.kind for f in case.findings} == {FindingKind.JIT_MISMATCH}
     assert case.findings[0].location is not None
