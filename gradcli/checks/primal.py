@@ -67,13 +67,13 @@ class ForwardCheck(Check):
 
     def _values(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
         numbers = situation.subject.output_numbers
-        if not numbers:
+        if not situation.subject.active:
+            yield self._no_signal("no input requires a gradient, so there is nothing to check")
+        elif not numbers:
             yield self._no_signal(
                 "no output of forward carries a gradient: it is an integer, marked "
                 "non-differentiable, or cut off from the inputs" + "".join(f"; {text}" for text in _unseen(situation))
             )
-        elif not situation.subject.active:
-            yield self._no_signal("no input requires a gradient, so there is nothing to check")
         elif situation.subject.domain.size == 0 or situation.subject.codomain.size == 0:
             yield self._no_signal("an input or the output is empty")
         for number in numbers:

@@ -49,7 +49,7 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     chosen[rows] = True
     focus = Focus(drawn=within(site.scales, places), judged=site.scales)
     if not smooth.any() or not additive(site, places, chosen, focus):
-        return _singular(input_, output, special)
+        return _singular(site, input_, output, special)
     table = None
     if site.claim.full:
         table = Table(
@@ -99,14 +99,19 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
     )
 
 
-def _singular(input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
+def _singular(site: Site, input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
+    values = site.outputs[site.map.codomain.slices[output]]
+    beyond = int(np.count_nonzero(~np.isfinite(values)))
+    note = "the claimed gradient is not finite, and the function has no derivative at this point either"
+    if beyond:
+        note = f"forward is not finite in {beyond} of {values.size} numbers here, and neither is the claimed gradient"
     return BlockOutcome(
         input=input_,
         output=output,
         outcome=Outcome.UNDECIDED,
-        doubt=Doubt.KINK,
+        doubt=Doubt.DOMAIN if beyond else Doubt.KINK,
         max_abs_error=float("nan"),
         max_rel_error=float("nan"),
-        note="the claimed gradient is not finite, and the function has no derivative at this point either",
+        note=note,
         special=special,
     )

@@ -233,6 +233,11 @@ def test_nothing_to_compare_is_no_signal(backend, ns):
         assert {e.reason for e in evidence if e.reason is not None} == {Reason.NO_SIGNAL}
 
 
+def test_a_target_without_a_tracked_input_is_told_so(backend):
+    _, evidence, _ = examined(backend, lambda x: x * 2, tensor("x", [1.0], grad=False))
+    assert "no input requires a gradient, so there is nothing to check" in {e.note for e in evidence}
+
+
 def test_a_forward_that_is_not_finite_is_out_of_its_domain(backend, ns):
     verdict, evidence, _ = examined(
         backend, scaled(ns, forward_extra=lambda y: y * float("nan")), tensor("x", [1.0, 2.0])

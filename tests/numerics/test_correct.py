@@ -126,6 +126,14 @@ def test_a_forward_that_is_not_finite_has_no_domain() -> None:
     assert verify(map_, np.ones(2), seed=0).blocks[0].doubt is Doubt.DOMAIN
 
 
+def test_points_beyond_the_domain_are_no_kinks() -> None:
+    slope = np.errstate(all="ignore")(lambda x: np.diag(-1 / np.sqrt(1 - x * x)))
+    map_ = FormulaMap(np.errstate(all="ignore")(np.arccos), slope, space((3,)), space((3,)))
+    (block,) = verify(map_, np.array([0.5, 2.0, -0.25]), seed=0).blocks
+    assert (block.outcome, block.doubt) == (Outcome.UNDECIDED, Doubt.DOMAIN)
+    assert "1 of 3 numbers" in str(block.note)
+
+
 def test_the_budget_is_kept_to() -> None:
     case = ORDINARY[0]
     result = run(case, 0, budget=1)
