@@ -26,7 +26,12 @@ FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "tole
 DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.tolerance.as_torch")}
 """The two documented doors that lead up: `str(report)`, and gradcheck where the tutorials call it."""
 HOMES = {
-    "torch": {"backends/torch_backend.py", "backends/torch_operators.py", "backends/torch_sparse.py"},
+    "torch": {
+        "backends/torch_backend.py",
+        "backends/torch_checkpoint.py",
+        "backends/torch_operators.py",
+        "backends/torch_sparse.py",
+    },
     "jax": {"backends/jax_backend.py"},
     "jaxlib": {"backends/jax_backend.py"},
     "dask": {"runner/dask_executor.py"},

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
-from gradcli.backends.modules import is_module
+from gradcli.backends.modules import exchanged, is_module
 
 
 @final
@@ -70,19 +70,8 @@ class EngineFramework(Framework):
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """Exchange the entries of the modules that own them, tied ones together, and put them back."""
-        kept: list[tuple[dict[str, Any], str, Any]] = []
-        try:
-            for owner in module.modules():
-                for held in (owner._parameters, owner._buffers):
-                    kept += [(held, name, own) for name, own in held.items() if own is not None]
-            named = [*module.named_parameters(), *module.named_buffers()]
-            by_identity = {id(own): tensors[name] for name, own in named if name in tensors}
-            for held, name, own in kept:
-                held[name] = by_identity.get(id(own), own)
+        with exchanged(module, tensors):
             return module(*arguments, **keywords)
-        finally:
-            for held, name, own in kept:
-                held[name] = own
 
 
 @final

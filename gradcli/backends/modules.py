@@ -2,7 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
@@ -61,6 +62,24 @@ class ModuleCall:
             return self._framework.handed(copied, None, None)
         dtype = same_kind(wanted, is_complex=bool(tensor.is_complex()))
         return self._framework.handed(copied, dtype, None)
+
+
+@contextmanager
+def exchanged(module: Any, tensors: Mapping[str, Any]) -> Iterator[None]:
+    """These tensors in place of the parameters and buffers of those names, tied ones together."""
+    kept: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        for owner in module.modules():
+            for held in (owner._parameters, owner._buffers):
+                kept += [(held, name, own) for name, own in held.items() if own is not None]
+        named = [*module.named_parameters(), *module.named_buffers()]
+        by_identity = {id(own): tensors[name] for name, own in named if name in tensors}
+        for held, name, own in kept:
+            held[name] = by_identity.get(id(own), own)
+        yield
+    finally:
+        for held, name, own in kept:
+            held[name] = own
 
 
 def own_parameters(module: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend, static_method
 from gradcli.backends.modules import is_module
 from gradcli.backends.origin import Origin
+from gradcli.backends.torch_checkpoint import recomputed_with
 from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
 from gradcli.backends.torch_sparse import adopted_sparse, is_sparse, sparse_tensor
 from gradcli.cases import Argument, Sparsity
@@ -187,7 +188,8 @@ class TorchFramework(Framework):
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         """torch.func.functional_call, tied weights together."""
-        return self.namespace.func.functional_call(module, tensors, arguments, keywords)
+        with recomputed_with(module, tensors):
+            return self.namespace.func.functional_call(module, tensors, arguments, keywords)
 
 
 @final

@@ -136,3 +136,30 @@ def test_a_compiled_module_is_refused_in_words():
         compiled = torch.jit.script(torch.nn.Linear(3, 2))
     with pytest.raises(TargetError, match="expected the Python module"):
         gradcli.check(compiled, (torch.ones(4, 3),))
+
+
+def test_what_is_checkpointed_is_computed_again_with_the_parameters_of_its_call(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch", reason="checkpoints are PyTorch's")
+    from torch.utils.checkpoint import checkpoint
+
+    class Block(torch.nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.a, self.b, self.factor = torch.nn.Linear(3, 2), torch.nn.Linear(2, 3), factor
+
+        def part(self, x):
+            y = self.b(torch.tanh(self.a(x)))
+            return y + (self.factor - 1) * (y - y.detach())
+
+        def forward(self, x):
+            return x + checkpoint(self.part, x, use_reentrant=False)
+
+    monkeypatch.chdir(tmp_path)
+    x = torch.tensor([[0.5, -1.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    for module in (Block(1), Block(1).double()):
+        report = gradcli.check(module, (x,))
+        assert report.ok, str(report)
+    report = gradcli.check(Block(2).double(), (x,), order=1)
+    assert {(f.kind.value, f.input) for f in report.cases[0].findings if f.kind.value == "wrong-factor"} == {
+        ("wrong-factor", name) for name in ("a.weight", "a.bias", "b.weight", "b.bias")
+    }
