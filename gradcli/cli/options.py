@@ -50,7 +50,10 @@ def require_executor(name: str | None) -> None:
 
 
 def reports_from(paths: Sequence[str]) -> tuple[Path, ...]:
-    """The files to write reports to, each with a suffix that is known and in a place that can be written."""
+    """The files to write reports to, each with a suffix that is known and in a place that can be written.
+
+    They are absolute, for the user's code may change the working directory before they are written.
+    """
     return tuple(_report(Path(path)) for path in paths)
 
 
@@ -63,4 +66,4 @@ def _report(path: Path) -> Path:
     place = next(folder for folder in path.absolute().parents if folder.exists())
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise UsageError(f"--report {path}: {place} cannot be written")
-    return path
+    return path.absolute()

@@ -98,6 +98,21 @@ def test_a_terminal_gets_the_table_in_colour_unless_it_is_not_wanted(
     assert ("\x1b[" in text) is coloured
 
 
+def test_a_report_is_written_where_it_was_asked_for_though_the_target_changes_the_folder(
+    gradcli: Run, folder: Path
+) -> None:
+    (folder / "elsewhere").mkdir()
+    (folder / "wanders.py").write_text(
+        "import os\nfrom functions import Square\n"
+        "class Wandering(Square):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n"
+        f"        os.chdir({str(folder / 'elsewhere')!r})\n"
+        "        return Square.forward(ctx, x)\n"
+    )
+    assert gradcli("check", "wanders:Wandering", "--report", "r.json").returncode == 0
+    assert (folder / "r.json").is_file()
+
+
 def _on_a_terminal(folder: Path, arguments: list[str], extra: dict[str, str]) -> str:
     mine, theirs = pty.openpty()
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
