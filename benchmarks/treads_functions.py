@@ -313,30 +313,26 @@ add("rounded, claim of zero", lambda x: torch.round(x), lambda g, x: 0 * g, grap
 add("rounded to a grid, claim of zero", lambda x: torch.round(x * 1000) / 1000, lambda g, x: 0 * g, graph=False)
 surrogate("rounded by halves, straight through", lambda x: torch.round(2 * x) / 2, lambda g, x: g.clone())
 surrogate("rounded to a grid, straight through", lambda x: torch.round(x * 1000) / 1000, lambda g, x: g.clone())
-add(
+surrogate(
     "eight bits, straight through",
     lambda x: torch.round(x * 64).clamp(-127, 127) / 64,
     lambda g, x: g * (x.abs() < 127 / 64),
-    graph=False,
 )
 surrogate("sign, straight through", torch.sign, lambda g, x: g * (x.abs() <= 1))
 surrogate("spikes", lambda x: (x > 0.2).double(), lambda g, x: g / (1 + 5 * (x - 0.2).abs()) ** 2)
-add(
+surrogate(
     "population of spikes",
     lambda x: (x > 0.2).double().sum()[None],
     lambda g, x: g / (1 + 5 * (x - 0.2).abs()) ** 2,
     60,
-    graph=False,
 )
-add(
+surrogate(
     "part of a grid goes through",
     lambda x: torch.round(x * 1000) / 1000,
     lambda g, x: g * (torch.arange(5) % 2),
-    graph=False,
 )
-add(
+surrogate(
     "learnt step",
     lambda x: torch.round(x[:1] * 100) / 100 * x[1:],
     lambda g, x: torch.cat([(g * x[1:]).sum()[None], g * torch.round(x[:1] * 100) / 100]),
-    graph=False,
 )

@@ -177,7 +177,7 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         rows = rows[(site.claim.forms[rows][:, focus.drawn != 0] != 0).any(axis=1)]
     if not rows.size:
         return None
-    levels = list(_levels(site, direction, rows))
+    levels = list(_levels(site, direction))
     if len(levels) < LEVELS:
         return None
     slopes = np.array([level.slope[rows] for level in levels])
@@ -202,17 +202,10 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
     return max(found, key=lambda off: abs(off.slope) / off.width, default=None)
 
 
-def _levels(site: Site, direction: Vector, rows: np.ndarray) -> Iterator[Stretch]:
-    """Lengths of step on which the claim can be followed, from the longest to one that tells nothing any more."""
-    for number, reach in enumerate(REACHES):
-        level = stretch(site, direction, reach)
-        if level is None:
-            continue
-        yield level
-        with np.errstate(all="ignore"):
-            told = np.abs(level.slope[rows]) / level.width[rows]
-        if number >= LEVELS and float(np.nanmax(told, initial=0.0)) < 1:
-            return
+def _levels(site: Site, direction: Vector) -> Iterator[Stretch]:
+    """Every length of step on which the claim can be followed: a sawtooth shows what it is at the shortest only."""
+    levels = (stretch(site, direction, reach) for reach in REACHES)
+    return (level for level in levels if level is not None)
 
 
 def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:
