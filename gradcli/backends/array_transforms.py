@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.array_programs import Program
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.array_trees import Trees, assembled, spread
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
@@ -69,6 +70,14 @@ class Transforms(Trees):
         self, target: Any, function: Callable[..., Any]
     ) -> AbstractContextManager[Callable[..., Any]]:
         """`function`, which calls `target`, in the other manner: compiled where that is not, and the reverse."""
+
+    @abstractmethod
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, to be compiled when it is first called."""
+
+    @abstractmethod
+    def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
+        """Whether a function runs loops or branches of the framework's, which it compiles; false if it cannot say."""
 
     @abstractmethod
     def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
@@ -156,6 +165,7 @@ class TransformedSubject(ArraySubject):
         self._target = target
         self._rule = rule
         self._caller = ArrayCaller(transforms, target, self.arguments)
+        self._programs: dict[tuple[bool, int], Program] = {}
         self.settle()
         if rule is not None:
             self._require_the_rules_forward(rule)
@@ -252,27 +262,41 @@ class TransformedSubject(ArraySubject):
         return body if same else None
 
     def _map(self, caller: ArrayCaller, order: int, *, forward_mode: bool) -> ArrayMap:
-        plain = caller.on(self.active, self.output_numbers, self.values())
-        function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
+        program = self._program(caller, order)
 
         def value(point: Arrays) -> Sequence[NDArray[Any]]:
             self.counters.forward += 1
             self.counters.backward += order - 1
-            return self._arrays(function(*self._tensors(point)))
+            return self._arrays(program.value(self._tensors(point)))
 
         def pull_back(point: Arrays, rows: Sequence[Arrays]) -> Sequence[Sequence[NDArray[Any]]]:
             self.counters.forward += 1
             self.counters.backward += len(rows)
-            _, pull = self._transforms.adjoint(function, *self._tensors(point))
-            return [self._arrays(pull(self._tensors(row))) for row in rows]
+            pulled = program.pull_back(self._tensors(point), [self._tensors(row) for row in rows])
+            return [self._arrays(gradients) for gradients in pulled]
 
         def push_forward(point: Arrays, tangents: Arrays) -> Sequence[NDArray[Any]]:
             self.counters.forward += 1
-            return self._arrays(self._transforms.pushed(function, self._tensors(point), self._tensors(tangents)))
+            return self._arrays(program.push_forward(self._tensors(point), self._tensors(tangents)))
 
         derivatives = Derivatives(value=value, pull_back=pull_back, push_forward=push_forward if forward_mode else None)
         lower = self._map(caller, order - 1, forward_mode=forward_mode) if order > 1 else None
         return self.map_of(derivatives, order, lower)
+
+    def _program(self, caller: ArrayCaller, order: int) -> Program:
+        """The function of an order, compiled at most once for each caller."""
+        key = caller is self._caller, order
+        if key not in self._programs:
+            plain = caller.on(self.active, self.output_numbers, self.values())
+            function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
+            self._programs[key] = Program(self._transforms, function, compiled=self._has_loops)
+        return self._programs[key]
+
+    @cached_property
+    def _has_loops(self) -> bool:
+        plain = self._caller.on(self.active, self.output_numbers, self.values())
+        with self.running():
+            return self._transforms.has_loops(plain, *self._tensors([self.arguments[i].value for i in self.active]))
 
     def _pulling(self, values: dict[int, NDArray[Any]]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         function = self._caller.on(self.active, self.output_numbers, values)

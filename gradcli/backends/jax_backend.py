@@ -23,6 +23,8 @@ from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
 
 _RULES = ("custom_vjp", "custom_jvp")
+_LOOPS = frozenset({"while", "scan", "cond"})
+"""What JAX compiles when it is called outside of a compiled function, for every function object that it is given."""
 
 
 @final
@@ -153,20 +155,28 @@ class JaxTransforms(Transforms):
             return
         yield jax.jit(function)
 
-    def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
-        """From the types of every step of the function's jaxpr, and of those inside it."""
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """jax.jit."""
         import jax
-        from jax.extend import core
 
-        roundoff, pending = 2.0**-53, [jax.make_jaxpr(function)(*tensors).jaxpr]
-        while pending:
-            for step in pending.pop().eqns:
-                kinds = [v.aval.dtype for v in step.outvars if jax.numpy.issubdtype(v.aval.dtype, jax.numpy.inexact)]
-                roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
-                roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
-                inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
-                pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
-                pending += [v for v in inner if isinstance(v, core.Jaxpr)]
+        return jax.jit(function)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
+    def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
+        """From the function's jaxpr; a function without one has no loop that is compiled."""
+        try:
+            return any(step.primitive.name in _LOOPS for step in _steps(function, *tensors))
+        except Exception:  # what keeps it from being traced shows wherever it is called
+            return False
+
+    def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
+        """From the types of every step of the function's jaxpr."""
+        import jax
+
+        roundoff = 2.0**-53
+        for step in _steps(function, *tensors):
+            kinds = [v.aval.dtype for v in step.outvars if jax.numpy.issubdtype(v.aval.dtype, jax.numpy.inexact)]
+            roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
+            roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
         return roundoff
 
     def asks_for_values(self, error: BaseException) -> bool:
@@ -190,6 +200,20 @@ class JaxTransforms(Transforms):
         except Exception as error:
             if not self.asks_for_values(error):
                 raise
+
+
+def _steps(function: Callable[..., Any], *tensors: Any) -> Iterator[Any]:
+    """The equations of a function's jaxpr, and of those inside it."""
+    import jax
+    from jax.extend import core
+
+    pending = [jax.make_jaxpr(function)(*tensors).jaxpr]
+    while pending:
+        for step in pending.pop().eqns:
+            yield step
+            inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
+            pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
+            pending += [v for v in inner if isinstance(v, core.Jaxpr)]
 
 
 @final
