@@ -13,6 +13,7 @@ from gradcli.numerics.estimate import Status
 from gradcli.numerics.hearing import Hearing, hear
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
 from gradcli.numerics.probe import focuses, random_direction
+from gradcli.numerics.rounding_only import is_rounding_only
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, stronger, unmoved, vanishing
 from gradcli.numerics.site import CERTIFIED, Glance, Site
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
@@ -45,7 +46,8 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
     """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
     found = _together(site, pairs, significance) if site.claim.finite else {}
     for pair in [pair for pair in pairs if pair not in found]:
-        glance = glance_through(site, [pair[0]]) if is_staircase(site, pair) else None
+        nothing = is_staircase(site, pair) or is_rounding_only(site, pair)
+        glance = glance_through(site, [pair[0]]) if nothing else None
         if glance is not None:
             found[pair] = _still(site, pair, _met(site, glance, pair, None))
     for input_ in sorted({input_ for input_, _ in pairs}):
