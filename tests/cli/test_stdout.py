@@ -98,19 +98,37 @@ def test_a_terminal_gets_the_table_in_colour_unless_it_is_not_wanted(
     assert ("\x1b[" in text) is coloured
 
 
+def _wandering(folder: Path, base: str) -> None:
+    """A module whose Function changes the working directory in forward."""
+    (folder / "elsewhere").mkdir()
+    (folder / "wanders.py").write_text(
+        f"import os\nfrom functions import {base}\n"
+        f"class Wandering({base}):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n"
+        f"        os.chdir({str(folder / 'elsewhere')!r})\n"
+        f"        return {base}.forward(ctx, x)\n"
+    )
+
+
 def test_a_report_is_written_where_it_was_asked_for_though_the_target_changes_the_folder(
     gradcli: Run, folder: Path
 ) -> None:
-    (folder / "elsewhere").mkdir()
-    (folder / "wanders.py").write_text(
-        "import os\nfrom functions import Square\n"
-        "class Wandering(Square):\n"
-        "    @staticmethod\n    def forward(ctx, x):\n"
-        f"        os.chdir({str(folder / 'elsewhere')!r})\n"
-        "        return Square.forward(ctx, x)\n"
-    )
+    _wandering(folder, "Square")
     assert gradcli("check", "wanders:Wandering", "--report", "r.json").returncode == 0
     assert (folder / "r.json").is_file()
+
+
+@pytest.mark.parametrize("workers", [[], ["-j", "2"]], ids=["in process", "in workers"])
+def test_a_failure_is_saved_where_the_run_started_though_the_target_changes_the_folder(
+    gradcli: Run, folder: Path, workers: list[str]
+) -> None:
+    _wandering(folder, "Forgets")
+    ended = gradcli("check", "wanders:Wandering", "functions:Forgets", "--format", "json", *workers)
+    replays = [case["replay"] for case in json.loads(ended.stdout)["cases"]]
+    assert [Path(replay).parent for replay in replays] == [Path(".gradcli/failures")] * 2
+    assert all((folder / replay).is_file() for replay in replays)
+    assert not any((folder / "elsewhere").iterdir())
+    assert gradcli("replay", replays[0]).returncode == 1
 
 
 def _on_a_terminal(folder: Path, arguments: list[str], extra: dict[str, str]) -> str:
