@@ -21,8 +21,8 @@ def execute(cases: Sequence[CheckCase], settings: Settings, *, failures: Path | 
 
     With `settings.jobs` above 1 or a `settings.timeout` the cases run in worker processes, which may crash or be
     killed without harm to the others. With `settings.fail_fast` the cases after the first failure are not run, and
-    come as SKIPPED. Failures are saved in the folder `failures` as seen from where the run starts, and told by paths from
-    there, though a target changes the working directory.
+    come as SKIPPED. Failures are saved in the folder `failures` as seen from where the run starts, and named as seen
+    from there, though a target changes the working directory.
     """
     start = Path.cwd()
     failures = None if failures is None else start / failures
