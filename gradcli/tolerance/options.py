@@ -49,9 +49,12 @@ class Options:
         return replace(self, order=1, non_contiguous=False)
 
     def require_consistency(self) -> None:
-        """Refuse options that exclude each other, as PyTorch does.
+        """Refuse options that exclude each other, and tolerances below zero, as PyTorch does.
+
+        A negative `eps` is no mistake: it walks the same central difference the other way.
 
         Raises:
+            RuntimeError: a tolerance is negative, or NaN.
             AssertionError: nothing is asked for, or something that rests on what was switched off.
         """
         forward, backward = _SWITCHES[self.order]
@@ -67,3 +70,6 @@ class Options:
         for holds, what in required:
             if not holds:
                 raise AssertionError(f"Expected {what}")
+        for name, tolerance in (("atol", self.atol), ("rtol", self.rtol)):
+            if not tolerance >= 0:
+                raise RuntimeError(f"expected {name} to be zero or more, got {name}={tolerance}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import warnings
 from typing import Any
@@ -254,6 +255,17 @@ def test_options_that_exclude_each_other(torch: Any) -> None:
         gradgradcheck(lambda t: t, x, check_rev_over_rev=False, check_undefined_grad=False)
     with pytest.raises(ValueError, match="expects at least one input tensor to require gradient"):
         gradcheck(lambda t: t * 2, x.detach())
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck], ids=["gradcheck", "gradgradcheck"])
+@pytest.mark.parametrize("name", ["atol", "rtol"])
+@pytest.mark.parametrize("value", [-1, -1e-5, math.nan])
+def test_tolerances_below_zero_are_refused(torch: Any, check: Any, name: str, value: float) -> None:
+    x = leaf(torch, 1.0, 2.0)
+    for raise_exception in (True, False):
+        with pytest.raises(RuntimeError, match=f"expected {name} to be zero or more, got {name}={value}"):
+            check(lambda t: t * t, x, raise_exception=raise_exception, **{name: value})
+    assert check(lambda t: t * t, x, **{name: 0}, eps=-1e-6)
 
 
 def test_random_masks_and_constants_among_the_inputs(torch: Any) -> None:
