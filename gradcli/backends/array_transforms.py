@@ -50,8 +50,12 @@ class Transforms(Trees):
     framework: Framework
 
     @abstractmethod
-    def running(self, *, silent: bool) -> AbstractContextManager[None]:
-        """The context in which the user's code runs, in 64 bits."""
+    def running(self, *, silent: bool, wide: bool = True) -> AbstractContextManager[None]:
+        """The context in which the user's code runs, in 64 bits, or in the precision that the user has set."""
+
+    @abstractmethod
+    def refuses_64_bits(self, error: BaseException) -> bool:
+        """Whether a function raised `error` because its own arrays have fewer bits, as all have where it is used."""
 
     @abstractmethod
     def adjoint(self, function: Callable[..., Any], *tensors: Any) -> tuple[tuple[Any, ...], Pull]:
@@ -166,13 +170,25 @@ class TransformedSubject(ArraySubject):
         self._rule = rule
         self._caller = ArrayCaller(transforms, target, self.arguments)
         self._programs: dict[tuple[bool, int], Program] = {}
-        self.settle()
+        self._is_wide = True
+        try:
+            self.settle()
+        except UserCodeError as error:
+            if error.__cause__ is None or not transforms.refuses_64_bits(error.__cause__):
+                raise
+            self._is_wide = False
+            self.settle()
         if rule is not None:
             self._require_the_rules_forward(rule)
 
     def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
         """64 bits, generators kept."""
-        return self._transforms.running(silent=silent)
+        return self._transforms.running(silent=silent, wide=self._is_wide)
+
+    @property
+    def insists_on(self) -> str | None:
+        """The precision in which everything is judged where forward refuses 64 bits beside its own constants."""
+        return None if self._is_wide else "float32"
 
     def forward(self, values: dict[int, NDArray[Any]]) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
         """The outputs; jax arrays cannot be changed."""
@@ -245,7 +261,7 @@ class TransformedSubject(ArraySubject):
 
     @cached_property
     def _body(self) -> ArrayCaller | None:
-        if self._rule is None or not self.active:
+        if self._rule is None or not self.active or not self._is_wide:
             return None
         body = ArrayCaller(self._transforms, self._rule.primal, self.arguments)
         try:
@@ -289,7 +305,7 @@ class TransformedSubject(ArraySubject):
         if key not in self._programs:
             plain = caller.on(self.active, self.output_numbers, self.values())
             function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
-            self._programs[key] = Program(self._transforms, function, compiled=self._has_loops)
+            self._programs[key] = Program(self._transforms, function, compiled=self._has_loops or not self._is_wide)
         return self._programs[key]
 
     @cached_property

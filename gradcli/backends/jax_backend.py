@@ -18,13 +18,13 @@ from gradcli.backends.array_trees import expanded
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import users_code, users_frames
+from gradcli.backends.jax_steps import has_loops, roundoff_inside
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
 
 _RULES = ("custom_vjp", "custom_jvp")
-_LOOPS = frozenset({"while", "scan", "cond"})
-"""What JAX compiles when it is called outside of a compiled function, for every function object that it is given."""
+_WIDE, _NARROW = ("float64", "complex128", "f64[", "c128["), ("float32", "complex64", "f32[", "c64[")
 
 
 @final
@@ -107,10 +107,18 @@ class JaxTransforms(Transforms):
         return argument if argument.is_tensor else number(name, array)
 
     @contextlib.contextmanager
-    def running(self, *, silent: bool) -> Iterator[None]:
-        """In 64 bits, under the guard."""
-        with users_code(self.framework, silent=silent), in_64_bits():
+    def running(self, *, silent: bool, wide: bool = True) -> Iterator[None]:
+        """Under the guard, in 64 bits unless in the precision that the user has set."""
+        with users_code(self.framework, silent=silent), in_64_bits() if wide else contextlib.nullcontext():
             yield
+
+    def refuses_64_bits(self, error: BaseException) -> bool:
+        """What JAX says of arrays of different precisions, where the user has not asked for 64 bits."""
+        import jax
+
+        text = str(error)
+        mixed = any(name in text for name in _WIDE) and any(name in text for name in _NARROW)
+        return not jax.config.jax_enable_x64 and isinstance(error, TypeError | ValueError) and mixed
 
     def adjoint(self, function: Callable[..., Any], *tensors: Any) -> tuple[tuple[Any, ...], Pull]:
         """jax.vjp but for the conjugation.
@@ -162,22 +170,12 @@ class JaxTransforms(Transforms):
         return jax.jit(function)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
 
     def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
-        """From the function's jaxpr; a function without one has no loop that is compiled."""
-        try:
-            return any(step.primitive.name in _LOOPS for step in _steps(function, *tensors))
-        except Exception:  # what keeps it from being traced shows wherever it is called
-            return False
+        """From the function's jaxpr."""
+        return has_loops(function, *tensors)
 
     def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
-        """From the types of every step of the function's jaxpr."""
-        import jax
-
-        roundoff = 2.0**-53
-        for step in _steps(function, *tensors):
-            kinds = [v.aval.dtype for v in step.outvars if jax.numpy.issubdtype(v.aval.dtype, jax.numpy.inexact)]
-            roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
-            roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
-        return roundoff
+        """From the function's jaxpr."""
+        return roundoff_inside(function, *tensors)
 
     def asks_for_values(self, error: BaseException) -> bool:
         """The errors of tracers that are treated as numbers."""
@@ -200,20 +198,6 @@ class JaxTransforms(Transforms):
         except Exception as error:
             if not self.asks_for_values(error):
                 raise
-
-
-def _steps(function: Callable[..., Any], *tensors: Any) -> Iterator[Any]:
-    """The equations of a function's jaxpr, and of those inside it."""
-    import jax
-    from jax.extend import core
-
-    pending = [jax.make_jaxpr(function)(*tensors).jaxpr]
-    while pending:
-        for step in pending.pop().eqns:
-            yield step
-            inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
-            pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
-            pending += [v for v in inner if isinstance(v, core.Jaxpr)]
 
 
 @final
@@ -269,10 +253,7 @@ class JaxBackend(Backend):
         caller = ArrayCaller(self.transforms, target, given)
         values = {i: np.array(a.value) for i, a in enumerate(given) if a.is_tensor}
         try:
-            with self.transforms.running(silent=True):
-                caller.rehearse(values)
-                self._require_indices_in_bounds(caller, values)
-                outputs = tuple(self.framework.to_array(o) for o in caller.run(values) if self.framework.is_tensor(o))
+            outputs, wide = self._outputs(caller, values)
         except (Exception, SystemExit) as error:
             return Trial(error=error)
         differentiable = tuple(output.dtype.kind in "fc" for output in outputs)
@@ -280,7 +261,7 @@ class JaxBackend(Backend):
         if not gradients or not any(differentiable) or not tracked:
             return Trial(outputs=outputs, differentiable=differentiable)
         try:
-            with self.transforms.running(silent=True):
+            with self.transforms.running(silent=True, wide=wide):
                 found = caller.gradients_of_sum(values, tracked)
         except (Exception, SystemExit) as error:
             refused = not users_frames(
@@ -290,6 +271,21 @@ class JaxBackend(Backend):
                 return Trial(outputs=outputs, differentiable=differentiable)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
+
+    def _outputs(
+        self, caller: ArrayCaller, values: dict[int, NDArray[Any]], *, wide: bool = True
+    ) -> tuple[tuple[NDArray[Any], ...], bool]:
+        """What the function returns, and whether in 64 bits."""
+        try:
+            with self.transforms.running(silent=True, wide=wide):
+                caller.rehearse(values)
+                self._require_indices_in_bounds(caller, values)
+                found = caller.run(values)
+                return tuple(self.framework.to_array(o) for o in found if self.framework.is_tensor(o)), wide
+        except Exception as error:
+            if not wide or not self.transforms.refuses_64_bits(error):
+                raise
+        return self._outputs(caller, values, wide=False)
 
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments. Raises UserCodeError."""

@@ -1,0 +1,91 @@
+"""JAX functions that refuse 64 bits beside arrays of their own: judged in the precision in which they are used."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.registry import backend_named
+from gradcli.findings import FindingKind
+from gradcli.verdict import Verdict
+
+pytest.importorskip("jax", reason="the jax backend needs JAX")
+
+PROGRAM = """
+import jax
+import jax.numpy as jnp
+
+WEIGHT = 0.3 * jnp.ones((3, 2, 3), jnp.float32)
+START = jnp.zeros(4, jnp.float32)
+
+
+def smoothed(x):
+    return jax.lax.conv_general_dilated(x, WEIGHT, (1,), "SAME", dimension_numbers=("NCH", "OIH", "NCH"))
+
+
+def summed(x):
+    return jax.lax.scan(lambda total, row: (total + jnp.sin(row), None), START, x)[0]
+
+
+@jax.custom_vjp
+def right(x):
+    return summed(x)
+
+
+@jax.custom_vjp
+def wrong(x):
+    return summed(x)
+
+
+right.defvjp(lambda x: (summed(x), x), lambda x, g: (g * jnp.cos(x),))
+wrong.defvjp(lambda x: (summed(x), x), lambda x, g: (1.01 * g * jnp.cos(x),))
+
+
+def mixed(x):
+    raise TypeError("float64 and float32 do not mix")
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    path = tmp_path / "precise.py"
+    path.write_text(PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    return path
+
+
+@pytest.mark.parametrize(("name", "shape"), [("smoothed", [1, 2, 5]), ("summed", [3, 4]), ("right", [3, 4])])
+def test_right_functions_of_float32_pass_and_say_so(file, name, shape):
+    case = gradcli.check(f"{file}:{name}", {"x": {"shape": shape}}, order=1).cases[0]
+    assert case.verdict is Verdict.PASSED, (case.findings, case.error)
+    assert any("judged in float32" in str(e.note) for e in case.evidence)
+    assert 1e-8 < case.resolution < 1e-3
+
+
+def test_inputs_are_inferred_for_them(file):
+    assert gradcli.check(f"{file}:right", order=1).cases[0].verdict is Verdict.PASSED
+
+
+def test_a_wrong_one_fails(file):
+    (finding,) = gradcli.check(f"{file}:wrong", {"x": {"shape": [3, 4]}}, order=1).cases[0].findings
+    assert finding.kind is FindingKind.WRONG_FACTOR
+    assert finding.input == "x"
+
+
+def test_what_is_no_matter_of_precision_is_the_users_error(file):
+    case = gradcli.check(f"{file}:mixed", {"x": {"shape": [3]}}).cases[0]
+    assert case.verdict is Verdict.ERROR
+    assert "do not mix" in str(case.error)
+
+
+def test_the_user_who_asks_for_64_bits_is_told_of_the_mixture(file):
+    import jax
+
+    backend = backend_named("jax")
+    error = TypeError("got float64, float32")
+    assert backend.transforms.refuses_64_bits(error)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert not backend.transforms.refuses_64_bits(error)
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert np.asarray(jax.numpy.ones(1)).dtype == np.float32
