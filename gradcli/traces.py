@@ -167,8 +167,8 @@ class HookRegistration:
 class GraphCut:
     """A place where a tracked tensor was taken out of the graph, and the leaves that it came from.
 
-    `how` is what was called: "detach()", ".data", "item()", "tolist()", "numpy()", or "no_grad" or
-    "inference_mode" for a block or a decorated function.
+    `how` is what was called: "detach()", ".data", "item()", "tolist()", "numpy()", "tensor()", what gives whole
+    numbers, as "long()" or "argmax()", or "no_grad" or "inference_mode" for a block or a decorated function.
     """
 
     how: str

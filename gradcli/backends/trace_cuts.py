@@ -1,4 +1,4 @@
-"""Where tracked tensors leave the graph: detach, .data, item, tolist, numpy and no_grad blocks, with their lines."""
+"""Where tracked tensors leave the graph, with their lines: detach, .data, item, copies, casts, no_grad blocks."""
 
 import functools
 import inspect
@@ -6,7 +6,7 @@ import itertools
 import linecache
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType
 from typing import Any, final
@@ -17,6 +17,10 @@ from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame,
 from gradcli.traces import SourceSite
 
 _METHODS = ("detach", "detach_", "item", "tolist", "numpy", "__array__")
+_WHOLE = ("to", "type", "long", "int", "short", "char", "byte", "bool", "argmax", "argmin", "argsort")
+"""Methods that take a tensor out of the graph where they give whole numbers."""
+_CASTS = ("to", "type")
+_FUNCTIONS = ("tensor", "argmax", "argmin", "argsort")
 _FEW_SITES = 64
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
@@ -54,6 +58,11 @@ class CutWatch:
                 self.patches.attribute(
                     kind, name, self._watched(method, "numpy()" if name == "__array__" else f"{name}()")
                 )
+        for owner, names in ((kind, _WHOLE), (self.lens.namespace, _FUNCTIONS)):
+            for name in names:
+                function = getattr(owner, name, None)
+                if function is not None:
+                    self.patches.attribute(owner, name, self._watched_result(function, name))
         self._watch_data(kind)
         for mode in (self.lens.namespace.no_grad, self.lens.namespace.inference_mode):
             self._watch_mode(mode)
@@ -61,8 +70,21 @@ class CutWatch:
     def _watched(self, method: Callable[..., Any], how: str) -> Callable[..., Any]:
         @functools.wraps(method)
         def watched(tensor: Any, *args: Any, **keywords: Any) -> Any:
-            self._note(tensor, how)
+            self._note([tensor], how)
             return method(tensor, *args, **keywords)
+
+        return watched
+
+    def _watched_result(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """The function, noted where it makes of a tracked tensor a copy without history, or whole numbers."""
+
+        @functools.wraps(function)
+        def watched(*args: Any, **keywords: Any) -> Any:
+            result = function(*args, **keywords)
+            given = self.lens.differentiable(args[:1]) if name == "tensor" or _is_whole(result) else []
+            if given:
+                self._note(given, f"to({result.dtype})" if name in _CASTS else f"{name}()")
+            return result
 
         return watched
 
@@ -70,7 +92,7 @@ class CutWatch:
         plain: Any = inspect.getattr_static(kind, "data")
 
         def get(tensor: Any) -> Any:
-            self._note(tensor, ".data")
+            self._note([tensor], ".data")
             return plain.__get__(tensor, kind)
 
         def put(tensor: Any, value: Any) -> None:
@@ -104,14 +126,21 @@ class CutWatch:
             leaves = tuple(tensor for tensor in given if tensor.grad_fn is None)
             self.found[(name, site)] = RawCut(how=name, site=site, nodes=nodes, leaves=leaves, names=names)
 
-    def _note(self, tensor: Any, how: str) -> None:
+    def _note(self, tensors: Sequence[Any], how: str) -> None:
         frame = called_by_user(2)
-        if frame is None or not tensor.requires_grad or len(self.found) >= _FEW_SITES:
+        tracked = [tensor for tensor in tensors if tensor.requires_grad]
+        if frame is None or not tracked or len(self.found) >= _FEW_SITES:
             return
         site = site_of_frame(frame)
-        node = tensor.grad_fn
-        nodes, leaves = ((), (tensor,)) if node is None else ((node,), ())
+        nodes = tuple(tensor.grad_fn for tensor in tracked if tensor.grad_fn is not None)
+        leaves = tuple(tensor for tensor in tracked if tensor.grad_fn is None)
         self.found[(how, site)] = RawCut(how=how, site=site, nodes=nodes, leaves=leaves)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a tensor of numbers that no gradient can belong to."""
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
 
 
 def _names_in_block(caller: FrameType) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import linecache
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -192,7 +193,47 @@ def zeroed_by_a_hook(framework):
     return loss, "zero-gradient", "the hook `<lambda>` at "
 
 
+def copied(framework, of=lambda x, _: x * 2):
+    def loss():
+        x, w = pair(framework)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch recommends detach
+            return (framework.tensor(of(x, w)) * w).sum()  # copied
+
+    return loss, "detached", "takes it out of the graph with tensor()"
+
+
+def copied_in_a_list(framework):
+    return copied(framework, lambda x, w: [x[0], w[1]])
+
+
+def as_long(_, t):
+    return t.long()  # long
+
+
+def made_whole(framework, whole=as_long, name="long()"):
+    def loss():
+        x, w = pair(framework)
+        place = whole(framework, x * 2 - 1).sum() * 0
+        return (w[place] * w).sum()
+
+    return loss, "detached", f"takes it out of the graph with {name}"
+
+
+def cast_to_whole(framework):
+    return made_whole(framework, lambda framework, t: t.to(framework.int64), "to(")
+
+
+def taken_by_its_largest(framework):
+    return made_whole(framework, lambda _, t: t.argmax(), "argmax()")
+
+
+def taken_by_the_largest_of(framework):
+    return made_whole(framework, lambda framework, t: framework.argmax(t), "argmax()")
+
+
 CAUSES = [
+    copied, copied_in_a_list, made_whole, cast_to_whole, taken_by_its_largest, taken_by_the_largest_of,
     with_detach, with_data, with_item, with_numpy, with_no_grad, with_a_decorator, in_inference_mode,
     unused, misspelt, converted, scaled_at_birth,
     function_returns_none, everything_detached, under_no_grad_altogether, no_backward_at_all, backward_raises, rounded,
@@ -236,7 +277,14 @@ def test_every_symptom_of_a_tensor_is_planted(framework):
 
 @pytest.mark.parametrize(
     ("cause", "mark"),
-    [(with_detach, "# detached"), (with_data, "# data"), (with_item, "# item"), (with_no_grad, "# no_grad block")],
+    [
+        (with_detach, "# detached"),
+        (with_data, "# data"),
+        (with_item, "# item"),
+        (with_no_grad, "# no_grad block"),
+        (copied, "# copied"),
+        (made_whole, "# long"),
+    ],
 )
 def test_the_line_that_cuts_is_named(framework, cause, mark):
     graph = traced(framework, cause(framework)[0])
