@@ -59,8 +59,7 @@ def gradcheck(
     Raises:
         GradcheckError: a gradient is wrong; also an instance of PyTorch's error where PyTorch is loaded.
         ValueError: no input requires a gradient.
-        AssertionError: options that exclude each other, as in PyTorch.
-        RuntimeError: `atol` or `rtol` is negative or NaN, as in PyTorch, whatever `raise_exception` says.
+        AssertionError, RuntimeError: options that exclude each other; a tolerance below zero. As in PyTorch.
     """
     del fast_mode
     options = Options(
@@ -115,7 +114,6 @@ def gradgradcheck(
         GradcheckError: a gradient is wrong.
         ValueError: no input requires a gradient.
         AssertionError: options that exclude each other, as in PyTorch.
-        RuntimeError: `atol` or `rtol` is negative or NaN, as in PyTorch, whatever `raise_exception` says.
     """
     del fast_mode
     options = Options(
