@@ -31,6 +31,8 @@ SECOND_START = 0.006
 RANDOM, PERIODS = 0.05, 10.0
 """Values that depart from a smooth curve by this part of themselves look random; a claim that would take them so many
 times as far over the shortest steps says why."""
+ROUGH = 1e3
+"""Roundings of the values; noise below is rounding."""
 SHORTEST = 0.05 * 2.0**-25
 COARSELY_STORED = 2.0**-20
 """Unit roundoff beyond that of float32: values stored in half precision."""
@@ -151,9 +153,14 @@ def _better_explanation(
 
 
 def _too_fast(first: Reading, left: Mask) -> str | None:
-    """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step."""
+    """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step.
+
+    Noise that is small beside the values will do where the claim takes the rounding of x further than they are large.
+    """
     with np.errstate(all="ignore"):
-        random = (first.status == Status.NOISE) & (first.noise > RANDOM * first.size)
+        rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
+        immense = np.abs(first.claimed) * EPS > first.size
+        random = rough & (immense | (first.noise > RANDOM * first.size))
         many = np.abs(first.claimed) * SHORTEST > PERIODS * first.noise
     if not (random & many)[left].all():
         return None

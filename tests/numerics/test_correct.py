@@ -186,3 +186,25 @@ def test_what_oscillates_faster_than_steps_can_follow_is_never_wrong(rate, seed)
 
     map_ = FormulaMap(function, slope, space((1,)), space((1,)))
     assert verify(map_, np.array([rate + 0.01 * seed]), seed=seed).blocks[0].outcome is not Outcome.DIFFERS
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nor_is_a_small_term_that_does_so_beside_a_smooth_one(seed) -> None:
+    map_ = FormulaMap(
+        lambda x: np.arctan(x) + 1e-8 * np.sin(1e40 * x),
+        lambda x: np.diag(1 / (1 + x * x) + 1e32 * np.cos(1e40 * x)),
+        space((1,)),
+        space((1,)),
+    )
+    assert verify(map_, np.array([0.3 + 0.1 * seed]), seed=seed).blocks[0].outcome is not Outcome.DIFFERS
+
+
+@pytest.mark.parametrize("size", [1e3, 1e8, 1e14])
+def test_a_gross_error_beside_noise_is_one_all_the_same(size) -> None:
+    map_ = FormulaMap(
+        lambda x: np.arctan(x).astype(np.float32).astype(np.float64),
+        lambda x: size * np.diag(1 / (1 + x * x)),
+        space((3,)),
+        space((3,)),
+    )
+    assert verify(map_, np.array([0.3, 0.4, -1.2]), seed=0).blocks[0].outcome is Outcome.DIFFERS
