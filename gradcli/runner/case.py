@@ -9,7 +9,7 @@ from time import perf_counter
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
-from gradcli.cases import Argument, InputSpec
+from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
@@ -21,7 +21,7 @@ from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import numpy_kept
 from gradcli.runner.merge import merge
-from gradcli.runner.notes import telling_notes
+from gradcli.runner.notes import doubtful_shapes, telling_notes
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
@@ -127,7 +127,8 @@ def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | N
     result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
-    result = replace(result, excerpt=excerpt_for(findings[0]))
+    doubts = doubtful_shapes(result.inputs, findings) if result.inputs_from == InputsFrom.INFERRED.value else ()
+    result = replace(result, excerpt=excerpt_for(findings[0]), notes=(*doubts, *result.notes))
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
     arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)

@@ -5,7 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gradcli.results import Evidence
+from gradcli.cases import InputSpec
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence, Finding
 from gradcli.verdict import Verdict
 
 _BETWEEN = "; "
@@ -49,3 +51,14 @@ def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
         if each.input is not None and not str(each.note).startswith(each.input):
             names[each.input] = None
     return tuple(f"{', '.join(names)}: {note}" if names else note for note, names in about.items())
+
+
+def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What to do where it may be the shape found for an input, and not its gradient's, that is not the one meant."""
+    wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}
+    return tuple(
+        f"the shape of {spec.name} was inferred ({spec.as_flag()}): if another is meant, give the inputs, a single "
+        f"number as -i {spec.name}=scalar"
+        for spec in inferred
+        if spec.name in wrong
+    )

@@ -192,3 +192,24 @@ def test_a_share_is_one_of_its_number(text: str) -> None:
 def test_settings_that_no_run_can_have_are_refused(settings: Settings) -> None:
     with pytest.raises(UsageError, match=r"^--(dtype|timeout|require-resolution) "):
         require_settings(settings, as_option)
+
+
+def test_a_wrong_shape_at_inferred_inputs_says_how_to_give_the_one_that_is_meant(gradcli: Run, folder: Path) -> None:
+    (folder / "scalar.py").write_text(
+        "from gradcli.engine.autograd import Function\n\n\n"
+        "class Gained(Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, gain):\n"
+        "        ctx.save_for_backward(x, gain)\n"
+        "        return x * gain\n\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        x, gain = ctx.saved_tensors\n"
+        "        return g * gain, (g * x).sum()\n"
+    )
+    failed = gradcli("check", "scalar:Gained")
+    assert failed.returncode == 1
+    assert b"wrong-shape" in failed.stdout
+    assert b"the shape of gain was inferred" in failed.stdout
+    given = gradcli("check", "scalar:Gained", "-i", "x=3x4", "-i", "gain=scalar")
+    assert given.returncode == 0, given.stdout
