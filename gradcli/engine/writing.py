@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.engine import creation
 from gradcli.engine.dtypes import BY_NUMPY, Array, accepted
+from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
 from gradcli.engine.ops.indexing import index_fill
@@ -158,9 +159,10 @@ def numpy(input: Tensor, *, force: bool = False) -> Array:
     """Return the array behind the tensor, not a copy.
 
     Raises:
-        RuntimeError: the tensor is tracked, and `force` is not set.
+        RuntimeError: the tensor is tracked, recording is on, and `force` is not set. With recording off, as it is in
+            a Function's forward, nothing can leave the graph unnoticed.
     """
-    if input.requires_grad and not force:
+    if STATE.enabled and input.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return input._data
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any
 
 import pytest
 
 from gradcli import engine
+from tests.engine import semantics_of_functions
 from tests.engine.semantics import CASES
 
 torch = pytest.importorskip("torch", reason="the reference for these behaviours is PyTorch")
@@ -35,6 +37,9 @@ def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         return [line for key in ours for line in differences(ours[key], theirs[key], f"{path}[{key}]")]
     return [f"{path}: ours {ours!r}, torch {theirs!r}"]
+
+
+assert semantics_of_functions.__name__ in sys.modules, "its programs join the table when it is imported"
 
 
 @pytest.mark.parametrize("name", CASES)
