@@ -104,6 +104,7 @@ class Walk:
         starts = [edge[0] for edge, _ in roots if edge[0] is not None]
         self._survey(starts)
         enabled, STATE.enabled = STATE.enabled, self.create_graph
+        outer, STATE.walk = STATE.walk, self
         try:
             for (node, number), cotangent in roots:
                 if node is not None:
@@ -119,7 +120,7 @@ class Walk:
             while heap:
                 self._visit(pop(heap)[2])
         finally:
-            STATE.enabled = enabled
+            STATE.enabled, STATE.walk = enabled, outer
         return self.captured
 
     def _survey(self, starts: Sequence[Node]) -> None:
@@ -217,6 +218,10 @@ class Walk:
         if self.inputs is None or node in self.useful:
             results = self._execute(node, cotangents)
         self._hand_on(node, results)
+
+    def is_ahead(self, node: Node | None) -> bool:
+        """Tell whether this pass will come to a node on the way to what was asked for."""
+        return node in self.state and self._wanted(node)
 
     def _wanted(self, node: Node) -> bool:
         """Tell whether a node lies on the way to what was asked for."""

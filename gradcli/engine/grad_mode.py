@@ -21,6 +21,7 @@ class _State(threading.local):
     anomaly: bool = False
     check_nan: bool = True
     saved_hooks: tuple[SavedHooks, ...] = ()
+    walk: Any = None  # the backward pass that is running, if any
 
 
 STATE = _State()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
@@ -113,22 +114,22 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    seen: dict[int, Tensor | None] = {}
+    passes: WeakKeyDictionary[Any, dict[int, Tensor | None]] = WeakKeyDictionary()
+    nodes = [tensor._edge()[0] for tensor in tensors]
+    expected: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
     def hook_of(position: int) -> Callable[[Tensor], None]:
         def hook(gradient: Tensor) -> None:
-            if mode == "any":
-                if not seen:
-                    fn(gradient)
-                seen[position] = gradient
-                if len(seen) == len(tensors):
-                    seen.clear()
-                return
+            walk = STATE.walk
+            seen = passes.setdefault(walk, {})
             seen[position] = gradient
-            if len(seen) == len(tensors):
-                ready = [seen[i] for i in range(len(tensors))]
-                seen.clear()
-                fn(ready)
+            if len(seen) == 1:
+                here = nodes[position]
+                expected[walk] = sum(node is here or walk.is_ahead(node) for node in nodes)
+                if mode == "any":
+                    fn(gradient)
+            if mode == "all" and len(seen) == expected[walk]:
+                fn([seen.get(i) for i in range(len(tensors))])
 
         return hook
 
