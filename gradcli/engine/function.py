@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
-from gradcli.engine.in_place import bump, check_may_change, rebase
+from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
@@ -280,7 +280,7 @@ def _link(ctx: BackwardCFunction, inputs: tuple[Any, ...]) -> None:
 
 def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded: bool) -> Any:
     """Hang the tensors that forward returned on the node, and keep what it asked to have saved."""
-    several = isinstance(output, (tuple, list))
+    several = isinstance(output, tuple)
     raw = list(output) if several else [output]
     for dirty in ctx._dirty:
         if not any(value is dirty for value in raw):
@@ -289,6 +289,9 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
             raise RuntimeError(DIRTY_LEAF)
         check_may_change(dirty)
     wrapped = [_output(ctx, value, number, inputs, recorded) for number, value in enumerate(raw)]
+    for before, after in zip(raw, wrapped, strict=True):
+        if after is not before and isinstance(after, Tensor) and after._grad_fn is ctx:
+            after._why_not_written = ONE_OF_SEVERAL if several and len(raw) > 1 else FROM_A_FUNCTION
     ctx._outputs = tuple([_meta(value) for value in wrapped])
     if recorded:
         ctx._entries = tuple(
@@ -296,9 +299,7 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
         )
     ctx._to_save = None
     ctx._dirty = ctx._not_differentiable = ()
-    if not several:
-        return wrapped[0]
-    return tuple(wrapped) if isinstance(output, tuple) else wrapped
+    return tuple(wrapped) if several else wrapped[0]
 
 
 def _meta(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import Node, number_node
+from gradcli.engine.graph import Node, number_node, operation_name
 from gradcli.engine.recording import SavedOutput, record, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -21,6 +21,16 @@ UNTRACKED_VIEW_WRITTEN = (
     "is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
     "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want "
     "the inplace to be tracked)."
+)
+VIEW_WRITTEN = "Output {} of {} is a view and is being modified inplace. {}"
+ONE_OF_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+    "to be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+FROM_A_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
 _CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -75,6 +85,9 @@ def check_may_change(target: Tensor) -> None:
     """Raise RuntimeError when a recorded in-place operation on this tensor has no meaning."""
     if not STATE.enabled:
         return
+    if target._why_not_written is not None and target._grad_fn is not None:
+        name = operation_name(target._grad_fn)
+        raise RuntimeError(VIEW_WRITTEN.format(target._output_nr, name, target._why_not_written))
     if target._base is not None:
         if target._made_without_grad:
             raise RuntimeError(UNTRACKED_VIEW_WRITTEN)

@@ -269,6 +269,8 @@ def record_view(
     result._replay_version = counter.value
     if not STATE.enabled:
         result._made_without_grad = True
+    if source._why_not_written is not None:
+        result._why_not_written = source._why_not_written
     if base is None or outer is None:
         result._base, result._replay = source, replay
     else:

@@ -64,6 +64,7 @@ class Tensor(Saved, TensorSignatures):
     _replay: Callable[[Tensor], Tensor] | None = None
     _replay_version: int = 0
     _made_without_grad: bool = False
+    _why_not_written: str | None = None
     _backward_hooks: Hooks | None = None
     _post_accumulate_grad_hooks: Hooks | None = None
     _retains_grad: bool = False

@@ -24,7 +24,8 @@ def numpy_where_recording_is_off(t: Any) -> Any:
     x = leaf(t, 0.5, -1.0)
     with t.no_grad():
         outside = x.numpy().tolist()
-    return [outside, t.autograd.grad(Exp.apply(x).sum(), x), caught(x.numpy), caught(lambda: np.asarray(x).tolist())]
+    gradient = plain(t.autograd.grad(Exp.apply(x).sum(), x))
+    return [outside, gradient, caught(x.numpy), caught(lambda: np.asarray(x).tolist())]
 
 
 @case
@@ -43,3 +44,78 @@ def multi_grad_hooks_of_partial_passes(t: Any) -> Any:
     z.sum().backward(retain_graph=True)
     y.sum().backward()
     return log
+
+
+def _identity(t: Any, forward: Any) -> Any:
+    class Given(t.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            return gradients[0].reshape(2, 2) * 2
+
+    Given.forward = staticmethod(forward)
+    return Given.apply
+
+
+def _written(apply: Any, x: Any, part: Any) -> Any:
+    def write() -> Any:
+        return part(apply(x)).add_(1)
+
+    return caught(write)
+
+
+@case
+def writing_to_views_that_functions_return(t: Any) -> Any:
+    forwards = [
+        (lambda ctx, x: x.view(-1), lambda y: y),
+        (lambda ctx, x: x, lambda y: y),
+        (lambda ctx, x: (x, x * 2), lambda y: y[0]),
+        (lambda ctx, x: (x, x * 2), lambda y: y[1]),
+        (lambda ctx, x: x.clone(), lambda y: y.view(-1)),
+    ]
+    found = []
+    for forward, part in forwards:
+        x = t.ones(2, 2, dtype=t.float64, requires_grad=True)
+        apply = _identity(t, forward)
+        found.append([_written(apply, x, part), _written(apply, x * 1, part), plain(x)])
+    x = t.ones(2, 2, dtype=t.float64, requires_grad=True)
+    y = _identity(t, forwards[1][0])(x)
+    with t.no_grad():
+        y.add_(1)
+    return [found, plain(y), plain(x)]
+
+
+@case
+def writing_to_one_of_several_views(t: Any) -> Any:
+    def outcome(views: Any) -> Any:
+        return caught(lambda: views(t.ones(2, 2, dtype=t.float64, requires_grad=True) * 1).add_(1), words=False)
+
+    return [
+        outcome(lambda z: z.chunk(2)[0]),
+        outcome(lambda z: z.split(1)[1]),
+        outcome(lambda z: z.split([1, 1])[1]),
+        outcome(lambda z: z.unbind()[0]),
+        outcome(lambda z: next(iter(z))),
+        outcome(lambda z: z.chunk(2)[0][0]),
+        outcome(lambda z: z.chunk(2)[0].clone()),
+        outcome(lambda z: t.tensor_split(z, 2)[0]),
+        outcome(lambda z: z[0]),
+        outcome(lambda z: z.detach().chunk(2)[0]),
+        caught(lambda: t.ones(2).split(-1)),
+        caught(lambda: t.ones(2).split(0)),
+        caught(lambda: t.ones(2).chunk(0)),
+    ]
+
+
+@case
+def a_list_returned_by_forward_is_no_result(t: Any) -> Any:
+    class Pair(t.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return [x * 1, x * 2]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return g + 2 * h
+
+    first, second = Pair.apply(leaf(t, 1.0, 2.0))
+    return [first.requires_grad, second.requires_grad, plain(second), caught(lambda: second.sum().backward())]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.in_place import ONE_OF_SEVERAL
 from gradcli.engine.ops.operands import arrays, axis, numpy_names, require_axes
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
@@ -118,6 +119,10 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
     total = input._data.shape[spot]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
+        if size < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        if size == 0 and total:
+            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {total}")
         lengths = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
         lengths = [int(size) for size in split_size_or_sections]
@@ -127,12 +132,22 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Ten
                 f"{spot}), but got split_sizes={lengths}"
             )
     starts = np.cumsum([0, *lengths]).tolist()
-    return tuple(narrow(input, spot, starts[i], length) for i, length in enumerate(lengths))
+    return _several([narrow(input, spot, starts[i], length) for i, length in enumerate(lengths)])
+
+
+def _several(views: list[Tensor]) -> tuple[Tensor, ...]:
+    """Return views that one call has made of a tensor, none of which a recorded operation may write to."""
+    for view in views:
+        if view._grad_fn is not None:
+            view._why_not_written = ONE_OF_SEVERAL
+    return tuple(views)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return an axis in at most so many parts of equal size (the last may be shorter)."""
     require_axes("chunk", input)
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     total = input._data.shape[axis(dim, input._data.ndim)]
     return split(input, max(-(-total // chunks), 1), dim)
 
@@ -140,7 +155,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Return views of every index of an axis."""
     spot = axis(dim, input._data.ndim)
-    return tuple(select(input, spot, i) for i in range(input._data.shape[spot]))
+    return _several([select(input, spot, i) for i in range(input._data.shape[spot])])
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:  # noqa: ARG001
