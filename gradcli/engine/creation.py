@@ -102,6 +102,8 @@ def _from_data(data: Any, dtype: Any) -> Array:
         array = np.array(_plain(data) if isinstance(data, (list, tuple)) else data)
     except ValueError as error:
         raise ValueError(f"cannot make a tensor of nested sequences of different lengths: {error}") from None
+    if data is None:
+        raise RuntimeError("Could not infer dtype of NoneType: make a tensor of numbers")
     if array.dtype.kind not in "biufc":
         kind = ValueError if isinstance(data, (list, tuple)) else TypeError
         raise kind(f"cannot make a tensor of {type(data).__name__} data that is not a regular array of numbers")
@@ -161,7 +163,10 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 def _shape(size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
     if set(named) - {"size"}:
         raise TypeError(f"unexpected keyword argument '{next(iter(set(named) - {'size'}))}'")
-    return sizes((named["size"],) if "size" in named else size)
+    shape = sizes((named["size"],) if "size" in named else size)
+    if any(length < 0 for length in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -203,7 +208,11 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, requires_grad: b
     start, end, step = named.get("start", start), named.get("end", end), named.get("step", step)
     floats = any(isinstance(value, (float, np.floating)) for value in (start, end, step))
     kind = numpy_dtype(dtype) if dtype is not None else get_default_dtype().numpy if floats else np.dtype(np.int64)
-    count = max(math.ceil((end - start) / step), 0)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}")
+    count = math.ceil((end - start) / step)
     return _finish((start + step * np.arange(count)).astype(kind), requires_grad, device)
 
 

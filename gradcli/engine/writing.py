@@ -150,6 +150,17 @@ def item(input: Tensor) -> Any:
     return input._data.item()
 
 
+def scalar(input: Tensor) -> Any:
+    """Return the only element for one of Python's own types of number.
+
+    Raises:
+        ValueError: there are several, or none.
+    """
+    if input._data.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return input._data.item()
+
+
 def tolist(input: Tensor) -> Any:
     """Return nested lists of Python numbers."""
     return input._data.tolist()

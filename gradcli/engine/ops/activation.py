@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import exp, total, values, without
-from gradcli.engine.ops.operands import axis, floating, numpy_names, refuse_kinds
+from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -231,7 +231,8 @@ def relu6(input: Tensor) -> Tensor:
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along an axis."""
     source = input if dtype is None else input.to(dtype)
-    x = floating(source._data)
+    refuse_kinds("softmax", source._data, "biu")
+    x = source._data
     spot = axis(dim, x.ndim)
     if not x.ndim:
         return source * 0 + 1
@@ -243,7 +244,8 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the logarithm of the softmax along an axis, without overflow."""
     source = input if dtype is None else input.to(dtype)
-    x = floating(source._data)
+    refuse_kinds("log_softmax", source._data, "biu")
+    x = source._data
     spot = axis(dim, x.ndim)
     if not x.ndim:
         return source * 0

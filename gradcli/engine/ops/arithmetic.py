@@ -13,6 +13,11 @@ from gradcli.engine.ops.operands import Operand, both, conj, operand, pair, resu
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor
 
+NEGATED_BOOL = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+
 
 class AddBackward0(Node):
     """d(x + alpha y) = dx + alpha dy."""
@@ -266,7 +271,11 @@ def fmod(input: Operand, other: Operand) -> Tensor:
 
 def neg(input: Tensor) -> Tensor:
     """Return -input."""
-    return record(NegBackward0, -input._data, (input,))
+    try:
+        array = -input._data
+    except TypeError:
+        raise RuntimeError(NEGATED_BOOL) from None
+    return record(NegBackward0, array, (input,))
 
 
 def positive(input: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import values, without
-from gradcli.engine.ops.operands import Operand, arrays, operand, pair
+from gradcli.engine.ops.operands import Operand, arrays, operand, pair, refuse_kinds
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -184,6 +184,7 @@ def logical_xor(input: Tensor, other: Tensor) -> Tensor:
 
 def _bits(function: Any, input: Tensor, other: Operand) -> Tensor:
     x, y = pair(input, operand(other))
+    refuse_kinds(function.__name__, x, "fc")
     return from_array(function(x, y))
 
 
@@ -204,6 +205,8 @@ def bitwise_xor(input: Tensor, other: Operand) -> Tensor:
 
 def bitwise_not(input: Tensor) -> Tensor:
     """Return ~input."""
+    if input._data.dtype.kind in "fc":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return from_array(np.invert(input._data))
 
 

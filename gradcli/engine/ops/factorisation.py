@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.linalg import adjoint, solve
 from gradcli.engine.recording import record, record_many
 from gradcli.engine.tensor import Tensor, from_array
@@ -162,7 +164,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: None = None) -> SVD:
         driver: has no effect.
     """
     del driver
-    u, s, vh = np.linalg.svd(A._data, full_matrices=full_matrices)
+    u, s, vh = factored("svd", partial(np.linalg.svd, full_matrices=full_matrices), A._data, square=False)
     rows, columns = A._data.shape[-2:]
     count = min(rows, columns)
     if not full_matrices or rows == columns:

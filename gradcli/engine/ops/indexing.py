@@ -106,7 +106,7 @@ def _index_message(error: IndexError, input: Tensor, key: Key) -> str:
                     "the indexed "
                     f"tensor {list(input._data.shape)} at index {place}"
                 )
-    return str(error)
+    return str(error).replace("for axis", "for dimension").replace("indexing arrays", "indexing tensors")
 
 
 def add_at(values: Tensor, shape: tuple[int, ...], key: Key) -> Tensor:
@@ -167,10 +167,13 @@ def _entry(entry: Any) -> Any:  # noqa: PLR0911  (one return for each kind of in
         array = np.asarray(entry)
         return from_array(array if array.size else array.astype(np.int64))
     if isinstance(entry, slice):
+        if entry.step is not None and entry.step <= 0:
+            raise ValueError("step must be greater than zero")
         return slice(*(None if part is None else int(part) for part in (entry.start, entry.stop, entry.step)))
     if entry is None or entry is Ellipsis or isinstance(entry, int):
         return entry
-    raise TypeError(
+    kind = TypeError if isinstance(entry, str) else IndexError
+    raise kind(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(entry).__name__})"
     )
@@ -211,8 +214,6 @@ def _basic_then_advanced(input: Tensor, key: Key) -> tuple[Tensor, Key]:
 
 
 def _sliced(input: Tensor, place: int, entry: slice) -> Tensor:
-    if entry.step is not None and entry.step <= 0:
-        raise ValueError("step must be greater than zero")
     start, stop, step = entry.indices(input._data.shape[place])
     if not entry.start and (start, stop, step) == (0, input._data.shape[place], 1):
         return input
@@ -265,6 +266,8 @@ def _write_untracked(input: Tensor, entries: Key, given: Any) -> None:
             else:
                 place, memory = ..., writeable(part)
         memory[place] = value
+    except IndexError as error:
+        raise IndexError(_index_message(error, input, entries)) from None
     except ValueError as error:
         raise RuntimeError(
             f"cannot write a value of shape {list(np.shape(value))} to subscript of a tensor of shape "
@@ -283,11 +286,36 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return, for every position, the element whose place along `dim` the index names."""
     if not input._data.ndim:
         return input.expand(index._data.shape).clone()
-    return read_at(input, _along(axis(dim, input._data.ndim), index, input._data.ndim), GatherBackward0)
+    place = axis(dim, input._data.ndim)
+    _require_within(index, place, input._data.shape)
+    return read_at(input, _along(place, index, input._data.ndim), GatherBackward0)
+
+
+def _require_within(index: Tensor, dim: int, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError unless an index names places along an axis, none from the end, for parts of the others."""
+    found = index._data
+    if found.dtype.kind not in "iu":
+        raise RuntimeError(f"gather and scatter: Expected dtype int32/int64 for index, got {index.dtype}")
+    if found.ndim != len(shape):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as input tensor, got "
+            f"{list(found.shape)} for {list(shape)}"
+        )
+    if any(have > size for place, (have, size) in enumerate(zip(found.shape, shape, strict=True)) if place != dim):
+        raise RuntimeError(
+            f"Size does not match at dimension {dim} expected index {list(found.shape)} to be no larger than self "
+            f"{list(shape)} apart from dimension {dim}"
+        )
+    outside = (found < 0) | (found >= shape[dim])
+    if outside.any():
+        wrong = int(found[outside][0])
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {shape[dim]}")
 
 
 def _scattered(kind: type[Node], input: Tensor, dim: int, index: Tensor, src: Any, accumulate: bool) -> Tensor:
     shape = index._data.shape
+    if input._data.ndim and index._data.size:
+        _require_within(index, axis(dim, input._data.ndim), input._data.shape)
     if isinstance(src, Tensor):
         part = src[tuple(slice(0, size) for size in shape)] if src._data.shape != shape else src
     else:

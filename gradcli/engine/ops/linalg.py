@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import product, transposed
+from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.operands import arrays, conj
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
@@ -327,12 +328,12 @@ def trace(input: Tensor) -> Tensor:
 
 def inv(input: Tensor) -> Tensor:
     """Return the inverse of every matrix."""
-    return record(LinalgInvExBackward0, np.linalg.inv(input._data), (input,), keep=True)
+    return record(LinalgInvExBackward0, factored("inv", np.linalg.inv, input._data), (input,), keep=True)
 
 
 def det(input: Tensor) -> Tensor:
     """Return the determinant of every matrix."""
-    return record(LinalgDetBackward0, np.linalg.det(input._data), (input,), (input,), keep=True)
+    return record(LinalgDetBackward0, factored("det", np.linalg.det, input._data), (input,), (input,), keep=True)
 
 
 class SignLogdet(NamedTuple):
@@ -344,7 +345,7 @@ class SignLogdet(NamedTuple):
 
 def slogdet(input: Tensor) -> SignLogdet:
     """Return sign and log of the absolute value of every determinant."""
-    sign, log = np.linalg.slogdet(input._data)
+    sign, log = factored("slogdet", np.linalg.slogdet, input._data)
     results = record_many(LinalgSlogdetBackward0, [np.asarray(sign), np.asarray(log)], (input,), (input,))
     return SignLogdet(*results)
 
@@ -358,13 +359,14 @@ def solve(input: Tensor, other: Tensor) -> Tensor:
     """Return X with input @ X = other."""
     a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
-    array = np.linalg.solve(a, b[..., None])[..., 0] if vector else np.linalg.solve(a, b)
+    array = factored("solve", np.linalg.solve, a, b[..., None] if vector else b)
+    array = array[..., 0] if vector else array
     return record(LinalgSolveExBackward0, array, (input, other), (input,), keep=True, vector=vector)
 
 
 def cholesky(input: Tensor) -> Tensor:
     """Return the lower triangular factor of every positive definite matrix."""
-    return record(LinalgCholeskyExBackward0, np.linalg.cholesky(input._data), (input,), keep=True)
+    return record(LinalgCholeskyExBackward0, factored("cholesky", np.linalg.cholesky, input._data), (input,), keep=True)
 
 
 class Eigen(NamedTuple):
@@ -376,5 +378,5 @@ class Eigen(NamedTuple):
 
 def eigh(input: Tensor) -> Eigen:
     """Return eigenvalues and eigenvectors of every Hermitian matrix (read from its lower triangle)."""
-    values, vectors = np.linalg.eigh(input._data)
+    values, vectors = factored("eigh", np.linalg.eigh, input._data)
     return Eigen(*record_many(LinalgEighBackward0, [values, vectors], (input,), keep=True))

@@ -57,7 +57,13 @@ _NUMBERS = frozenset((int, float))
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return a copy with a value where the mask holds."""
+    """Return a copy with a value where the mask holds.
+
+    Raises:
+        RuntimeError: the mask is not boolean.
+    """
+    if mask._data.dtype.kind != "b":
+        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}")
     if isinstance(value, Tensor):
         array = np.where(mask._data, value._data.astype(input._data.dtype, copy=False), input._data)
         return record(MaskedFillBackward1, array, (input, value), (mask,))

@@ -83,6 +83,14 @@ def part_view(
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return a view of a range of an axis."""
     require_axes("narrow", input)
+    size = input._data.shape[axis(dim, input._data.ndim)]
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {start})")
+    start = start + size if start < 0 else start
+    if start + length > size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
     return slice_axis(input, axis(dim, input._data.ndim), slice(int(start), int(start) + int(length), 1))
 
 

@@ -1,0 +1,47 @@
+"""NumPy's linear algebra on arrays, with errors that programs know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+
+
+class LinAlgError(RuntimeError, np.linalg.LinAlgError):
+    """A matrix is singular, not positive definite, or an iteration did not converge."""
+
+
+_REASONS = {
+    "inv": "The inversion could not be completed because the input matrix is singular.",
+    "solve": "The solver failed because the input matrix is singular.",
+    "cholesky": "The factorization could not be completed because the input is not positive-definite.",
+}
+
+
+def factored(name: str, function: Callable[..., Any], *matrices: Array, square: bool = True) -> Any:
+    """Return `function(*matrices)`, a function of `numpy.linalg`.
+
+    Args:
+        name: what the operation is called in `linalg`.
+        function: what computes it.
+        matrices: its arrays; the first is the matrix that is factored.
+        square: whether that must be square.
+
+    Raises:
+        RuntimeError: it is no matrix, or not square.
+        LinAlgError: it cannot be factored.
+    """
+    shape = matrices[0].shape
+    if len(shape) < 2:
+        raise RuntimeError(f"linalg.{name}: The input tensor A must have at least 2 dimensions.")
+    if square and shape[-1] != shape[-2]:
+        raise RuntimeError(
+            f"linalg.{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices"
+        )
+    try:
+        return function(*matrices)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"linalg.{name}: {_REASONS.get(name, str(error))}") from None
