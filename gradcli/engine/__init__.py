@@ -13,7 +13,7 @@ from gradcli.engine import methods as _methods
 
 _methods.bind()
 
-from gradcli.engine import autograd, cuda, linalg, nn, optim, utils
+from gradcli.engine import amp, autograd, cuda, linalg, nn, optim, random, special, utils
 from gradcli.engine.creation import (
     Generator, arange, as_tensor, bernoulli, default_generator, empty, empty_like, eye, from_numpy, full,
     full_like, get_rng_state, linspace, logspace, manual_seed, normal, ones, ones_like, rand, rand_like, randint,
@@ -94,12 +94,34 @@ from gradcli.engine.ops.strides import (
 from gradcli.engine.writing import (
     is_floating_point, numel,
 )
+from gradcli.engine.creation import (
+    initial_seed, multinomial, seed,
+)
+from gradcli.engine.environment import (
+    are_deterministic_algorithms_enabled, broadcast_shapes, finfo, get_num_threads, iinfo,
+    is_anomaly_check_nan_enabled, is_anomaly_enabled, set_num_threads, use_deterministic_algorithms,
+)
+from gradcli.engine.environment import LEGACY_TENSORS as _LEGACY_TENSORS
+from gradcli.engine.ops.arrangement import combinations, dsplit, hsplit, vsplit
+from gradcli.engine.ops.derived import cumulative_trapezoid
+from gradcli.engine.ops.linalg import adjoint, inner
+from gradcli.engine.ops.matrices import (
+    chain_matmul, cholesky_inverse, cholesky_solve, corrcoef, cov, matrix_exp, renorm, vander,
+)
+from gradcli.engine.ops.numbers import (
+    bitwise_left_shift, bitwise_right_shift, copysign, erfinv, gcd, isneginf, isposinf, isreal, lcm, nextafter,
+    signbit,
+)
+from gradcli.engine.ops.scattering import diagonal_scatter, scatter_reduce, select_scatter, slice_scatter
+from gradcli.engine.ops.searching import argwhere, histc, isin, mode, nanmedian, unique_consecutive
+from gradcli.engine.writing import is_nonzero, is_same_size, is_signed
 from gradcli.engine.dtypes import (
     Size, complex64, complex128, device, dtype, float16, float32, float64, get_default_dtype, int8, int16, int32,
     int64,
     set_default_dtype, uint8,
 )
 from gradcli.engine.dtypes import bool_ as bool
+from gradcli.engine.files import load, save
 from gradcli.engine.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
@@ -116,6 +138,9 @@ less, greater, ger, inverse, concat, concatenate = lt, gt, outer, inv, cat, cat
 swapaxes, swapdims, moveaxis = transpose, transpose, movedim
 arccosh, arcsinh, arctanh, fix, negative, trapz = acosh, asinh, atanh, trunc, neg, trapezoid
 greater_equal, less_equal, not_equal, row_stack = ge, le, ne, vstack
+split_with_sizes, matrix_rank, newaxis = split, linalg.matrix_rank, None
+globals().update(_LEGACY_TENSORS)
+__version__ = "2.13.0"  # of PyTorch, whose behaviour this follows
 
 
 def is_tensor(obj: object) -> _Truth:
@@ -124,37 +149,47 @@ def is_tensor(obj: object) -> _Truth:
 
 
 __all__ = [  # noqa: RUF022  (sorted as one table)
-    "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul", "addmm",
-    "addmv", "addr", "all", "allclose", "amax", "amin", "aminmax", "angle", "any", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "as_strided", "as_tensor",
+    "Generator", "Size", "Tensor", "abs", "absolute", "acos", "acosh", "add", "addbmm", "addcdiv", "addcmul",
+    "addmm", "addmv", "addr", "adjoint", "all", "allclose", "amax", "amin", "aminmax", "amp", "angle", "any",
+    "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "are_deterministic_algorithms_enabled", "argmax", "argmin", "argsort", "argwhere", "as_strided", "as_tensor",
     "asin", "asinh", "atan", "atan2", "atanh", "atleast_1d", "atleast_2d", "atleast_3d", "autograd", "baddbmm",
-    "bernoulli", "bincount", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "block_diag", "bmm", "bool",
-    "broadcast_tensors", "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu",
-    "cfloat", "cholesky", "chunk", "clamp", "clamp_max", "clamp_min", "clip", "clone", "column_stack", "complex",
-    "complex128", "complex64", "concat", "concatenate", "conj", "cos", "cosh", "count_nonzero", "cross", "cuda",
-    "cummax", "cummin", "cumprod", "cumsum", "default_generator", "deg2rad", "det", "device", "diag", "diag_embed",
-    "diagflat", "diagonal", "diff", "digamma", "dist", "div", "divide", "dot", "double", "dstack", "dtype", "e",
-    "einsum", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp", "exp2", "expm1", "eye", "fix",
-    "flatten", "flip", "fliplr", "flipud", "float", "float16", "float32", "float64", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "frac", "from_numpy", "full", "full_like", "gather", "ge", "ger",
-    "get_default_dtype", "get_rng_state", "greater", "greater_equal", "gt", "half", "heaviside", "hstack", "hypot",
-    "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode", "int",
-    "int16", "int32", "int64", "int8", "inv", "inverse", "is_complex", "is_floating_point", "is_grad_enabled",
-    "is_inference_mode_enabled", "isclose", "isfinite", "isinf", "isnan", "kron", "kthvalue", "ldexp", "le", "lerp",
-    "less", "less_equal", "lgamma", "linalg", "linspace", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp",
-    "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-    "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select", "matmul",
-    "matrix_power", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "moveaxis", "movedim",
-    "msort", "mul", "multiply", "mv", "nan", "nan_to_num", "nanmean", "nansum", "narrow", "ne", "neg", "negative", "nn",
+    "bernoulli", "bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "block_diag", "bmm", "bool", "broadcast_shapes", "broadcast_tensors",
+    "broadcast_to", "bucketize", "cartesian_prod", "cat", "cdist", "cdouble", "ceil", "celu", "cfloat",
+    "chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_max", "clamp_min",
+    "clip", "clone", "column_stack", "combinations", "complex", "complex128", "complex64", "concat", "concatenate",
+    "conj", "copysign", "corrcoef", "cos", "cosh", "count_nonzero", "cov", "cross", "cuda", "cummax", "cummin",
+    "cumprod", "cumsum", "cumulative_trapezoid", "default_generator", "deg2rad", "det", "device", "diag",
+    "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "diff", "digamma", "dist", "div", "divide", "dot",
+    "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud",
+    "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
+    "frac", "from_numpy", "full", "full_like", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_num_threads",
+    "get_rng_state", "greater", "greater_equal", "gt", "half", "heaviside", "histc", "hsplit", "hstack", "hypot",
+    "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode",
+    "initial_seed", "inner", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
+    "is_inference_mode_enabled", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isin", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less",
+    "less_equal", "lgamma", "linalg", "linspace", "load", "log", "log10", "log1p", "log2", "log_softmax",
+    "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "logit", "logspace", "logsumexp", "long", "lt", "manual_seed", "masked_fill", "masked_scatter", "masked_select",
+    "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max", "maximum", "mean", "median", "meshgrid", "min",
+    "minimum", "mm", "mode", "moveaxis", "movedim", "msort", "mul", "multinomial", "multiply", "mv", "nan",
+    "nan_to_num", "nanmean", "nanmedian", "nansum", "narrow", "ne", "neg", "negative", "newaxis", "nextafter", "nn",
     "no_grad", "nonzero", "norm", "normal", "not_equal", "numel", "ones", "ones_like", "optim", "outer", "permute",
     "pi", "pinverse", "polar", "polygamma", "positive", "pow", "prelu", "prod", "promote_types", "qr", "quantile",
-    "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "randperm", "ravel", "real", "reciprocal", "relu",
-    "remainder", "repeat_interleave", "reshape", "result_type", "roll", "rot90", "round", "row_stack", "rsqrt", "rsub",
-    "scalar_tensor", "scatter", "scatter_add", "searchsorted", "select", "selu", "set_default_dtype",
-    "set_grad_enabled", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "sin", "sinc", "sinh",
-    "slogdet", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract",
-    "sum", "svd", "swapaxes", "swapdims", "t", "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split",
-    "tensordot", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu",
-    "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique", "unsqueeze", "utils",
-    "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "rad2deg", "rand", "rand_like", "randint", "randn", "randn_like", "random", "randperm", "ravel", "real",
+    "reciprocal", "relu", "remainder", "renorm", "repeat_interleave", "reshape", "result_type", "roll", "rot90",
+    "round", "row_stack", "rsqrt", "rsub", "save", "scalar_tensor", "scatter", "scatter_add", "scatter_reduce",
+    "searchsorted", "seed", "select", "select_scatter", "selu", "set_default_dtype", "set_grad_enabled",
+    "set_num_threads", "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin",
+    "sinc", "sinh", "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt",
+    "square", "squeeze", "stack", "std", "std_mean", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t",
+    "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "tile", "topk", "trace",
+    "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc",
+    "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unsqueeze", "use_deterministic_algorithms",
+    "utils", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "vsplit", "vstack", "where",
+    "xlogy", "zeros", "zeros_like",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli.engine.catalogue_derived import derived_operations
 from gradcli.engine.catalogue_further import further_operations
+from gradcli.engine.catalogue_matrices import matrix_operations
 from gradcli.engine.catalogue_rows import Domain, Operation, Sample, row
 
 __all__ = ["Domain", "Operation", "Sample", "operations"]
@@ -270,4 +271,5 @@ def operations() -> tuple[Operation, ...]:
         *_networks(),
         *further_operations(),
         *derived_operations(),
+        *matrix_operations(),
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import Array, get_default_dtype, numpy_dtype, require_cpu
+from gradcli.engine.dtypes import CPU, Array, get_default_dtype, numpy_dtype, require_cpu
 from gradcli.engine.ops.operands import sizes
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -41,6 +43,16 @@ class Generator:
         self._seed = state["seed"]
         self._numpy.bit_generator.state = state["bits"]
         return self
+
+    @property
+    def device(self) -> Any:
+        """Where the numbers are made: the CPU."""
+        return CPU
+
+    def seed(self) -> int:
+        """Start from a seed of the system's, and return it."""
+        self.manual_seed(int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) // 2)
+        return self._seed
 
     def initial_seed(self) -> int:
         """Return the seed that was last set."""
@@ -297,3 +309,48 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
 def scalar_tensor(value: Any, *, dtype: Any = None) -> Tensor:
     """Return one number as a tensor without axes."""
     return tensor(value, dtype=_kind(dtype))
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Return random indices of a vector, or of each row, with probabilities in proportion to its elements.
+
+    Raises:
+        RuntimeError: probabilities are negative, or there are too few that are not zero.
+    """
+    rows = input._data.reshape(-1, input._data.shape[-1]).astype(np.float64)
+    if (rows < 0).any() or not np.isfinite(rows).all() or not rows.sum(axis=1).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or sums to 0")
+    if not replacement and num_samples > np.count_nonzero(rows, axis=1).min():
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    source = random_source(generator)
+    drawn = [source.choice(len(row), num_samples, replace=replacement, p=row / row.sum()) for row in rows]
+    return from_array(np.array(drawn, dtype=np.int64).reshape((*input._data.shape[:-1], num_samples)))
+
+
+def initial_seed() -> int:
+    """Return the seed that the default generator was last given."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator from the system, and return the seed."""
+    return default_generator.seed()
+
+
+@contextmanager
+def forked_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
+    """Put the default generator back to where it was at the end of the context.
+
+    Args:
+        devices: has no effect.
+        enabled: with False, do nothing.
+    """
+    del devices
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)

@@ -92,6 +92,12 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple([entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries])
 
     @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The same as `saved_tensors`, under its name of old."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
     def to_save(self) -> tuple[Any, ...] | None:
         """What forward has handed to `save_for_backward` while it is running."""
         return self._to_save
@@ -228,6 +234,18 @@ class Function(metaclass=FunctionMeta):
         finally:
             STATE.enabled = enabled
         return _wrap(ctx, inputs, output, recorded)
+
+
+class InplaceFunction(Function):
+    """A Function that may write to its inputs, from the time before `ctx.mark_dirty`.
+
+    Args:
+        inplace: kept for old programs.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 def _positional(

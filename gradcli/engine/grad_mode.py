@@ -21,6 +21,7 @@ class _State(threading.local):
     anomaly: bool = False
     check_nan: bool = True
     saved_hooks: tuple[SavedHooks, ...] = ()
+    why_no_saved_hooks: str | None = None
     walk: Any = None  # the backward pass that is running, if any
 
 

@@ -109,6 +109,7 @@ class Node:
     _retained: dict[int, weakref.ref[Tensor]] | None = None
     _outer: weakref.ref[Node] | None = None
     _outer_view: Callable[[Tensor], Tensor] | None = None
+    _saved_as_kept: ClassVar[type[Any]]  # given by `recording`, which knows how tensors are kept
 
     requires_grad = True
 
@@ -223,17 +224,12 @@ class Node:
         if raw or name.startswith("_saved_"):
             key = name[len("_raw_saved_" if raw else "_saved_") :]
             if key in type(self)._saved_names:
-                if raw or self._entries is None:
-                    return self._entry(type(self)._saved_names.index(key))
+                if raw:
+                    return self._saved_as_kept(self, type(self)._saved_names.index(key))
                 return self._unpack()[type(self)._saved_names.index(key)]
             if key in type(self)._constant_names:
                 return self.__dict__[key]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
-
-    def _entry(self, position: int) -> Any:
-        if self._entries is None:
-            raise RuntimeError(FREED)
-        return self._entries[position]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"

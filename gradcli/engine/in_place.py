@@ -53,6 +53,31 @@ def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwa
     return target
 
 
+def reshaped_in_place(target: Tensor, view: Callable[..., Tensor], *args: Any) -> Tensor:
+    """Make the target its own view: another shape of the same memory, after which its values have not changed.
+
+    Raises:
+        RuntimeError: the target is a leaf that requires a gradient.
+    """
+    if tracked(target):
+        check_may_change(target)
+    before = from_array(target._data)
+    before._grad_fn, before._output_nr = target.grad_fn, target._output_nr
+    result = view(before, *args)
+    base, outer = target._base, target._replay
+    target._data = result._data
+    if result._grad_fn is not None:
+        rebased = target._retains_grad and target._grad_fn is not None
+        target._grad_fn, target._output_nr = result._grad_fn, result._output_nr
+        if rebased:
+            target._retains_grad = False
+            target.retain_grad()
+    if base is not None and outer is not None:
+        target._replay = lambda root: view(outer(root), *args)
+        target._replay_version = target._shared_counter().value
+    return target
+
+
 def _save_in_place(node: Node, values: Array, target: Tensor) -> None:
     """Let a rule that needs the result look at the target's memory, and so notice when that changes again."""
     for entry in node._entries or ():

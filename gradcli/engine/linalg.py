@@ -5,28 +5,45 @@ from gradcli.engine.ops.derived import matrix_power, multi_dot, vecdot
 from gradcli.engine.ops.factorisation import lstsq, pinv, qr, svd, svdvals
 from gradcli.engine.ops.lapack import LinAlgError
 from gradcli.engine.ops.linalg import cholesky, det, eigh, inv, matmul, slogdet, solve
+from gradcli.engine.ops.matrices import (
+    cond,
+    eigvalsh,
+    matrix_exp,
+    matrix_norm,
+    matrix_rank,
+    norm,
+    solve_triangular,
+)
+from gradcli.engine.ops.matrices import rising_vander as vander
 from gradcli.engine.ops.parts import diagonal
-from gradcli.engine.ops.statistics import norm, vector_norm
+from gradcli.engine.ops.statistics import vector_norm
 
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
     "eigh",
+    "eigvalsh",
     "inv",
     "lstsq",
     "matmul",
+    "matrix_exp",
+    "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "multi_dot",
     "norm",
     "pinv",
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
     "svd",
     "svdvals",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine import backpropagation_api, numpy_functions, printing, writing
+from gradcli.engine import backpropagation_api, environment, numpy_functions, printing, writing
 from gradcli.engine.dtypes import BY_NAME
-from gradcli.engine.in_place import in_place, overwritten
+from gradcli.engine.in_place import in_place, overwritten, reshaped_in_place
 from gradcli.engine.ops import (
     activation,
     arithmetic,
@@ -27,8 +27,11 @@ from gradcli.engine.ops import (
     joining,
     linalg,
     masks,
+    matrices,
+    numbers,
     parts,
     reduction,
+    scattering,
     searching,
     shape,
     statistics,
@@ -55,17 +58,23 @@ METHODS: dict[ModuleType, str] = {
         take_along_dim masked_select masked_scatter nonzero""",
     masks: "masked_fill tril triu",
     joining: """split chunk unbind argsort sort topk diag_embed diag repeat_interleave kron diff""",
-    linalg: """mm bmm mv dot outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
+    linalg: """mm bmm mv dot inner outer addmm baddbmm matmul trace inv det slogdet logdet cholesky""",
     contraction: "tensordot",
     factorisation: "qr svd",
-    arrangement: "diagflat fliplr flipud rot90 tensor_split",
+    arrangement: "diagflat fliplr flipud rot90 tensor_split hsplit vsplit dsplit sum_to_size",
+    numbers: """erfinv copysign isreal isposinf isneginf signbit nextafter gcd lcm bitwise_left_shift
+        bitwise_right_shift""",
+    matrices: "cholesky_solve cholesky_inverse matrix_exp cov corrcoef renorm",
+    scattering: "select_scatter slice_scatter diagonal_scatter fill_diagonal_ scatter_reduce",
+    environment: "new",
     derived: """addbmm addmv addr aminmax cross cummax cummin dist float_power fmax fmin heaviside kthvalue ldexp
         logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
-    searching: "unique bincount",
+    searching: "unique bincount unique_consecutive isin argwhere mode nanmedian histc",
     strides: "as_strided",
     complexes: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",
-    writing: """zero_ fill_ masked_fill_ index_fill_ copy_ uniform_ normal_ bernoulli_ item tolist numpy stride
+    writing: """zero_ fill_ masked_fill_ index_fill_ copy_ uniform_ normal_ bernoulli_ exponential_ random_
+        is_nonzero is_same_size is_signed item tolist numpy stride
         is_contiguous storage_offset untyped_storage is_floating_point numel element_size new_tensor new_zeros new_ones
         new_empty new_full""",
     backpropagation_api: "backward",
@@ -75,13 +84,17 @@ ALIASES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "clip": "clamp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
     "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim", "nelement": "numel",
-    "ger": "outer", "inner": "dot", "inverse": "inv", "fix": "trunc",
+    "ger": "outer", "inverse": "inv", "fix": "trunc", "split_with_sizes": "split",
 }  # fmt: skip
 # Each name with an underscore writes the result of the operation to the tensor itself.
 IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
     sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid erf frac abs sign round floor ceil trunc lerp addcmul
     addcdiv clamp clamp_min clamp_max clip relu masked_scatter scatter scatter_add index_add index_copy
-    tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge"""
+    tril triu cumsum cumprod addmm baddbmm logical_not eq ne lt le gt ge multiply divide subtract true_divide negative
+    absolute fix arcsin arccos arctan arcsinh arccosh arctanh asinh acosh atanh arctan2 atan2 erfc erfinv lgamma digamma
+    hypot xlogy float_power nan_to_num copysign ldexp heaviside logical_and logical_or logical_xor bitwise_and
+    bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift deg2rad rad2deg sgn sinc logit renorm
+    scatter_reduce addmv addr addbmm less less_equal greater greater_equal not_equal gcd lcm"""
 CONVERSIONS = {
     "double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16",
     "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
@@ -96,6 +109,19 @@ def _convert(name: str) -> Callable[[Tensor], Tensor]:
 
     convert.__doc__ = f"Return the tensor with elements of type {name}."
     return convert
+
+
+# Each name with an underscore makes the tensor its own view.
+RESHAPED = "t transpose swapaxes swapdims squeeze unsqueeze"
+
+
+def _reshaped(name: str, view: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *args: Any) -> Tensor:
+        return reshaped_in_place(self, view, *args)
+
+    method.__name__ = name + "_"
+    method.__doc__ = f"Make the tensor what `{name}` would return of it, and return it."
+    return method
 
 
 # Untracked, these write to the tensor's memory without another array in between.
@@ -136,6 +162,7 @@ def _operator(operation: Callable[..., Tensor], name: str, *, swapped: bool = Fa
 OPERATORS: dict[str, Callable[..., Tensor]] = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": arithmetic.pow, "matmul": linalg.matmul,
+    "lshift": numbers.bitwise_left_shift, "rshift": numbers.bitwise_right_shift,
     "and": comparison.bitwise_and, "or": comparison.bitwise_or, "xor": comparison.bitwise_xor,
 }  # fmt: skip
 COMPARISONS: dict[str, Callable[..., Tensor]] = {
@@ -176,6 +203,7 @@ def _bind_operators() -> None:
         "__float__": lambda self: float(writing.scalar(self)), "__int__": lambda self: int(writing.scalar(self)),
         "__complex__": lambda self: complex(writing.scalar(self)), "__index__": writing.as_index,
         "__contains__": lambda self, value: bool((self == value)._data.any()),
+        "adjoint": linalg.adjoint,
         "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,
         "cuda": _cuda, "type": writing.type_name,
         "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
@@ -219,6 +247,8 @@ def bind() -> None:
         setattr(Tensor, name, vars(Tensor)[target])
     for name in IN_PLACE.split():
         setattr(Tensor, name + "_", _written(name, vars(Tensor)[name]))
+    for name in RESHAPED.split():
+        setattr(Tensor, name + "_", _reshaped(name, vars(Tensor)[name]))
     for name, kind in CONVERSIONS.items():
         setattr(Tensor, name, _convert(kind))
     _bind_operators()

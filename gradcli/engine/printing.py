@@ -13,12 +13,27 @@ from gradcli.engine.tensor import Tensor
 OPTIONS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 
 
-def set_printoptions(**options: Any) -> None:
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(*, profile: str | None = None, **options: Any) -> None:
     """Change how tensors print: precision, threshold, edgeitems, linewidth, sci_mode.
+
+    Args:
+        profile: "default", "short" or "full": values for all options but sci_mode, which the others go over.
+        options: values of single options.
 
     Raises:
         TypeError: there is no such option.
+        KeyError: there is no such profile.
     """
+    if profile is not None:
+        OPTIONS.update(_PROFILES[profile])
+        OPTIONS["sci_mode"] = None
     for name, value in options.items():
         if name not in OPTIONS:
             raise TypeError(

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import (
+    FREED,
     NO_INPUT,
     AccumulateGrad,
     Edge,
@@ -115,6 +116,54 @@ class SavedPacked(Saved):
         elif owner is not None:
             result._grad_fn, result._output_nr = owner, number
         return result
+
+
+class SavedTensor:
+    """What a node keeps of one tensor, as those see it who name it `_raw_saved_...`.
+
+    Args:
+        node: the node.
+        position: which of the things it keeps.
+    """
+
+    __slots__ = ("_node", "_position")
+
+    def __init__(self, node: Node, position: int) -> None:
+        self._node = node
+        self._position = position
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        """Keep what `pack_hook` makes of the tensor instead, and give the rule what `unpack_hook` makes of that.
+
+        Raises:
+            RuntimeError: the graph has been freed, nothing or no tensor is kept, hooks were set before, or the hook
+                changes the tensor in place.
+        """
+        entries = self._node._entries
+        entry = None if entries is None else entries[self._position]
+        if entries is None:
+            raise RuntimeError(FREED)
+        if isinstance(entry, SavedPacked):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
+            )
+        if not isinstance(entry, Saved):
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        tensor = entry._unpacked(self._node)
+        before = tensor._version
+        own = tensor._output_nr if tensor._grad_fn is self._node else None
+        packed = SavedPacked(tensor, own, (pack_hook, unpack_hook))
+        if tensor._version != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
+        self._node._entries = [packed if place == self._position else kept for place, kept in enumerate(entries)]
+
+
+Node._saved_as_kept = SavedTensor
 
 
 def save(value: Any, output_number: int | None = None) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gradcli.engine.ops.linalg import SignLogdet
     from gradcli.engine.ops.reduction import ValuesIndices
     from gradcli.engine.signatures_operators import OperatorSignatures
+    from gradcli.engine.signatures_rarer import RarerSignatures
     from gradcli.engine.tensor import Tensor
     from gradcli.engine.writing import UntypedStorage
 
@@ -25,7 +26,7 @@ _complex = complex
 
 if TYPE_CHECKING:
 
-    class TensorSignatures(OperatorSignatures):
+    class TensorSignatures(OperatorSignatures, RarerSignatures):
         """Methods of Tensor, as type checkers see them."""
 
         def abs(self) -> Tensor: ...

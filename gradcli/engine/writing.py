@@ -138,6 +138,19 @@ def bernoulli_(input: Tensor, p: float = 0.5) -> Tensor:
     return _drawn(input, creation.random_source(None).random(input._data.shape) < p)
 
 
+def exponential_(input: Tensor, lambd: float = 1.0) -> Tensor:
+    """Fill with random numbers of the exponential distribution with a rate."""
+    return _drawn(input, creation.random_source(None).exponential(1 / lambd, input._data.shape))
+
+
+def random_(input: Tensor, *bounds: int) -> Tensor:
+    """Fill with random whole numbers from the first bound (0) up to, not including, the last."""
+    kind = input._data.dtype
+    widest = np.iinfo(kind).max if kind.kind in "iu" else 2 if kind.kind == "b" else 2 ** (np.finfo(kind).nmant + 1)
+    low, high = (bounds[0], bounds[1]) if len(bounds) == 2 else (0, bounds[0] if bounds else int(widest))
+    return _drawn(input, creation.random_source(None).integers(low, high, input._data.shape))
+
+
 # --- reading out
 def item(input: Tensor) -> Any:
     """Return the only element as a Python number.
@@ -261,6 +274,25 @@ def untyped_storage(input: Tensor) -> UntypedStorage:
 def is_floating_point(input: Tensor) -> bool:
     """Tell whether the elements are real floating point numbers."""
     return input._data.dtype.kind == "f"
+
+
+def is_signed(input: Tensor) -> bool:
+    """Tell whether the element type has negative numbers."""
+    return input._data.dtype.kind in "ifc"
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Tell whether the only element is not zero.
+
+    Raises:
+        RuntimeError: there are several, or none.
+    """
+    return truth(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Tell whether two tensors have one shape."""
+    return input._data.shape == other._data.shape
 
 
 def numel(input: Tensor) -> int:

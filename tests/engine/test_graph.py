@@ -53,7 +53,7 @@ def test_memory_of_a_backward_pass_goes_as_it_runs() -> None:
     y = tracked(0.5)
     for _ in range(40):
         y = y.exp() * 0.1
-        array = y.grad_fn.next_functions[0][0]._raw_saved_result.array  # type: ignore[union-attr]  # it was recorded
+        array = y.grad_fn.next_functions[0][0]._entries[0].array  # type: ignore[union-attr,index]  # it was recorded
         arrays.append(weakref.ref(array))
         y.grad_fn.register_prehook(lambda _: alive.append(sum(ref() is not None for ref in arrays)))
     del array

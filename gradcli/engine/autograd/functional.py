@@ -32,6 +32,12 @@ def _call(func: Callable[..., Any], inputs: Any, create_graph: bool) -> tuple[tu
     return points, func(*points)
 
 
+def _require_vector(v: Any, given: Any, what: str) -> None:
+    """Raise RuntimeError for a vector left out where it is not plain which one is meant."""
+    if v is None and not (isinstance(given, Tensor) and given.numel() == 1):
+        raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
+
+
 def _finished(value: Tensor, create_graph: bool) -> Tensor:
     return value if create_graph else value.detach()
 
@@ -49,11 +55,43 @@ def _grads(
     return tuple(zeros_like(p) if entry is None else entry for entry, p in zip(found, points, strict=True))
 
 
+def _require_strategy(strategy: str, *, vectorize: bool, create_graph: bool) -> None:
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more '
+            'outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use '
+            f'"reverse-mode". Got {strategy!r}.'
+        )
+    if strategy == "forward-mode" and create_graph:
+        raise NotImplementedError(
+            'functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
+            'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+        )
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            'functional.jacobian: computing Jacobian with `strategy="forward-mode"` requires `vectorize=True`.'
+        )
+
+
 def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
-    """Return d func / d inputs, shaped output axes then input axes; nested tuples for several outputs or inputs."""
-    del vectorize  # rows are computed one by one
+    """Return d func / d inputs, shaped output axes then input axes; nested tuples for several outputs or inputs.
+
+    Args:
+        func: a function of tensors.
+        inputs: the point, a tensor or a tuple of tensors.
+        create_graph: record the computation, so that the result can be differentiated.
+        strict: raise RuntimeError where an output does not depend on an input.
+        vectorize: has no effect: rows are computed one by one.
+        strategy: "reverse-mode" or "forward-mode"; has no effect on the result, which is the same.
+    """
+    _require_strategy(strategy, vectorize=vectorize, create_graph=create_graph)
     with enable_grad():
         points, outputs = _call(func, inputs, create_graph)
         blocks = []
@@ -71,8 +109,16 @@ def jacobian(
     return _like(outputs, tuple(blocks))
 
 
-def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return the second derivatives of a function with one output of one element."""
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """Return the second derivatives of a function with one output of one element; see `jacobian`."""
+    _require_strategy(outer_jacobian_strategy, vectorize=vectorize, create_graph=create_graph)
 
     def gradient(*points: Tensor) -> Any:
         with enable_grad():
@@ -89,6 +135,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return (outputs, v^T J): the value of a function and the product of a cotangent with its Jacobian."""
     with enable_grad():
         points, outputs = _call(func, inputs, create_graph)
+        _require_vector(v, outputs, "user-provided function returns")
         results = _tuple(outputs, "outputs")
         cotangents = [None] * len(results) if v is None else list(_tuple(v, "v"))
         tracked = [(result, c) for result, c in zip(results, cotangents, strict=True) if result.requires_grad]
@@ -111,6 +158,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (outputs, J v), by differentiating v^T J, which is linear in v."""
+    _require_vector(v, inputs, "input to the user-provided function is")
     with enable_grad():
         points, outputs = _call(func, inputs, create_graph)
         results = _tuple(outputs, "outputs")
@@ -127,6 +175,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return (value, v^T H) of a function with one output of one element."""
+    _require_vector(v, inputs, "input to the user-provided function is")
     with enable_grad():
         points, output = _call(func, inputs, create_graph)
         gradient = _grads(output, points, None, True, strict)

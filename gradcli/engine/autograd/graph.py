@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,8 @@ from gradcli.engine.utils.hooks import RemovableHandle
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -67,6 +70,8 @@ class saved_tensors_hooks:  # noqa: N801  (the name programs use)
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
+        if STATE.why_no_saved_hooks is not None:
+            raise RuntimeError(STATE.why_no_saved_hooks)
         STATE.saved_hooks = (*STATE.saved_hooks, (self.pack_hook, self.unpack_hook))
 
     def __exit__(
@@ -79,6 +84,25 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (the name programs use)
     """Keep copies of what is saved."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cpu") -> None:  # noqa: ARG002  (all is on the CPU)
+        super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """While active, `saved_tensors_hooks` raises RuntimeError with this message."""
+    if STATE.saved_hooks:
+        raise RuntimeError(error_message)
+    before, STATE.why_no_saved_hooks = STATE.why_no_saved_hooks, error_message
+    try:
+        yield
+    finally:
+        STATE.why_no_saved_hooks = before
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801  (the name programs use)
+    """Keep copies of what is saved, so that writing to the tensors themselves does not disturb backward."""
+
+    def __init__(self) -> None:
         super().__init__(lambda tensor: tensor.clone(), lambda packed: packed)
 
 

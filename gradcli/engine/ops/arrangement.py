@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.ops.copies import flip
 from gradcli.engine.ops.joining import cat, diag_embed, hstack
-from gradcli.engine.ops.operands import axis, require_axes
+from gradcli.engine.ops.operands import axis, require_axes, sizes
 from gradcli.engine.ops.parts import narrow
 from gradcli.engine.ops.shape import broadcast_to, transpose
 from gradcli.engine.tensor import Tensor, from_array
@@ -112,6 +112,43 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         given = [int(entry) for entry in indices_or_sections]
         cuts = [0, *(min(entry if entry >= 0 else entry + size, size) for entry in given), size]
     return tuple(narrow(input, spot, start, max(end - start, 0)) for start, end in itertools.pairwise(cuts))
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return parts of the second axis, or of the only one; see `tensor_split`."""
+    return tensor_split(input, indices_or_sections, 1 if input._data.ndim > 1 else 0)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return parts of the first axis; see `tensor_split`."""
+    return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """Return parts of the third axis; see `tensor_split`."""
+    return tensor_split(input, indices_or_sections, 2)
+
+
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """Return the sum over the axes along which a shape would be broadcast to this one.
+
+    Raises:
+        RuntimeError: it would not.
+    """
+    shape = sizes(size)
+    have = input._data.shape
+    lead = len(have) - len(shape)
+    if lead < 0 or any(want not in (1, size) for want, size in zip(shape, have[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(have)}}}.")
+    dims = [*range(lead), *(lead + i for i, want in enumerate(shape) if want == 1 and have[lead + i] != 1)]
+    return input.sum(dims, keepdim=True).reshape(shape) if dims else input
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Return the combinations of a vector's elements as rows."""
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.array(list(choose(range(len(input)), r)), dtype=np.int64).reshape(-1, r)
+    return input[from_array(places)]
 
 
 def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:

@@ -240,9 +240,19 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """Return the integral along an axis by the trapezoidal rule, at distance dx or at points x."""
+    return _trapezoids(y, x, dx, dim).sum(axis(dim, y._data.ndim)) / 2
+
+
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
+    """Return the running integral along an axis by the trapezoidal rule, at distance dx or at points x."""
+    return _trapezoids(y, x, dx, dim).cumsum(axis(dim, y._data.ndim)) / 2
+
+
+def _trapezoids(y: Tensor, x: Tensor | None, dx: float, dim: int) -> Tensor:
+    """Return twice the area between neighbours along an axis."""
     spot, count = axis(dim, y._data.ndim), y._data.shape[dim]
     heights = y.narrow(spot, 0, count - 1) + y.narrow(spot, 1, count - 1)
     if x is None:
-        return heights.sum(spot) * (dx / 2)
+        return heights * dx
     steps = x.diff() if x._data.ndim > 1 else x.diff().reshape([-1] + [1] * (y._data.ndim - 1 - spot))
-    return (heights * steps).sum(spot) / 2
+    return heights * steps

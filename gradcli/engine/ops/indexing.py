@@ -384,6 +384,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
 
 
-def nonzero(input: Tensor) -> Tensor:
-    """Return the subscripts of the elements that are not zero, one row for each."""
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """Return the subscripts of the elements that are not zero, one row for each, or one tensor for each axis."""
+    if as_tuple:
+        return tuple(from_array(places) for places in np.nonzero(np.atleast_1d(input._data)))
     return from_array(np.argwhere(input._data))

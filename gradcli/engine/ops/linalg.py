@@ -262,6 +262,16 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return record(DotBackward0, input._data @ tensor._data, (input, tensor), crossed=True)
 
 
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Return the products of two tensors' last axes, summed; two vectors give their dot product."""
+    if not input._data.ndim or not other._data.ndim:
+        return input * other
+    if input._data.ndim == other._data.ndim == 1:
+        return dot(input, other)
+    rows, columns = input.reshape(-1, input._data.shape[-1]), other.reshape(-1, other._data.shape[-1])
+    return mm(rows, columns.t()).reshape(input._data.shape[:-1] + other._data.shape[:-1])
+
+
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Return the products of every element of one vector with every element of another."""
     return input.reshape(-1, 1) * vec2

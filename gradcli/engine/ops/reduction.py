@@ -224,8 +224,9 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 
 @numpy_names
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the product along one axis, or of all elements."""
+    input = input if dtype is None else input.to(dtype)
     dims = axes(dim, input._data.ndim)
     x = input._data.astype(np.int64) if input._data.dtype.kind in "biu" else input._data
     array = x.prod(axis=dims, keepdims=keepdim)

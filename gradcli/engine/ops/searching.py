@@ -1,4 +1,4 @@
-"""Finding values and their places; none of these has a gradient."""
+"""Finding values and their places; none of these has a gradient but `mode` and `nanmedian`, which pick elements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.ops.operands import axis
+from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.tensor import Tensor, from_array
+
+MODE, NANMEDIAN = named_result("mode"), named_result("nanmedian")
 
 
 def unique(
@@ -62,3 +66,66 @@ def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """Return how often each whole number occurs, or the sum of the weights there."""
     return from_array(np.bincount(input._data, None if weights is None else weights._data, minlength))
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Return the elements (or slices along an axis) without those that equal the one before, as `unique` does."""
+    lines = input._data.reshape(-1) if dim is None else np.moveaxis(input._data, dim, 0)
+    flat = lines.reshape(len(lines), -1)
+    new = np.ones(len(lines), dtype=np.bool_)
+    new[1:] = (flat[1:] != flat[:-1]).any(axis=1)
+    values = lines[new] if dim is None else np.moveaxis(lines[new], 0, dim)
+    result = [from_array(values.copy())]
+    if return_inverse:
+        result.append(from_array((np.cumsum(new) - 1).reshape(input._data.shape if dim is None else -1)))
+    if return_counts:
+        result.append(from_array(np.diff(np.append(np.flatnonzero(new), len(lines))).astype(np.int64)))
+    return result[0] if len(result) == 1 else tuple(result)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Tell of every element whether it is one of others."""
+    first, second = (entry._data if isinstance(entry, Tensor) else entry for entry in (elements, test_elements))
+    return from_array(np.asarray(np.isin(first, second, assume_unique=assume_unique, invert=invert)))
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """Return the subscripts of the elements that are not zero, one row for each."""
+    return from_array(np.argwhere(input._data))
+
+
+def _picked(kind: type[ValuesIndices], input: Tensor, places: Any, spot: int, keepdim: bool) -> ValuesIndices:
+    indices = from_array(np.expand_dims(np.asarray(places, dtype=np.int64), spot))
+    values = input.gather(spot, indices)
+    return kind(values, indices) if keepdim else kind(values.squeeze(spot), indices.squeeze(spot))
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
+    """Return the most frequent element along an axis (of several the smallest), and the last place where it is."""
+
+    def last_of_the_most_frequent(line: Any) -> int:
+        values, counts = np.unique(line, return_counts=True)
+        return int(np.flatnonzero(line == values[np.argmax(counts)])[-1])
+
+    spot = axis(dim, input._data.ndim)
+    return _picked(MODE, input, np.apply_along_axis(last_of_the_most_frequent, spot, input._data), spot, keepdim)
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the lower median of the elements that are numbers, of all of them or along an axis with its place."""
+    if dim is None:
+        return nanmedian(input.reshape(-1), 0).values
+    spot = axis(dim, input._data.ndim)
+    order = np.argsort(input._data, axis=spot, kind="stable")
+    numbers = input._data.shape[spot] - np.isnan(input._data).sum(axis=spot, keepdims=True)
+    middle = np.maximum(numbers - 1, 0) // 2
+    return _picked(NANMEDIAN, input, np.take_along_axis(order, middle, spot).squeeze(spot), spot, keepdim)
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Return how many elements fall in each of equal bins between two limits (those of the elements unless told)."""
+    low, high = (float(input._data.min()), float(input._data.max())) if min == max else (min, max)
+    counts, _ = np.histogram(input._data, bins, (low, high))
+    return from_array(counts.astype(input._data.dtype))

@@ -262,19 +262,21 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, *other._data.shape)
 
 
-def broadcast_to(input: Tensor, shape: Sequence[int]) -> Tensor:
+def broadcast_to(input: Tensor, *shape: Any) -> Tensor:
     """Return the tensor expanded to a shape."""
-    return expand(input, *shape)
+    return expand(input, *sizes(shape))
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Return a view with the axes in another order.
 
     Raises:
         RuntimeError: not every axis is named once.
     """
-    order = tuple(axis(place, input._data.ndim) for place in sizes(dims))
-    if sorted(order) != list(range(input._data.ndim)):
+    order = tuple(axis(place, input._data.ndim) for place in sizes(order if dims is None else (dims,)))
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    if len(order) != input._data.ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {input._data.ndim} is not equal to len(dims) = {len(order)}"

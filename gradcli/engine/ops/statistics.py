@@ -201,16 +201,18 @@ def norm(input: Tensor, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> 
 
 
 @numpy_names
-def cumsum(input: Tensor, dim: int) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return running sums along an axis."""
+    input = input if dtype is None else input.to(dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumsum(input._data, axis=place) if input._data.ndim else input._data.copy()
     return record(CumsumBackward0, array, (input,), dim=place)
 
 
 @numpy_names
-def cumprod(input: Tensor, dim: int) -> Tensor:
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return running products along an axis."""
+    input = input if dtype is None else input.to(dtype)
     place = axis(dim, input._data.ndim)
     array = np.cumprod(input._data, axis=place) if input._data.ndim else input._data.copy()
     return record(CumprodBackward0, array, (input,), (input,), keep=True, dim=place)

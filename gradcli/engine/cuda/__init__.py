@@ -1,5 +1,7 @@
 """The namespace `cuda`, which says that there is none."""
 
+from gradcli.engine.cuda import amp as amp
+
 
 def is_available() -> bool:
     """Tell whether a GPU can be used: never."""

@@ -1,0 +1,193 @@
+"""Further functions of matrices, made of the factorisations and of products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.ops.derived import matrix_power
+from gradcli.engine.ops.factorisation import svdvals
+from gradcli.engine.ops.joining import stack
+from gradcli.engine.ops.lapack import factored
+from gradcli.engine.ops.linalg import adjoint, cholesky, eigh, inv, matmul, solve
+from gradcli.engine.ops.masks import tril, triu
+from gradcli.engine.ops.operands import Operand, axes, axis
+from gradcli.engine.ops.shape import movedim
+from gradcli.engine.ops.statistics import vector_norm
+from gradcli.engine.tensor import Tensor, from_array
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """Return a norm of matrices.
+
+    Args:
+        A: tensors [..., m, n].
+        ord: "fro", "nuc", or 2, -2 (of the singular values), 1, -1 (of columns), inf, -inf (of rows).
+        dim: the two axes of the matrices.
+        keepdim: keep these axes, with length 1.
+        dtype: cast to this element type first.
+
+    Raises:
+        ValueError: there is no such norm.
+    """
+    source = A if dtype is None else A.to(dtype)
+    rows, columns = axes(dim, source._data.ndim)
+    if ord == "fro":
+        return vector_norm(source, 2, (rows, columns), keepdim)
+    if ord in (1, -1, math.inf, -math.inf):
+        first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = source.abs().sum(first, keepdim=True)
+        result = sums.amax(second, keepdim=True) if ord > 0 else sums.amin(second, keepdim=True)
+        return result if keepdim else result.squeeze((rows, columns))
+    if ord not in ("nuc", 2, -2):
+        raise ValueError(f"linalg.matrix_norm: Order {ord} not supported.")
+    values = svdvals(movedim(source, (rows, columns), (-2, -1)))
+    result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    return result.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else result
+
+
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """Return the norm of vectors (one axis, or all of a vector), or of matrices (two axes, or all of a matrix)."""
+    source = A if dtype is None else A.to(dtype)
+    if dim is None and ord is None:
+        return vector_norm(source, 2, None, keepdim)
+    places = axes(dim, source._data.ndim)
+    if len(places) == 2 and ord is not None:
+        return matrix_norm(source, ord, places, keepdim)
+    return vector_norm(source, 2 if ord is None else ord, places, keepdim)
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Return the eigenvalues of Hermitian matrices, ascending."""
+    return eigh(A if UPLO == "L" else adjoint(A)).eigenvalues
+
+
+def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tensor:
+    """Return how many singular values of matrices are not zero, up to rounding."""
+    del hermitian
+    return from_array(np.asarray(np.linalg.matrix_rank(A._data, tol=tol)).astype(np.int64))
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """Return the condition number of matrices in a norm: the ratio of extreme singular values unless told."""
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        return values.amax(-1) / values.amin(-1) if p != -2 else values.amin(-1) / values.amax(-1)
+    return matrix_norm(A, p) * matrix_norm(inv(A), p)
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """Return X with A X = B (or X A = B), reading one triangle of A."""
+    triangle = triu(A) if upper else tril(A)
+    if unitriangular:
+        eye = from_array(np.eye(A._data.shape[-1], dtype=A._data.dtype))
+        triangle = (triu(A, 1) if upper else tril(A, -1)) + eye
+    if left:
+        return solve(triangle, B)
+    return solve(triangle.mT, B.mT).mT
+
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """Return X with L L^H X = B."""
+    factor = adjoint(L) if upper else L
+    half = solve_triangular(factor, B, upper=False)
+    solution: Tensor = solve_triangular(adjoint(factor), half, upper=True)
+    return solution
+
+
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """Return the inverse of L L^H."""
+    return cholesky_solve(from_array(np.eye(L._data.shape[-1], dtype=L._data.dtype)), L, upper)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """Return the exponential of square matrices, by scaling, a Taylor series of degree 18, and squaring."""
+    factored("matrix_exp", lambda matrix: matrix, A._data)
+    size = float(np.abs(A._data).sum(-2).max(initial=0.0)) if A._data.size else 0.0
+    squarings = max(0, math.ceil(math.log2(size)) + 1) if size > 0 and math.isfinite(size) else 0
+    scaled = A / 2**squarings
+    eye = from_array(np.broadcast_to(np.eye(A._data.shape[-1], dtype=A._data.dtype), A._data.shape).copy())
+    result = eye
+    for degree in range(18, 0, -1):  # Horner's scheme; at half a unit of size the rest is below 1e-21
+        result = eye + matmul(scaled, result) / degree
+    return matrix_power(result, 2**squarings)
+
+
+def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
+    """Return the powers of a vector's elements as rows, falling unless told."""
+    count = x._data.shape[-1] if N is None else N
+    powers = [x**degree for degree in range(count)]
+    if not powers:
+        return x.unsqueeze(-1)[..., :0]
+    columns: Tensor = stack(powers if increasing else powers[::-1], -1)
+    return columns
+
+
+def rising_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Return the powers of a vector's elements as rows, rising."""
+    return vander(x, N, increasing=True)
+
+
+def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
+    """Return the covariance matrix of variables in rows, from observations in columns."""
+    if fweights is not None or aweights is not None:
+        raise NotImplementedError("cov: weights are not supported by gradcli.engine; weight the observations by hand")
+    rows = input if input._data.ndim > 1 else input.reshape(1, -1)
+    centred = rows - rows.mean(1, keepdim=True)
+    result: Tensor = matmul(centred, adjoint(centred)) / (rows._data.shape[1] - correction)
+    return result if input._data.ndim > 1 else result.reshape(())
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """Return the correlation matrix of variables in rows."""
+    covariance = cov(input)
+    if not covariance._data.ndim:
+        return covariance / covariance
+    scale = covariance.diagonal().sqrt()
+    return covariance / scale.unsqueeze(0) / scale.unsqueeze(1)
+
+
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Return a copy whose slices along an axis have a p-norm of at most `maxnorm`."""
+    place = axis(dim, input._data.ndim)
+    others = tuple(other for other in range(input._data.ndim) if other != place)
+    size = vector_norm(input, p, others, keepdim=True)
+    large = from_array(size._data > maxnorm)
+    factor = (maxnorm / (size + 1e-7)).masked_fill(~large, 1)
+    return input * factor
+
+
+def chain_matmul(*matrices: Operand) -> Tensor:
+    """Return the product of matrices."""
+    result: Tensor = matrices[0]
+    for matrix in matrices[1:]:
+        result = matmul(result, matrix)
+    return result
+
+
+__all__ = [
+    "chain_matmul",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "cond",
+    "corrcoef",
+    "cov",
+    "eigvalsh",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_rank",
+    "norm",
+    "renorm",
+    "solve_triangular",
+    "vander",
+]

@@ -1,0 +1,112 @@
+"""Writing parts of tensors into copies of them, and reducing what falls on one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.in_place import bump, check_may_change, in_place, writeable
+from gradcli.engine.ops.comparison import where
+from gradcli.engine.ops.copies import clone
+from gradcli.engine.ops.indexing import gather, scatter_add
+from gradcli.engine.ops.operands import axis
+from gradcli.engine.recording import tracked
+from gradcli.engine.tensor import Tensor, from_array
+
+_FIRST = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -np.inf, "amin": np.inf}
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """Return a copy with `src` at one index of an axis."""
+    result = clone(input)
+    result.select(dim, index).copy_(src)
+    return result
+
+
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """Return a copy with `src` in a slice of an axis."""
+    result = clone(input)
+    result[(slice(None),) * axis(dim, input._data.ndim) + (slice(start, end, step),)].copy_(src)
+    return result
+
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """Return a copy with `src` on a diagonal."""
+    result = clone(input)
+    result.diagonal(offset, dim1, dim2).copy_(src)
+    return result
+
+
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write one number to the main diagonal (with `wrap`, of a tall matrix again after each square)."""
+    if tracked(input):
+        check_may_change(input)
+        mask = np.zeros(input._data.shape, dtype=np.bool_)
+        np.fill_diagonal(mask, True, wrap=wrap)
+        return in_place(input, lambda before: before.masked_fill(from_array(mask), fill_value))
+    np.fill_diagonal(writeable(input), fill_value, wrap=wrap)
+    bump(input)
+    return input
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Return a copy in which each place along `dim` holds the reduction of what the index sends there.
+
+    Args:
+        input: the tensor.
+        dim: the axis that the index counts along.
+        index: a place for every element of `src`.
+        src: what is reduced.
+        reduce: "sum", "mean", "prod", "amax" or "amin"; extremes that are equal share the gradient.
+        include_self: count the old value of a place that is written to.
+
+    Raises:
+        RuntimeError: there is no such reduction.
+    """
+    if reduce not in _FIRST:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    part = src[tuple(slice(0, size) for size in index._data.shape)]
+    ones = from_array(np.ones(index._data.shape, dtype=input._data.dtype))
+    hits = scatter_add(from_array(np.zeros_like(input._data)), dim, index, ones)
+    start = input if include_self else where(hits > 0, from_array(np.full_like(input._data, _FIRST[reduce])), input)
+    if reduce == "sum":
+        return scatter_add(start, dim, index, part)
+    if reduce == "mean":
+        count = hits + 1 if include_self else hits.clamp(min=1)
+        return scatter_add(start, dim, index, part) / count
+    if reduce == "prod":
+        return _product(start, dim, index, part)
+    return _extreme(start, dim, index, part, np.maximum if reduce == "amax" else np.minimum)
+
+
+def _places(dim: int, index: Tensor, shape: tuple[int, ...]) -> Any:
+    grids: list[Any] = list(np.indices(index._data.shape, sparse=True))
+    if shape:
+        grids[axis(dim, len(shape))] = index._data
+    return tuple(grids)
+
+
+def _product(start: Tensor, dim: int, index: Tensor, part: Tensor) -> Tensor:
+    """Multiply one layer after the other: the elements that fall on one place are told apart by their turn."""
+    result = start
+    for turn in range(index._data.shape[axis(dim, index._data.ndim)] if index._data.ndim else 1):
+        layer = (slice(None),) * axis(dim, max(index._data.ndim, 1)) + (slice(turn, turn + 1),)
+        places = index[layer] if index._data.ndim else index
+        factor = from_array(np.ones_like(result._data)).scatter(dim, places, part[layer] if index._data.ndim else part)
+        result = result * factor
+    return result
+
+
+def _extreme(start: Tensor, dim: int, index: Tensor, part: Tensor, function: np.ufunc) -> Tensor:
+    best = start._data.copy()
+    function.at(best, _places(dim, index, best.shape), part._data)
+    peak = from_array(best)
+    kept, came = start == peak, part == gather(peak, dim, index)
+    count = scatter_add(kept.to(peak.dtype), dim, index, came.to(peak.dtype)).clamp(min=1)
+    shared = where(kept, start / count, 0.0)
+    return scatter_add(shared, dim, index, where(came, part / gather(count, dim, index), 0.0))

@@ -1,0 +1,46 @@
+"""The namespace `special`: functions of single numbers."""
+
+from gradcli.engine.ops.activation import log_softmax, softmax
+from gradcli.engine.ops.elementwise import (
+    digamma,
+    erf,
+    erfc,
+    exp2,
+    expm1,
+    log1p,
+    logit,
+    polygamma,
+    round,
+    sinc,
+    xlogy,
+)
+from gradcli.engine.ops.elementwise import digamma as psi
+from gradcli.engine.ops.elementwise import lgamma as gammaln
+from gradcli.engine.ops.elementwise import sigmoid as expit
+from gradcli.engine.ops.numbers import entr, erfinv, ndtr, ndtri, xlog1py
+from gradcli.engine.ops.statistics import logsumexp
+
+__all__ = [
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammaln",
+    "log1p",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "round",
+    "sinc",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
