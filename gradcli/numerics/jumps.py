@@ -15,6 +15,8 @@ NODES = 49
 LARGEST = 1e-2
 """Larger jumps, as parts of the function's size, belong to the function itself."""
 ROWS_TRIED = 3
+ENLARGED = 4
+"""Two kinks side by side may look alike at two sizes by chance."""
 BINOMIALS = 30.4
 """Root of the sum of the squared sixth-difference coefficients: their size for unit noise."""
 
@@ -23,7 +25,8 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
     """Look for jumps of the rows along a direction, not far from the point.
 
     A sixth difference of 49 equally spaced values is small wherever the function is smooth and stands out where it is
-    not. The place is enlarged twice by six: at a kink the difference then falls by six each time, at a jump it stays.
+    not. The place is enlarged by six again and again: at a kink the difference falls by six each time, at a jump it
+    stays.
 
     Returns:
         For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that
@@ -64,7 +67,7 @@ def _roughness(values: Vector) -> Vector:
 def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> float:
     """The jump of one row near node `peak` + 3, or 0.0 if enlarging shows a kink or a smooth curve."""
     low, high = -reach, reach
-    for _ in range(2):
+    for _ in range(ENLARGED):
         spacing = (high - low) / (NODES - 1)
         low, high = low + (peak - 1) * spacing, low + (peak + 7) * spacing
         _, values = _sample(line, low, high)
