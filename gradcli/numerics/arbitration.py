@@ -108,9 +108,10 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
     told, claimed = float(told_of(site)[number] @ v), float(site.claim.forms[number] @ v)
+    asked = np.arange(len(site.claim.forms)) == number
     rulings: list[Ruling] = []
     for reach in REACHES:
-        level = stretch(site, v, reach)
+        level = stretch(site, v, reach, asked)
         if level is None:
             continue
         off, uncertainty = float(level.slope[number]), float(level.uncertainty[number])

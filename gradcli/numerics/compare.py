@@ -128,7 +128,10 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         agree = smooth & ((error <= tolerance) | ((error <= matters * scale) & (tolerance <= matters * scale)))
         one_sided = (reading.status == Status.DOMAIN) & (error <= tolerance) & (tolerance <= PASS_RESOLUTION * scale)
         known = np.maximum(reading.size, np.abs(reading.numeric))
-        silent = ours & smooth & (error <= FAIL_FACTOR * tolerance) & (reading.bound <= SILENT_NOISE * known + 1e-290)
+        within = ours & smooth & (error <= FAIL_FACTOR * tolerance)
+        silent = within & (reading.bound <= SILENT_NOISE * known + 1e-290)
+        # Rows that are nothing beside the rounding of others say nothing of the block, however well they are known.
+        silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))
     if (rows & reading.broken).any():

@@ -60,6 +60,7 @@ class Protocol:
         self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, Seen] = {}
+        self.elsewhere: dict[Pair, Site] = {}
         self.kinks: tuple[KinkNote, ...] = ()
         self.notes: list[str] = []
         self.moved = False
@@ -125,9 +126,9 @@ class Protocol:
         self._resolve_silence(site)
 
     def _look_wider(self, site: Site) -> None:
-        """Ask wide steps where values are too rough for fine ones."""
+        """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
-            self.outcomes[pair] = looked_wider(site, outcome, self.significance)
+            self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
@@ -277,6 +278,7 @@ class Protocol:
             here = self.silent.pop(pair)
             if other.seen is not None:
                 self.moved = True
+                self.elsewhere[pair] = other.seen.site
                 self._conclude(pair, other.seen, f"no signal at this point; decided at {other.where}")
             elif other.enough and here.quiet:
                 self.outcomes[pair] = BlockOutcome(

@@ -16,6 +16,7 @@ from numpy.polynomial import chebyshev
 from numpy.polynomial.polynomial import polyval
 
 from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.noise import Mask
 from gradcli.numerics.site import BudgetExceededError, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS, NOISE_FACTOR
@@ -122,13 +123,14 @@ class Stretch:
         return abs(above - below)
 
 
-def stretch(site: Site, direction: Vector, reach: float) -> Stretch | None:
+def stretch(site: Site, direction: Vector, reach: float, asked: Mask | None = None) -> Stretch | None:
     """Measure the remainder of the claim along a direction.
 
     Args:
         site: the point, without a witness.
         direction: the direction v; t = 1 changes x by about itself.
         reach: T; nodes t lie in [-T, T].
+        asked: the claimed rows that matter, all by default; of the others nothing is said.
 
     Returns:
         None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has more
@@ -138,7 +140,7 @@ def stretch(site: Site, direction: Vector, reach: float) -> Stretch | None:
         raise BudgetExceededError
     line = Line(site.read, site.x, direction, site.row_values())
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
-    coefficients = _claimed_slopes(site, direction, reach)
+    coefficients = _claimed_slopes(site, direction, reach, asked)
     if coefficients is None:
         return None
     return _fitted(site, line, rows, reach, coefficients / line.scale[rows])
@@ -167,7 +169,7 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
     return _fitted(site, line, slice(0, line.outputs), reach, np.zeros((1, line.outputs)))
 
 
-def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | None:
+def _claimed_slopes(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Matrix | None:
     """The Chebyshev coefficients of the claimed derivative of every row over the stretch.
 
     None where it is not finite or too crooked, which half of the places may show.
@@ -177,7 +179,7 @@ def _claimed_slopes(site: Site, direction: Vector, reach: float) -> Matrix | Non
     for degree, end, allowed in ((SLOPES // 2, 5, HOPELESS), (SLOPES - 1, DEGREES[-1], SIMPLE)):
         places = np.cos(np.pi * np.arange(degree + 1) / degree)
         for place in [place for place in places.tolist() if place not in known]:
-            claim = site.claim_at(site.x + on_grid(reach * place) * direction)
+            claim = site.claim_at(site.x + on_grid(reach * place) * direction, asked)
             if claim is None or not claim.finite:
                 return None
             known[place] = claim.forms @ direction

@@ -361,12 +361,16 @@ class Site:
         columns = int(np.count_nonzero(reading.direction[places]))
         return judge(reading, self.rows(output), scale, columns, significance)
 
-    def claim_at(self, x: Vector) -> Claim | None:
-        """The claim at a point close by, with the same rows; None where backward raises there."""
+    def claim_at(self, x: Vector, asked: Mask | None = None) -> Claim | None:
+        """The claim at a point close by, with the same rows, zero where not asked for; None where backward raises."""
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
         try:
-            forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
+            if asked is None:
+                forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
+            else:
+                forms = np.zeros_like(claim.forms)
+                forms[asked] = self.map.vjp_many(x, rows[asked])
         except Exception:
             return None
         return replace(claim, x=x, forms=forms, outputs=None)

@@ -6,7 +6,7 @@ and close by; where the claim is right, that is noise, and so is it at some leng
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,7 +177,7 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         rows = rows[(site.claim.forms[rows][:, focus.drawn != 0] != 0).any(axis=1)]
     if not rows.size:
         return None
-    levels = list(_levels(site, direction))
+    levels = list(_levels(site, direction, rows.tolist()))
     if len(levels) < LEVELS:
         return None
     slopes = np.array([level.slope[rows] for level in levels])
@@ -202,9 +202,11 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
     return max(found, key=lambda off: abs(off.slope) / off.width, default=None)
 
 
-def _levels(site: Site, direction: Vector) -> Iterator[Stretch]:
-    """Every length of step on which the claim can be followed: a sawtooth shows what it is at the shortest only."""
-    levels = (stretch(site, direction, reach) for reach in REACHES)
+def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stretch]:
+    """Every length of step on which the claim on some rows can be followed: a sawtooth shows itself at the shortest."""
+    asked = np.zeros(len(site.claim.forms), bool)
+    asked[list(rows)] = True
+    levels = (stretch(site, direction, reach, asked) for reach in REACHES)
     return (level for level in levels if level is not None)
 
 

@@ -38,6 +38,8 @@ JUMPING = 0.02
 ROUNDING = 64.0
 """Noise below this many units of rounding is rounding."""
 ROWS_TRIED = 4
+FEW_ROWS = 8
+"""Of more rows one is asked first, whether it can agree at all."""
 COARSEST = 0.1
 """No claim is said to agree at a wider resolution,"""
 COARSEST_STORED = {2.0**-8: 0.3}
@@ -154,8 +156,10 @@ def _along(
     stop = _stop(site, direction, rows) if case.iterating else None
     if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
         return None
+    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale):
+        return None
     best: Wide | None = None
-    for levels in _windows(site, direction, reaches):
+    for levels in _windows(site, direction, reaches, rows):
         off, wide = _weigh(site, levels, rows, stop, scale)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
         if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case.gap):
@@ -170,11 +174,27 @@ def _along(
     return best
 
 
-def _windows(site: Site, direction: Vector, reaches: Sequence[float]) -> Iterator[list[Stretch]]:
-    """Every three lengths of step in a row on which the claim can be followed, longest first."""
+def _may_agree(
+    site: Site,
+    case: _Case,
+    direction: Vector,
+    reaches: Sequence[float],
+    rows: Mask,
+    stop: _Stop | None,
+    scale: float,
+) -> bool:
+    """Whether the claim on the row with the largest slope holds over some lengths of step; a gradient a place tells."""
+    slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
+    steep = np.arange(rows.size) == int(slopes.argmax())
+    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep))
+    return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
+
+
+def _windows(site: Site, direction: Vector, reaches: Sequence[float], rows: Mask) -> Iterator[list[Stretch]]:
+    """Every three lengths of step in a row on which the claim on some rows can be followed, longest first."""
     levels: list[Stretch] = []
     for reach in reaches:
-        level = stretch(site, direction, reach)
+        level = stretch(site, direction, reach, rows)
         if level is not None:
             levels = [*levels, level][-LEVELS:]
             if len(levels) == LEVELS:

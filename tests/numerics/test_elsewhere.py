@@ -1,0 +1,72 @@
+"""Saturated functions: where claim and derivative drown in rounding, the verdict comes from another point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.numerics.verify import Outcome, Verification, verify
+from tests.numerics.cases import FormulaMap, space
+
+Array = np.ndarray
+FAR = np.array([6.0, -5.5, 6.5])
+"""exp(-10 x²) is 1e-140 to 1e-180 here: nothing beside 1, and yet known to every digit."""
+
+
+def bells(x: Array) -> Array:
+    """Three outputs near one, and three tails that are tiny by themselves."""
+    return np.concatenate([1 - np.exp(-10 * x * x), np.exp(-12 * x * x)])
+
+
+def slopes(x: Array) -> Array:
+    return np.vstack([np.diag(20 * x * np.exp(-10 * x * x)), np.diag(-24 * x * np.exp(-12 * x * x))])
+
+
+class Counting(FormulaMap):
+    """A map that counts the gradients it is asked for."""
+
+    asked = 0
+
+    def vjp_many(self, x: Array, cotangents: Array) -> Array:
+        self.asked += len(cotangents)
+        return super().vjp_many(x, cotangents)
+
+
+def judged(spoil: Callable[[Array], Array] | None = None, **options: Any) -> tuple[Verification, Counting]:
+    saturated = Counting(bells, slopes, space((3,)), space((6,)), spoil)
+    return verify(saturated, FAR, seed=3, **options), saturated
+
+
+def test_tails_that_are_nothing_beside_rounding_do_not_keep_a_block_undecided() -> None:
+    found = judged()[0].blocks[0]
+    assert found.outcome is Outcome.AGREES, found
+    assert "no signal at this point" in (found.note or "")
+
+
+@pytest.mark.parametrize("factor", [1.001, 0.5, -1.0])
+def test_a_wrong_claim_fails_elsewhere(factor: float) -> None:
+    found = judged(lambda j: factor * j)[0].blocks[0]
+    assert found.outcome is Outcome.DIFFERS, found
+
+
+def test_what_was_decided_elsewhere_is_not_looked_into_at_the_saturated_point() -> None:
+    """Values that are rough over wide steps, as saturated ones are, ask for hundreds of gradients there."""
+    _, saturated = judged(lambda j: 1.5 * j)
+    assert saturated.asked < 300
+
+
+def test_of_many_rows_one_is_asked_first_whether_a_wrong_claim_may_hold_over_wide_steps() -> None:
+    rates = np.linspace(40, 90, 30)
+    rippled = Counting(
+        lambda x: np.sin(rates * x.sum()),
+        lambda x: (rates * np.cos(rates * x.sum()))[:, None] * np.ones(3),
+        space((3,)),
+        space((30,)),
+        lambda j: 1.5 * j,
+    )
+    found = verify(rippled, np.array([0.3, 0.7, -0.2]), seed=1).blocks[0]
+    assert found.outcome is Outcome.DIFFERS, found
+    assert rippled.asked < 600
