@@ -72,7 +72,7 @@ from gradcli.engine.nn.losses import (
     SmoothL1Loss,
 )  # fmt: skip
 from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.parameter import Buffer, Parameter
 from gradcli.engine.nn.recurrent import GRUCell, LSTMCell, RNNCell
 from gradcli.engine.printed import PRINTED_MODULE
 
@@ -88,6 +88,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Bilinear",
+    "Buffer",
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -24,6 +25,8 @@ class _Indexed(Module):
         return iter(self._listed())
 
     def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of range")
         found = self._listed()[index]
         if not isinstance(found, list):
             return found
@@ -34,6 +37,28 @@ class _Indexed(Module):
 
     def __setitem__(self, index: int, module: Module) -> None:
         self._modules[list(self._modules)[index]] = module
+
+    def __delitem__(self, index: int | slice) -> None:
+        kept = self._listed()
+        del kept[index]
+        self._renumber(kept)
+
+    def _renumber(self, modules: Iterable[Any]) -> None:
+        self._modules.clear()
+        self._modules.update({str(place): module for place, module in enumerate(modules)})
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Add a module before another, and return the container."""
+        modules = self._listed()
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def pop(self, key: int) -> Any:
+        """Take a module out, and return it."""
+        module = self[key]
+        del self[key]
+        return module
 
     def append(self, module: Module) -> Self:
         """Add a module at the end, and return the container."""
@@ -58,6 +83,11 @@ class Sequential(_Indexed):
         else:
             self.extend(args)
 
+    def __add__(self, other: Any) -> Sequential:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return Sequential(*self, *other)
+
     def forward(self, input: Any) -> Any:
         """Return what the last module makes of what the others made of the input."""
         for module in self:
@@ -66,7 +96,16 @@ class Sequential(_Indexed):
 
 
 class ModuleList(_Indexed):
-    """Modules as a list."""
+    """Modules as a list, printed with runs of modules that print alike as one."""
+
+    def __repr__(self) -> str:
+        runs = [(text, list(run)) for text, run in itertools.groupby(enumerate(map(repr, self)), lambda pair: pair[1])]
+        lines = []
+        for text, run in runs:
+            first, last = run[0][0], run[-1][0]
+            head = f"({first}): " if first == last else f"({first}-{last}): {len(run)} x "
+            lines.append("  " + head + text.replace("\n", "\n  "))
+        return "\n".join([f"{type(self).__name__}(", *lines, ")"]) if lines else f"{type(self).__name__}()"
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -96,6 +135,22 @@ class ModuleDict(Module):
     def __contains__(self, key: str) -> bool:
         return key in self._modules
 
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def pop(self, key: str) -> Any:
+        """Take a module out, and return it."""
+        return self._modules.pop(key)
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules by name, in the place of those that have a name."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
     def keys(self) -> Iterable[str]:
         """Return the names."""
         return self._modules.keys()
@@ -113,12 +168,13 @@ def _parameter(value: Tensor) -> Parameter:
     return value if isinstance(value, Parameter) else Parameter(value)
 
 
-def _listing(parameters: Mapping[str, Parameter | None]) -> str:
+def _listing(parameters: Mapping[str, Parameter | None], by_class: bool = False) -> str:
     lines = []
     for name, value in parameters.items():
         if value is not None:
             size = "x".join(map(str, value._data.shape))
-            lines.append(f"  ({name}): Parameter containing: [{value.dtype!r} of size {size}]")
+            kind = value.type() if by_class else repr(value.dtype)
+            lines.append(f"  ({name}): Parameter containing: [{kind} of size {size}]")
     return "\n".join(lines)
 
 
@@ -138,6 +194,15 @@ class ParameterList(Module):
         """Add a parameter at the end, and return the container."""
         self.register_parameter(str(len(self)), _parameter(value))
         return self
+
+    def extend(self, values: Iterable[Tensor]) -> Self:
+        """Add parameters at the end, and return the container."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __setitem__(self, index: int, value: Tensor) -> None:
+        self._parameters[list(self._parameters)[index]] = _parameter(value)
 
     def __len__(self) -> int:
         return len(self._parameters)
@@ -159,7 +224,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """Return one line for each parameter."""
-        return _listing(self._parameters)
+        return _listing(self._parameters, by_class=True)
 
     def __getitem__(self, key: str) -> Any:
         return self._parameters[key]
@@ -172,6 +237,20 @@ class ParameterDict(Module):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parameters)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._parameters
+
+    def __delitem__(self, key: str) -> None:
+        del self._parameters[key]
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+        return self._parameters.keys()
+
+    def values(self) -> Iterable[Any]:
+        """Return the parameters."""
+        return self._parameters.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
         """Return names and parameters."""

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
-from gradcli.engine.grad_mode import no_grad
-from gradcli.engine.nn.module_calls import EVERYWHERE, MIXED, call_with_hooks
+from gradcli.engine.nn.module_calls import EVERYWHERE, MIXED, AlwaysCalled, call_with_hooks
 from gradcli.engine.nn.module_hooks import registered, type_text
-from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.nn.module_state import StatefulModule
+from gradcli.engine.nn.parameter import Buffer, Parameter
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
 
 
-class Module:
+class Module(StatefulModule):
     """The base of all parts of a network: subclass it, call `super().__init__()`, and give a `forward`."""
 
     training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
     _is_full_backward_hook: bool | None
 
     def __init__(self) -> None:
@@ -32,6 +29,7 @@ class Module:
         put("_buffers", {})
         put("_modules", {})
         put("_transient_buffers", set())
+        put("_state_hooks", {})
         put("_forward_hooks", OrderedDict())
         put("_forward_pre_hooks", OrderedDict())
         put("_forward_hooks_with_kwargs", OrderedDict())
@@ -65,9 +63,23 @@ class Module:
         return registered(self._forward_pre_hooks, hook, prepend, self._forward_pre_hooks_with_kwargs, with_kwargs)
 
     def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after forward; what it returns replaces the output."""
+        """Call `hook(module, args, output)` after forward; what it returns replaces the output.
+
+        Args:
+            hook: what to call.
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs, output)`.
+            always_call: call it, with None for the output, when forward or another hook raises, too.
+        """
+        if always_call:
+            hook = AlwaysCalled(hook)
         return registered(self._forward_hooks, hook, prepend, self._forward_hooks_with_kwargs, with_kwargs)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
@@ -96,6 +108,9 @@ class Module:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
             self._forget(name)
             self.register_parameter(name, value)
+        elif isinstance(value, Buffer) and name not in stores.get("_buffers", ()):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)
         elif isinstance(value, Module):
             if "_modules" not in stores:
                 raise AttributeError("cannot assign module before Module.__init__() call")
@@ -178,6 +193,8 @@ class Module:
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child under a name."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_text(module)} is not a Module subclass")
         self._check_name(name, self._modules, "module name")
         self._modules[name] = module
 
@@ -190,16 +207,49 @@ class Module:
             raise KeyError(f"attribute '{name}' already exists")
 
     # --- walking
-    def named_modules(self, memo: set[Module] | None = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """Yield this module and all below it, each once, with dotted names."""
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Yield this module and all below it, each once unless told, with dotted names."""
         memo = set() if memo is None else memo
         if self in memo:
             return
-        memo.add(self)
+        if remove_duplicate:
+            memo.add(self)
         yield prefix, self
         for name, child in self._modules.items():
             if child is not None:
-                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def get_submodule(self, target: str) -> Any:
+        """Return the module of a dotted name.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        found: Any = self
+        for name in target.split(".") if target else ():
+            if not isinstance(found, Module) or name not in dir(found):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def get_parameter(self, target: str) -> Any:
+        """Return the parameter of a dotted name; raises AttributeError as `get_submodule`."""
+        return self._entry("_parameters", target, "parameter")
+
+    def get_buffer(self, target: str) -> Any:
+        """Return the buffer of a dotted name; raises AttributeError as `get_submodule`."""
+        return self._entry("_buffers", target, "buffer")
+
+    def _entry(self, store: str, target: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in vars(module)[store]:
+            raise AttributeError(f"{type(module).__name__} has no {what} `{name}`")
+        return vars(module)[store][name]
 
     def modules(self) -> Iterator[Module]:
         """Yield this module and all below it."""
@@ -217,25 +267,31 @@ class Module:
         """Yield the modules directly below this one."""
         return (child for _, child in self.named_children())
 
-    def _named(self, store: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _named(self, store: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+        modules = self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else [(prefix, self)]
+        for path, module in modules:
             for name, value in module.__dict__[store].items():
                 if value is not None and id(value) not in seen:
-                    seen.add(id(value))
+                    if once:
+                        seen.add(id(value))
                     yield (f"{path}.{name}" if path else name), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Yield all parameters, each once, with dotted names."""
-        return self._named("_parameters", prefix, recurse)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yield all parameters, each once unless told, with dotted names."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yield all parameters."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """Yield all buffers, each once, with dotted names."""
-        return self._named("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield all buffers, each once unless told, with dotted names."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Yield all buffers."""
@@ -248,45 +304,7 @@ class Module:
         fn(self)
         return self
 
-    # --- state
-    def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
-        """Return parameters and buffers, detached, under dotted names."""
-        result: dict[str, Tensor] = OrderedDict()
-        for name, value in (*self._parameters.items(), *self._buffers.items()):
-            if value is not None and name not in self._transient_buffers:
-                result[prefix + name] = value.detach()
-        for name, child in self._modules.items():
-            if child is not None:
-                result.update(child.state_dict(prefix + name + "."))
-        return result
-
-    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> tuple[list[str], list[str]]:
-        """Copy values in, and return the names that were missing and those that were unexpected.
-
-        Raises:
-            RuntimeError: with `strict`, names are missing or unexpected; always, a shape differs.
-        """
-        own = self.state_dict()
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        problems = [f"Missing key(s) in state_dict: {missing}."] if missing else []
-        problems += [f"Unexpected key(s) in state_dict: {unexpected}."] if unexpected else []
-        problems = problems if strict else []
-        for name, value in own.items():
-            if name in state_dict and state_dict[name]._data.shape != value._data.shape:
-                problems.append(
-                    f"size mismatch for {name}: copying a param with shape {state_dict[name].shape} from "
-                    "checkpoint, the "
-                    f"shape in current model is {value.shape}."
-                )
-        if problems:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(problems))
-        with no_grad():
-            for name, value in own.items():
-                if name in state_dict:
-                    value.copy_(state_dict[name])
-        return missing, unexpected
-
+    # --- converting
     def _converted(self, convert: Callable[[Tensor], Tensor]) -> Self:
         for module in self.modules():
             for parameter in module._parameters.values():
@@ -323,6 +341,10 @@ class Module:
         """Convert to float16."""
         return self._floating("half")
 
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to an element type."""
+        return self._converted(lambda tensor: tensor.to(dst_type))
+
     def cpu(self) -> Self:
         """Return the module, which is on the CPU."""
         return self
@@ -333,6 +355,8 @@ class Module:
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode for this module and all below it."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
         for module in self.modules():
             module.training = mode
         return self
@@ -361,6 +385,9 @@ class Module:
     def extra_repr(self) -> str:
         """Return what is printed about this module itself."""
         return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def __repr__(self) -> str:
         extra = self.extra_repr()

@@ -79,6 +79,23 @@ def _register_backward(hook: Callable[..., Any], full: bool) -> RemovableHandle:
     return add_hook(EVERYWHERE.backward, hook)
 
 
+class AlwaysCalled:
+    """A forward hook that is called when forward raises, too.
+
+    Args:
+        hook: what to call.
+    """
+
+    __slots__ = ("hook",)
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the hook."""
+        return self.hook(*args)
+
+
 def _backward_hooks(module: Any, full: bool) -> list[Callable[..., Any]]:
     """Return the backward hooks of one kind: those of every module, then the module's own."""
     found = list(EVERYWHERE.backward.values()) if EVERYWHERE.backward_is_full is full else []
@@ -88,6 +105,16 @@ def _backward_hooks(module: Any, full: bool) -> list[Callable[..., Any]]:
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a module's forward between the hooks of every module and its own."""
+    ahead = {key: hook for key, hook in module._forward_hooks.items() if isinstance(hook, AlwaysCalled)}
+    try:
+        return _called(module, args, kwargs, ahead)
+    except Exception:
+        for key, hook in ahead.items():
+            hook(module, *((args, kwargs) if key in module._forward_hooks_with_kwargs else (args,)), None)
+        raise
+
+
+def _called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ahead: dict[int, Any]) -> Any:
     for key, hook in (*EVERYWHERE.forward_pre.items(), *module._forward_pre_hooks.items()):
         if key in module._forward_pre_hooks_with_kwargs:
             changed = hook(module, args, kwargs)
@@ -106,6 +133,7 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     output = module.forward(*args, **kwargs)
     for key, hook in (*EVERYWHERE.forward.items(), *module._forward_hooks.items()):
         given = (args, kwargs) if key in module._forward_hooks_with_kwargs else (args,)
+        ahead.pop(key, None)
         reply = hook(module, *given, output)
         if reply is not None:
             output = reply

@@ -23,3 +23,16 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + text(self)
+
+
+class Buffer(Tensor):
+    """A tensor that a module keeps among its buffers when it is assigned to one of its attributes.
+
+    Args:
+        data: the values; their memory is shared.
+        persistent: whether it is part of the state that is saved.
+    """
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:
+        self._data = np.empty((0,), dtype=get_default_dtype().numpy) if data is None else data._data
+        self.persistent = persistent

@@ -1,0 +1,150 @@
+"""Programs on modules, their state and containers; importing this adds them to those in `semantics.py`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from tests.engine.semantics import case, caught, plain
+
+
+def _net(t: Any) -> Any:
+    class Net(t.nn.Module):  # type: ignore[misc]  # the framework is a parameter
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = t.nn.Linear(2, 3)
+            self.parts = t.nn.Sequential(t.nn.Linear(3, 3), t.nn.ReLU())
+            self.register_buffer("kept", t.zeros(2))
+            self.register_buffer("passing", t.ones(1), persistent=False)
+            self.scale = t.nn.Parameter(t.ones(2))
+            self.shift = t.nn.Buffer(t.ones(1))
+
+    return Net()
+
+
+@case
+def state_by_names(t: Any) -> Any:
+    net = _net(t)
+    state = net.state_dict()
+    partial = net.load_state_dict({"scale": t.ones(2) * 2, "other": t.ones(1)}, strict=False)
+    return [
+        list(state),
+        [name for name, _ in net.named_buffers()],
+        list(net.state_dict(prefix="a.", keep_vars=True)),
+        net.state_dict(keep_vars=True)["scale"] is net.scale,
+        partial.missing_keys,
+        partial.unexpected_keys,
+        plain(net.scale),
+        repr(net.load_state_dict(state)),
+        caught(lambda: net.load_state_dict({"scale": t.ones(2)})),
+        caught(lambda: net.load_state_dict({**state, "scale": t.ones(3)})),
+        caught(lambda: net.load_state_dict({**state, "scale": 3}), words=False),
+        caught(lambda: net.load_state_dict(3)),
+        net.load_state_dict({**state, "scale": t.ones(2) * 7}, assign=True).missing_keys,
+        plain(net.scale),
+    ]
+
+
+@case
+def state_of_ones_own(t: Any) -> Any:
+    class Counter(t.nn.Module):  # type: ignore[misc]  # the framework is a parameter
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = t.nn.Parameter(t.ones(1))
+            self.count = 0
+
+        def get_extra_state(self) -> Any:
+            return {"count": self.count}
+
+        def set_extra_state(self, state: Any) -> None:
+            self.count = state["count"]
+
+    class Renaming(t.nn.Linear):  # type: ignore[misc]  # the framework is a parameter
+        def _load_from_state_dict(self, state_dict: Any, prefix: Any, *rest: Any) -> None:
+            if prefix + "old" in state_dict:
+                state_dict[prefix + "weight"] = state_dict.pop(prefix + "old")
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    first, second = Counter(), Counter()
+    first.count = 5
+    second.load_state_dict(first.state_dict())
+    renamed = t.nn.Sequential(Renaming(1, 1, bias=False))
+    log: list[str] = []
+    layer = t.nn.Linear(1, 1)
+    layer.register_state_dict_pre_hook(lambda module, prefix, keep: log.append("before saving"))
+    layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: log.append("after saving"))
+    layer.register_load_state_dict_pre_hook(lambda module, *rest: log.append("before loading"))
+    layer.register_load_state_dict_post_hook(lambda module, keys: log.append("after loading"))
+    layer.load_state_dict(layer.state_dict())
+    return [
+        list(first.state_dict()),
+        second.count,
+        repr(renamed.load_state_dict({"0.old": t.ones(1, 1) * 3})),
+        plain(renamed[0].weight),
+        log,
+    ]
+
+
+@case
+def parts_by_dotted_names(t: Any) -> Any:
+    net = _net(t)
+    shared = t.nn.Sequential(net.first, net.first)
+    return [
+        list(net.get_parameter("parts.0.weight").shape),
+        net.get_submodule("parts.0").in_features,
+        net.get_submodule("") is net,
+        plain(net.get_buffer("kept")),
+        caught(lambda: net.get_submodule("no.such"), words=False),
+        caught(lambda: net.get_parameter("parts.0.no"), words=False),
+        len(list(shared.named_parameters(remove_duplicate=False))),
+        len(list(shared.named_modules(remove_duplicate=False))),
+        [str(buffer.dtype) for buffer in net.type(t.float64).buffers()],
+        caught(lambda: net.train("yes")),
+        caught(lambda: net.add_module("part", 3)),
+    ]
+
+
+@case
+def containers_that_change(t: Any) -> Any:
+    parts = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.ReLU())
+    parts.insert(0, t.nn.Identity())
+    parts.extend([t.nn.Tanh()])
+    popped = type(parts.pop(1)).__name__
+    del parts[0]
+    listed = t.nn.ModuleList([t.nn.Linear(1, 1) for _ in range(3)])
+    listed.insert(1, t.nn.Tanh())
+    named = t.nn.ModuleDict({"a": t.nn.ReLU()})
+    named.update({"b": t.nn.Tanh()})
+    weights = t.nn.ParameterDict({"w": t.nn.Parameter(t.ones(2, 3))})
+    values = t.nn.ParameterList([t.ones(1)])
+    values.extend([t.zeros(2)])
+    values[0] = t.nn.Parameter(t.ones(3))
+    return [
+        popped,
+        repr(parts),
+        repr(parts + t.nn.Sequential(OrderedDict(last=t.nn.Sigmoid()))),
+        repr(listed),
+        repr(t.nn.ModuleList()),
+        type(named.pop("a")).__name__,
+        list(named.keys()),
+        repr(weights),
+        [list(weights.keys()), "w" in weights, len(list(weights.values()))],
+        [list(value.shape) for value in values],
+        caught(lambda: listed[10]),
+    ]
+
+
+@case
+def forward_hooks_that_are_always_called(t: Any) -> Any:
+    log: list[Any] = []
+
+    class Fails(t.nn.Module):  # type: ignore[misc]  # the framework is a parameter
+        def forward(self, x: Any) -> Any:
+            raise ValueError("no")
+
+    failing, working = Fails(), t.nn.Identity()
+    for module in (failing, working):
+        module.register_forward_hook(
+            lambda m, args, output: log.append([type(m).__name__, output is None]), always_call=True
+        )
+    return [caught(lambda: failing(t.ones(1))), plain(working(t.ones(1))), log]
