@@ -13,7 +13,7 @@ from gradcli.engine import methods as _methods
 
 _methods.bind()
 
-from gradcli.engine import amp, autograd, cuda, linalg, nn, optim, random, special, utils
+from gradcli.engine import amp, autograd, cuda, func, linalg, nn, optim, random, special, utils
 from gradcli.engine.creation import (
     Generator, arange, as_tensor, bernoulli, default_generator, empty, empty_like, eye, from_numpy, full,
     full_like, get_rng_state, linspace, logspace, manual_seed, normal, ones, ones_like, rand, rand_like, randint,
@@ -122,6 +122,8 @@ from gradcli.engine.dtypes import (
 )
 from gradcli.engine.dtypes import bool_ as bool
 from gradcli.engine.files import load, save
+from gradcli.engine.func import vmap
+from gradcli.engine.utils import checkpoint as _checkpoint  # noqa: F401  (an attribute of utils once it is imported)
 from gradcli.engine.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
@@ -165,10 +167,10 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "double", "dsplit", "dstack", "dtype", "e", "einsum", "empty", "empty_like", "enable_grad", "eq", "equal",
     "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "eye", "finfo", "fix", "flatten", "flip", "fliplr", "flipud",
     "float", "float16", "float32", "float64", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
-    "frac", "from_numpy", "full", "full_like", "gather", "gcd", "ge", "ger", "get_default_dtype", "get_num_threads",
-    "get_rng_state", "greater", "greater_equal", "gt", "half", "heaviside", "histc", "hsplit", "hstack", "hypot",
-    "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf", "inference_mode",
-    "initial_seed", "inner", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
+    "frac", "from_numpy", "full", "full_like", "func", "gather", "gcd", "ge", "ger", "get_default_dtype",
+    "get_num_threads", "get_rng_state", "greater", "greater_equal", "gt", "half", "heaviside", "histc", "hsplit",
+    "hstack", "hypot", "iinfo", "imag", "index_add", "index_copy", "index_fill", "index_put", "index_select", "inf",
+    "inference_mode", "initial_seed", "inner", "int", "int16", "int32", "int64", "int8", "inv", "inverse",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_complex", "is_floating_point", "is_grad_enabled",
     "is_inference_mode_enabled", "is_nonzero", "is_same_size", "is_signed", "isclose", "isfinite", "isin", "isinf",
     "isnan", "isneginf", "isposinf", "isreal", "kron", "kthvalue", "lcm", "ldexp", "le", "lerp", "less",
@@ -190,6 +192,6 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "tile", "topk", "trace",
     "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triu", "triu_indices", "true_divide", "trunc",
     "uint8", "unbind", "unflatten", "unique", "unique_consecutive", "unsqueeze", "use_deterministic_algorithms",
-    "utils", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "vsplit", "vstack", "where",
-    "xlogy", "zeros", "zeros_like",
+    "utils", "vander", "var", "var_mean", "vdot", "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack",
+    "where", "xlogy", "zeros", "zeros_like",
 ]

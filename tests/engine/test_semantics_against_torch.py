@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from tests.engine import semantics_of_functions, semantics_of_modules, semantics_of_saving
+from tests.engine import (
+    semantics_of_functions,
+    semantics_of_modules,
+    semantics_of_saving,
+    semantics_of_transforms,
+)
 from tests.engine.semantics import CASES
 
 torch = pytest.importorskip("torch", reason="the reference for these behaviours is PyTorch")
@@ -39,7 +44,7 @@ def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
     return [f"{path}: ours {ours!r}, torch {theirs!r}"]
 
 
-PROGRAMS = (semantics_of_functions, semantics_of_modules, semantics_of_saving)
+PROGRAMS = (semantics_of_functions, semantics_of_modules, semantics_of_saving, semantics_of_transforms)
 assert all(module.__name__ in sys.modules for module in PROGRAMS), "their programs join the table when imported"
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradcli.engine.nn import functional, init, modules
+from gradcli.engine.nn import functional, init, modules, utils
 from gradcli.engine.nn.activations import (
     CELU,
     ELU,
@@ -153,6 +153,7 @@ __all__ = [
     "functional",
     "init",
     "modules",
+    "utils",
 ]  # fmt: skip
 
 

@@ -1,0 +1,16 @@
+"""Parameters as one vector, gradients kept small, and parameters that are functions of others."""
+
+from gradcli.engine.nn.utils import parametrize as parametrize
+from gradcli.engine.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm_
+from gradcli.engine.nn.utils.clip_grad import clip_grad_value as clip_grad_value_
+from gradcli.engine.nn.utils.clip_grad import get_total_norm
+from gradcli.engine.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "parametrize",
+    "vector_to_parameters",
+]

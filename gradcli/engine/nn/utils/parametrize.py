@@ -1,0 +1,173 @@
+"""Parameters that are functions of others: a module's tensor is computed anew whenever it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gradcli.engine.grad_mode import no_grad
+from gradcli.engine.nn.containers import ModuleDict, ModuleList
+from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.tensor import Tensor
+
+_CACHE: dict[int, Tensor] = {}
+_CACHING = [0]
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parametrized tensor at most once while the context lasts."""
+    _CACHING[0] += 1
+    try:
+        yield
+    finally:
+        _CACHING[0] -= 1
+        if not _CACHING[0]:
+            _CACHE.clear()
+
+
+class ParametrizationList(ModuleList):
+    """The modules that a tensor goes through, and the tensor that they start from, `original`.
+
+    Args:
+        original: the tensor.
+    """
+
+    def __init__(self, original: Tensor) -> None:
+        super().__init__()
+        if isinstance(original, Parameter):
+            self.original = original
+        else:
+            self.register_buffer("original", original)
+
+    def forward(self) -> Any:
+        """Return what the modules make of the original."""
+        result: Any = self.original
+        for module in self:
+            result = module(result)
+        return result
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Change the original so that the modules make this value of it.
+
+        Raises:
+            RuntimeError: a module has no `right_inverse`.
+        """
+        with no_grad():
+            result: Any = value
+            for module in reversed(list(self)):
+                if "right_inverse" not in dir(module):
+                    raise RuntimeError(
+                        f"parametrization {type(module).__name__} does not implement right_inverse: the tensor cannot "
+                        "be assigned to"
+                    )
+                result = module.right_inverse(result)
+            self.original.copy_(result)
+
+
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
+    """Let a parameter or buffer of a module be a function of what it was.
+
+    Args:
+        module: the module.
+        tensor_name: the name of the parameter or buffer.
+        parametrization: a module from tensor to tensor; it may have a `right_inverse`, for the tensor to start from.
+        unsafe: do not check that the shape and the type stay.
+
+    Raises:
+        ValueError: there is no such tensor, or its shape or type would change.
+    """
+    if not is_parametrized(module, tensor_name):
+        original = _own(module, tensor_name)
+        if original is None:
+            raise ValueError(
+                f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
+                f"'{tensor_name}'"
+            )
+        _start(module, tensor_name, original, parametrization)
+    chain = _chains(module)[tensor_name]
+    before = chain()
+    if len(chain) and "right_inverse" in dir(parametrization):
+        with no_grad():
+            chain.right_inverse(parametrization.right_inverse(before))
+    chain.append(parametrization)
+    after = chain()
+    if not unsafe and (after.shape != before.shape or after.dtype != before.dtype):
+        chain.pop(len(chain) - 1)
+        raise ValueError(
+            f"Registering a parametrization may not change the shape or the dtype of the tensor: {before.shape} of "
+            f"{before.dtype} would become {after.shape} of {after.dtype}. Pass unsafe=True if that is meant"
+        )
+    return module
+
+
+def _own(module: Module, name: str) -> Tensor | None:
+    found: Tensor | None = module._parameters.get(name)
+    return module._buffers.get(name) if found is None else found
+
+
+def _chains(module: Module) -> Any:
+    return module._modules["parametrizations"]
+
+
+def _start(module: Module, name: str, original: Tensor, parametrization: Module) -> None:
+    """Take the tensor out of the module, and give the module a class that reads and writes it through a chain."""
+    if "parametrizations" not in module._modules:
+        kind = type(module)
+        module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), {"_plain_class": kind})
+        module.add_module("parametrizations", ModuleDict())
+    if "right_inverse" in dir(parametrization):
+        with no_grad():
+            original.data = parametrization.right_inverse(original.detach()).data
+    chain = ParametrizationList(original)
+    delattr(module, name)
+    _chains(module)[name] = chain
+
+    def read(self: Module) -> Any:
+        own = self._modules["parametrizations"][name]
+        if not _CACHING[0]:
+            return own()
+        if id(own) not in _CACHE:
+            _CACHE[id(own)] = own()
+        return _CACHE[id(own)]
+
+    def write(self: Module, value: Tensor) -> None:
+        self._modules["parametrizations"][name].right_inverse(value)
+
+    setattr(type(module), name, property(read, write))
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Tell whether a module has a parametrized tensor, or this one."""
+    chains = module._modules.get("parametrizations")
+    if chains is None:
+        return False
+    return len(chains) > 0 if tensor_name is None else tensor_name in chains
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Any:
+    """Make a parametrized tensor a plain one again: with its value now, or with the original's.
+
+    Raises:
+        ValueError: it is not parametrized.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    chains = _chains(module)
+    original = chains[tensor_name].original
+    if leave_parametrized:
+        with no_grad():
+            value = chains[tensor_name]()
+        original.data = value.data
+    del chains[tensor_name]
+    delattr(type(module), tensor_name)
+    if isinstance(original, Parameter):
+        module.register_parameter(tensor_name, original)
+    else:
+        module.register_buffer(tensor_name, original)
+    if not len(chains):
+        del module._modules["parametrizations"]
+        module.__class__ = type(module)._plain_class  # type: ignore[attr-defined]  # _start has made the class
+    return module
