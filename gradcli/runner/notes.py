@@ -42,9 +42,11 @@ def _standing_for(parts: Sequence[str]) -> str:
 def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised.
 
-    What is the same of several inputs is said once, after the names of all.
+    So has one that failed with entries that were measured: where that was, if not at the inputs. What is the same of
+    several inputs is said once, after the names of all.
     """
-    telling = [e for e in evidence if e.note and e.verdict is Verdict.PASSED and e.order == 1 and not e.zero_everywhere]
+    noted = [e for e in evidence if e.note and e.order == 1 and not e.zero_everywhere]
+    telling = [e for e in noted if e.verdict is Verdict.PASSED or (e.verdict is Verdict.FAILED and e.finding is None)]
     about: dict[str, dict[str, None]] = {}
     for each in telling:
         names = about.setdefault(str(each.note), {})

@@ -61,3 +61,9 @@ def test_a_factor_that_is_zero_does_not_show_a_wrong_factor() -> None:
 def test_inputs_that_show_nothing_are_replaced_by_some_that_do(given: np.ndarray) -> None:
     (x,) = smallest(Bell, given)
     assert (np.abs(x * np.exp(-x * x)) > 1e-3).any()
+
+
+def test_a_failure_says_where_it_was_measured_if_not_at_the_inputs() -> None:
+    far = engine.tensor([30.0, 40.0], dtype=engine.float64, requires_grad=True)
+    result = gradcli.check(Bell, (far,), order=1).cases[0]
+    assert any("no signal at this point; decided at" in note for note in result.notes), result.notes
