@@ -74,7 +74,8 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, See
     """Pairs whose claim is wrong in outputs that a sum over all of them drowns, because their slopes are small."""
     found: dict[Pair, Seen] = {}
     for output in sorted({output for _, output in seen}):
-        ours = {pair: known for pair, known in seen.items() if pair[1] == output and known.reference == AUTODIFF}
+        settled = {pair: known for pair, known in seen.items() if known.decision is None and pair[1] == output}
+        ours = {pair: known for pair, known in settled.items() if known.reference == AUTODIFF}
         balanced = _balanced(site, output, next(iter(ours.values()))) if ours else None
         if balanced is not None:
             found |= wrong_in_the_tail(balanced, compare_all(balanced, ours), most=1.0)

@@ -175,6 +175,25 @@ def test_a_long_wrong_gradient_is_located_at_once() -> None:
     assert set(picked) <= set(block.table.columns.tolist())
 
 
+def test_what_is_wrong_everywhere_is_not_called_wrong_in_small_entries_alone() -> None:
+    rng = np.random.default_rng(2)
+    rates = 10.0 ** rng.uniform(-7, 1, 200)
+    x = rng.standard_normal(201)
+
+    def slopes(p: np.ndarray) -> np.ndarray:
+        return np.hstack([np.diag(rates * np.cos(rates * p[:-1])), np.ones((200, 1))])
+
+    def spoil(j: np.ndarray) -> np.ndarray:
+        return np.hstack([1.1 * j[:, :-1], j[:, -1:]])
+
+    right = FormulaMap(lambda p: np.sin(rates * p[:-1]) + p[-1], slopes, space((200,), ()), space((200,)))
+    wrong = FormulaMap(right.function, slopes, right.domain, right.codomain, spoil)
+    block, other = run(wrong, right, x).blocks
+    assert (block.outcome, other.outcome) == (Outcome.DIFFERS, Outcome.AGREES)
+    assert block.note is None
+    assert block.max_rel_error == pytest.approx(0.1 / 1.1)
+
+
 class TestSpecialPoints:
     """A claim proven wrong at the given point alone."""
 
