@@ -12,6 +12,7 @@ import pytest
 from gradcli import engine
 from tests.engine import (
     semantics_of_functions,
+    semantics_of_layers,
     semantics_of_modules,
     semantics_of_saving,
     semantics_of_transforms,
@@ -44,7 +45,13 @@ def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
     return [f"{path}: ours {ours!r}, torch {theirs!r}"]
 
 
-PROGRAMS = (semantics_of_functions, semantics_of_modules, semantics_of_saving, semantics_of_transforms)
+PROGRAMS = (
+    semantics_of_functions,
+    semantics_of_layers,
+    semantics_of_modules,
+    semantics_of_saving,
+    semantics_of_transforms,
+)
 assert all(module.__name__ in sys.modules for module in PROGRAMS), "their programs join the table when imported"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.creation import ones, random_source
+from gradcli.engine.creation import ones
+from gradcli.engine.in_place import in_place
 from gradcli.engine.nn.further_functions import (
     cosine_embedding_loss,
     gaussian_nll_loss,
@@ -18,6 +19,8 @@ from gradcli.engine.nn.further_functions import (
     hinge_embedding_loss,
     instance_norm,
     margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
     pairwise_distance,
     poisson_nll_loss,
     rms_norm,
@@ -37,6 +40,34 @@ from gradcli.engine.nn.loss_functions import (
     nll_loss,
     smooth_l1_loss,
 )
+from gradcli.engine.nn.pooling_functions import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    alpha_dropout,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    channel_shuffle,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    gumbel_softmax,
+    local_response_norm,
+    lp_pool1d,
+    lp_pool2d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    rrelu,
+    unfold,
+)  # fmt: skip
+from gradcli.engine.nn.resampling import fold, interpolate, pad
+from gradcli.engine.nn.sampling import affine_grid, grid_sample
 from gradcli.engine.ops.activation import (
     celu,
     elu,
@@ -60,29 +91,29 @@ from gradcli.engine.ops.activation import (
 )  # fmt: skip
 from gradcli.engine.ops.convolution import (
     Sizes,
-    avg_pool,
     conv_transpose,
     convolution,
-    max_pool,
-    pad_zeros,
-    pixel_shuffle,
-    pixel_unshuffle,
-    windows_of,
 )  # fmt: skip
 from gradcli.engine.ops.linalg import addmm
+from gradcli.engine.ops.pooling import pixel_shuffle, pixel_unshuffle
 from gradcli.engine.tensor import Tensor, from_array
 
 __all__ = [
-    "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "bilinear", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
-    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "elu", "embedding", "gaussian_nll_loss",
-    "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss",
-    "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",
-    "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "nll_loss", "normalize",
-    "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu",
-    "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
-    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "triplet_margin_loss", "unfold",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+    "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
+    "dropout2d", "dropout3d", "elu", "elu_", "embedding", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample",
+    "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
+    "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
+    "leaky_relu", "leaky_relu_", "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d",
+    "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "mish", "mse_loss",
+    "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
+    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_",
+    "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu",
+    "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
 
@@ -145,17 +176,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return from_array((tensor._data[..., None] == np.arange(count)).astype(np.int64))
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Return the tensor with elements dropped with probability p and the others scaled by 1 / (1 - p)."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0:
-        return input
-    kept = random_source(None).random(input._data.shape) >= p
-    mask = from_array((kept / (1 - p) if p < 1 else kept * 0.0).astype(input._data.dtype))
-    return input.mul_(mask) if inplace else input * mask
-
-
 # --- attention
 def additive_mask(mask: Tensor, like: Tensor) -> Tensor:
     """Return a mask as numbers to add: minus infinity where a boolean mask holds."""
@@ -207,6 +227,8 @@ def batch_norm(
     """Return the tensor normalised over all axes but the second, with the batch's or the running statistics."""
     dims = [place for place in range(input._data.ndim) if place != 1]
     shape = [1, -1] + [1] * (input._data.ndim - 2)
+    if training and input._data.size == input._data.shape[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     if training or running_mean is None or running_var is None:
         mean, var = input.mean(dims), input.var(dims, correction=0)
         count = input._data.size // max(input._data.shape[1], 1)
@@ -288,68 +310,20 @@ def conv_transpose1d(
     return conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-conv_transpose2d = conv_transpose1d
+conv3d = conv2d
+conv_transpose2d = conv_transpose3d = conv_transpose1d
 
 
-def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
-    """Return the largest element of every window of [N, C, L]."""
-    return max_pool(input, kernel_size, stride, padding, 1)
+def _written(activation: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return an activation that writes its result to the tensor itself."""
+
+    def write(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return in_place(input, activation, *args, **kwargs)
+
+    write.__name__ = activation.__name__ + "_"
+    write.__doc__ = f"Write the result of `{activation.__name__}` to the tensor, and return it."
+    return write
 
 
-def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
-    """Return the largest element of every window of [N, C, H, W]."""
-    return max_pool(input, kernel_size, stride, padding, 2)
-
-
-def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> Tensor:
-    """Return the mean of every window of [N, C, L]."""
-    return avg_pool(input, kernel_size, stride, padding, 1)
-
-
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Return the mean of every window of [N, C, H, W]."""
-    return avg_pool(input, kernel_size, stride, padding, 2, count_include_pad)
-
-
-def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
-    """Return means over a grid of the given size, whose cells may differ by one in size."""
-    rows, columns = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
-    height, width = input._data.shape[-2:]
-    lines = []
-    for i in range(rows):
-        band = input[..., i * height // rows : -(-(i + 1) * height // rows), :]
-        cells = [
-            band[..., j * width // columns : -(-(j + 1) * width // columns)].mean((-2, -1)) for j in range(columns)
-        ]
-        lines.append(input.stack(cells, -1))
-    return input.stack(lines, -2)
-
-
-def unfold(input: Tensor, kernel_size: Sizes, dilation: int = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
-    """Return the windows of [N, C, H, W] as columns [N, C KH KW, windows].
-
-    Raises:
-        ValueError: the windows are spread out, which is not supported.
-    """
-    if dilation != 1:
-        raise ValueError(f"unfold supports dilation=1 only, got dilation={dilation}")
-    taken = windows_of(input, kernel_size, stride, padding, 2)
-    batch, channels, rows, columns, elements = taken._data.shape
-    return taken.permute(0, 1, 4, 2, 3).reshape(batch, channels * elements, rows * columns)
-
-
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Return the tensor with a constant put before and after its last axes, the last axis first.
-
-    Raises:
-        ValueError: another mode.
-    """
-    if mode != "constant":
-        raise ValueError(f"pad supports mode='constant' only, got mode={mode!r}")
-    return pad_zeros(input, tuple(pad), 0 if value is None else value)
+celu_, elu_, hardtanh_, leaky_relu_ = (_written(entry) for entry in (celu, elu, hardtanh, leaky_relu))
+relu_, selu_, threshold_, rrelu_ = (_written(entry) for entry in (relu, selu, threshold, rrelu))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.nn.loss_functions import reduced
+from gradcli.engine.ops.activation import logsigmoid
 from gradcli.engine.ops.comparison import where
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -139,3 +140,32 @@ def gaussian_nll_loss(
     kept = spread + (spread.detach().clamp(min=eps) - spread.detach())
     loss = (kept.log() + (input - target) ** 2 / kept) * 0.5
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return how far the score of the right class is from being larger than the others by a margin."""
+    classes = input._data.shape[-1]
+    right = input.gather(-1, target.unsqueeze(-1))
+    short = (input - right + margin).relu() ** p
+    if weight is not None:
+        short = short * weight[target].unsqueeze(-1)
+    own = from_array(target._data[..., None] == np.arange(classes))
+    return reduced(short.masked_fill(own, 0).sum(-1) / classes, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
+) -> Tensor:
+    """Return the mean binary cross-entropy of the classes, each of which may be right or not."""
+    scores = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        scores = scores * weight
+    return reduced(scores.mean(-1), reduction)

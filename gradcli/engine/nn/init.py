@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.creation import random_source
 from gradcli.engine.grad_mode import no_grad
-from gradcli.engine.tensor import Tensor
+from gradcli.engine.tensor import Tensor, from_array
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 
@@ -75,6 +76,9 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
+_calculate_fan_in_and_fan_out = fans  # the name that layers in papers' code use
+
+
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     """Fill uniformly, by Glorot and Bengio (2010)."""
     fan_in, fan_out = fans(tensor)
@@ -114,6 +118,64 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     tensor._data[...] = (q.T if flat.shape[0] < flat.shape[1] else q).reshape(tensor._data.shape) * gain
     tensor._shared_counter().value += 1
     return tensor
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
+    """Fill with normal random numbers, drawn again until they are between a and b.
+
+    Raises:
+        ValueError: a is not below b.
+    """
+    if not a < b:
+        raise ValueError(f"trunc_normal_ expects a < b, got a={a}, b={b}")
+    source = random_source(generator)
+    values = source.normal(mean, std, tensor._data.shape)
+    outside = (values < a) | (values > b)
+    while outside.any():
+        values[outside] = source.normal(mean, std, int(outside.sum()))
+        outside = (values < a) | (values > b)
+    return tensor.copy_(from_array(values))
+
+
+@no_grad()
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Fill the weight of a convolution so that it keeps as many channels as it can.
+
+    Raises:
+        ValueError: it is not the weight of a convolution, or its channels do not come in groups.
+    """
+    shape = tensor._data.shape
+    if len(shape) not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    values = np.zeros(shape)
+    per_group = shape[0] // groups
+    centre = tuple(size // 2 for size in shape[2:])
+    for group in range(groups):
+        for channel in range(min(per_group, shape[1])):
+            values[(group * per_group + channel, channel, *centre)] = 1
+    return tensor.copy_(from_array(values))
+
+
+@no_grad()
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Fill a matrix with normal random numbers, and a share of each column with zeros.
+
+    Raises:
+        ValueError: it is not a matrix.
+    """
+    if tensor._data.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    source = random_source(generator)
+    rows, columns = tensor._data.shape
+    values = source.normal(0, std, (rows, columns))
+    for column in range(columns):
+        values[source.permutation(rows)[: math.ceil(sparsity * rows)], column] = 0
+    return tensor.copy_(from_array(values))
 
 
 def start_linear(weight: Tensor, bias: Tensor | None, fan_in: int) -> None:

@@ -11,7 +11,7 @@ from gradcli.engine.dtypes import int64
 from gradcli.engine.nn import functional, init
 from gradcli.engine.nn.module import Module
 from gradcli.engine.nn.parameter import Parameter
-from gradcli.engine.ops.convolution import Sizes, each
+from gradcli.engine.ops.convolution import each
 from gradcli.engine.tensor import Tensor
 
 
@@ -77,16 +77,18 @@ class _BatchNorm(Module):
     Args:
         num_features: length of the second axis.
         eps: added to the variance.
-        momentum: share of a new batch in the running statistics.
+        momentum: share of a new batch in the running statistics; None for the mean of all batches.
         affine: scale and shift by learned parameters.
         track_running_stats: keep running statistics for evaluation.
     """
+
+    dimensions: tuple[int, ...] = (2, 3)
 
     def __init__(
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
     ) -> None:
@@ -99,13 +101,29 @@ class _BatchNorm(Module):
         self.register_buffer("running_var", ones(num_features) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if track_running_stats else None)
 
+    def _check(self, input: Tensor) -> None:
+        if input._data.ndim not in self.dimensions:
+            wanted = " or ".join(f"{count}D" for count in self.dimensions)
+            raise ValueError(f"expected {wanted} input (got {input._data.ndim}D input)")
+
+    def reset_running_stats(self) -> None:
+        """Start the running statistics again."""
+        if self.num_batches_tracked is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
+        self._check(input)
+        share = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                share = 1 / float(self.num_batches_tracked)
         batch = self.training or self.running_mean is None
         return functional.batch_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, batch, self.momentum, self.eps
+            input, self.running_mean, self.running_var, self.weight, self.bias, batch, share, self.eps
         )
 
     def extra_repr(self) -> str:
@@ -122,6 +140,57 @@ class BatchNorm1d(_BatchNorm):
 
 class BatchNorm2d(_BatchNorm):
     """Batch normalisation of [N, C, H, W] (Ioffe and Szegedy, arXiv 1502.03167)."""
+
+    dimensions = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of [N, C, D, H, W] (Ioffe and Szegedy, arXiv 1502.03167)."""
+
+    dimensions = (5,)
+
+
+class _InstanceNorm(_BatchNorm):
+    """Normalisation of every channel of every example; no parameters and no running statistics unless told."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+    ) -> None:
+        if track_running_stats:
+            raise NotImplementedError(
+                f"{type(self).__name__}: track_running_stats=True is not supported by gradcli.engine"
+            )
+        super().__init__(num_features, eps, momentum, affine, track_running_stats)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        self._check(input)
+        if input._data.ndim == self.dimensions[0]:
+            return self.forward(input.unsqueeze(0)).squeeze(0)
+        return functional.instance_norm(input, weight=self.weight, bias=self.bias, eps=self.eps)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of [N, C, L] (Ulyanov et al., arXiv 1607.08022)."""
+
+    dimensions = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of [N, C, H, W] (Ulyanov et al., arXiv 1607.08022)."""
+
+    dimensions = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of [N, C, D, H, W] (Ulyanov et al., arXiv 1607.08022)."""
+
+    dimensions = (4, 5)
 
 
 class LayerNorm(Module):
@@ -167,7 +236,10 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """Return the options."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Embedding(Module):
@@ -189,22 +261,6 @@ class Embedding(Module):
         """Return the sizes."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
-
-
-class Dropout(Module):
-    """Drops elements with probability p while training."""
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        self.p, self.inplace = p, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it."""
-        return functional.dropout(input, self.p, self.training, self.inplace)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"p={self.p}, inplace={self.inplace}"
 
 
 class Flatten(Module):
@@ -253,34 +309,3 @@ class PixelShuffle(Module):
     def extra_repr(self) -> str:
         """Return the factor."""
         return f"upscale_factor={self.upscale_factor}"
-
-
-class _Pool(Module):
-    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
-        super().__init__()
-        self.kernel_size, self.padding = kernel_size, padding
-        self.stride = kernel_size if stride is None else stride
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class MaxPool2d(_Pool):
-    """The largest element of every window."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it."""
-        return functional.max_pool2d(input, self.kernel_size, self.stride, self.padding)
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return super().extra_repr() + ", dilation=1, ceil_mode=False"
-
-
-class AvgPool2d(_Pool):
-    """The mean of every window."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Apply it."""
-        return functional.avg_pool2d(input, self.kernel_size, self.stride, self.padding)

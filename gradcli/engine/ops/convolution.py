@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.recording import record
-from gradcli.engine.tensor import Tensor, from_array
+from gradcli.engine.tensor import Tensor
 
 Sizes = int | Sequence[int]
 
@@ -231,76 +231,11 @@ def conv_transpose(
     return result if bias is None else result + bias.reshape(1, -1, *(1,) * n)
 
 
-def windows_of(input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int, value: float = 0) -> Tensor:
-    """Return the windows [N, C, *outputs, elements] that pooling reduces."""
-    shape = each(kernel, n)
-    pads = tuple(p for size in reversed(each(padding, n)) for p in (size, size))
-    padded = pad_zeros(input, pads, value) if any(pads) else input
-    windows = Windows(padded._data.shape, shape, each(shape if stride is None else stride, n), (1,) * n)
-    taken = _im2col(padded, windows)
-    return taken.reshape(*taken._data.shape[: 2 + n], math.prod(shape))
+def fold_windows(windows: Tensor, places: Windows) -> Tensor:
+    """Return a padded tensor of zeros with windows [N, C, *outputs, *kernel] added in where they lie."""
+    return _col2im(windows, places)
 
 
-def max_pool(input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int) -> Tensor:
-    """Return the largest element of every window; the first of equal ones gets the gradient."""
-    batched = input if input._data.ndim == n + 2 else input.unsqueeze(0)
-    result: Tensor = windows_of(batched, kernel, stride, padding, n, -math.inf).max(-1)[0]
-    return result if input._data.ndim == n + 2 else result.squeeze(0)
-
-
-def avg_pool(
-    input: Tensor, kernel: Sizes, stride: Sizes | None, padding: Sizes, n: int, count_include_pad: bool = True
-) -> Tensor:
-    """Return the mean of every window."""
-    batched = input if input._data.ndim == n + 2 else input.unsqueeze(0)
-    result = windows_of(batched, kernel, stride, padding, n).mean(-1)
-    if not count_include_pad:
-        inside = windows_of(from_array(np.ones_like(batched._data)), kernel, stride, padding, n).mean(-1)
-        result = result / inside
-    return result if input._data.ndim == n + 2 else result.squeeze(0)
-
-
-class PixelShuffleBackward0(Node):
-    """The pixels go back to their channels."""
-
-    factor: int
-
-    def _vjp(self, g: Tensor) -> Any:
-        return pixel_unshuffle(g, self.factor)
-
-
-class PixelUnshuffleBackward0(Node):
-    """The channels go back to their pixels."""
-
-    factor: int
-
-    def _vjp(self, g: Tensor) -> Any:
-        return pixel_shuffle(g, self.factor)
-
-
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Return [..., C, H r, W r] from [..., C r^2, H, W]."""
-    *lead, channels, height, width = input._data.shape
-    r = upscale_factor
-    if channels % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-            "upscale_factor, but "
-            f"input.size(-3)={channels} is not divisible by {r * r}"
-        )
-    split = input._data.reshape(*lead, channels // (r * r), r, r, height, width)
-    n = len(lead)
-    moved = split.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return record(
-        PixelShuffleBackward0, moved.reshape(*lead, channels // (r * r), height * r, width * r), (input,), factor=r
-    )
-
-
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Return [..., C r^2, H, W] from [..., C, H r, W r]."""
-    *lead, channels, height, width = input._data.shape
-    r, n = downscale_factor, len(lead)
-    split = input._data.reshape(*lead, channels, height // r, r, width // r, r)
-    moved = split.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    array = moved.reshape(*lead, channels * r * r, height // r, width // r)
-    return record(PixelUnshuffleBackward0, array, (input,), factor=r)
+def take_windows(padded: Tensor, places: Windows) -> Tensor:
+    """Return the windows [N, C, *outputs, *kernel] of a padded tensor."""
+    return _im2col(padded, places)

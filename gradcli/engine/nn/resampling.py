@@ -1,0 +1,209 @@
+"""Images and sequences made larger, smaller or wider, and windows put together again."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.engine.dtypes import Array
+from gradcli.engine.ops.convolution import Sizes, Windows, each, fold_windows, pad_zeros
+from gradcli.engine.ops.joining import stack
+from gradcli.engine.tensor import Tensor, from_array
+
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+
+
+def _places(mode: str, size: int, before: int, after: int) -> Array:
+    """Return, for every place of a padded axis, which place of the axis shows there."""
+    places = np.arange(-before, size + after)
+    if mode == "replicate":
+        return places.clip(0, size - 1)
+    widest = size if mode == "circular" else size - 1
+    if max(before, after) > widest:
+        raise RuntimeError(
+            f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
+            f"for a dimension of {size} in mode {mode!r}"
+        )
+    if mode == "circular":
+        return places % size
+    return np.asarray((size - 1) - np.abs((size - 1) - np.abs(places)))
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Return the tensor made wider before and after its last axes, the last axis first.
+
+    Args:
+        input: the tensor.
+        pad: (before, after) of the last axis, then of the one before it...
+        mode: "constant"; "reflect" (the edge is not repeated), "replicate" or "circular", which leave the first two
+            axes alone.
+        value: the constant; 0 unless given.
+
+    Raises:
+        ValueError: there is no such mode.
+        NotImplementedError: the mode does not take so many axes.
+        RuntimeError: the padding is wider than the axis.
+    """
+    if mode == "constant":
+        return pad_zeros(input, tuple(pad), 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise ValueError(f"Unrecognised padding mode {mode}: use constant, reflect, replicate or circular")
+    axes, ndim = len(pad) // 2, input._data.ndim
+    if not axes + 1 <= ndim <= axes + 2:
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {ndim}D input tensor: mode {mode!r} pads all axes but the "
+            "first one or two"
+        )
+    result = input
+    for number in range(axes):
+        place = ndim - 1 - number
+        found = _places(mode, input._data.shape[place], pad[2 * number], pad[2 * number + 1])
+        result = result.index_select(place, from_array(found.astype(np.int64)))
+    return result
+
+
+def _target(input: Tensor, size: Any, scale_factor: Any) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+    n = input._data.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ValueError("only one of size or scale_factor should be defined, and one must be")
+    if size is not None:
+        return each(size, n), (None,) * n
+    factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+    sizes = [math.floor(have * by) for have, by in zip(input._data.shape[2:], factors, strict=True)]
+    return tuple(sizes), factors
+
+
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Return [N, C, *sizes] at other sizes.
+
+    Args:
+        input: the tensor.
+        size: the sizes to have, a number or one for each axis; or else
+        scale_factor: how much larger to be.
+        mode: "nearest", "linear", "bilinear", "trilinear" or "area".
+        align_corners: let the centres of the corners' elements, not their corners, stay (in the linear modes).
+        recompute_scale_factor: find the factors anew from the sizes they give.
+        antialias: must be False.
+
+    Raises:
+        NotImplementedError: another mode, or antialias.
+        ValueError: the mode does not fit the number of axes, or not one of size and scale_factor is given.
+    """
+    target, factors = _target(input, size, scale_factor)
+    if recompute_scale_factor:
+        factors = (None,) * len(target)
+    if antialias:
+        raise NotImplementedError("interpolate: antialias=True is not supported by gradcli.engine")
+    if mode == "area":
+        return adaptive_avg_pool(input, target)
+    if mode != "nearest" and mode not in _LINEAR:
+        raise NotImplementedError(
+            f"interpolate: mode {mode!r} is not supported by gradcli.engine; use nearest, linear, bilinear, trilinear "
+            "or area"
+        )
+    if mode in _LINEAR and _LINEAR[mode] != len(target):
+        raise ValueError(f"interpolate: mode {mode!r} takes {_LINEAR[mode] + 2}D input, got {input._data.ndim}D")
+    result = input
+    for number, (want, factor) in enumerate(zip(target, factors, strict=True)):
+        place, have = number + 2, input._data.shape[number + 2]
+        scale = have / want if factor is None else 1 / factor
+        if mode == "nearest":
+            found = np.floor(np.arange(want) * scale).astype(np.int64).clip(0, have - 1)
+            result = result.index_select(place, from_array(found))
+        else:
+            result = _between(result, place, _linear_places(have, want, scale, bool(align_corners)))
+    return result
+
+
+def _linear_places(have: int, want: int, scale: float, align: bool) -> Array:
+    """Return where on the old axis the elements of the new one lie."""
+    if align:
+        return np.asarray(np.arange(want) * ((have - 1) / (want - 1) if want > 1 else 0.0))
+    return np.asarray(np.maximum((np.arange(want) + 0.5) * scale - 0.5, 0.0))
+
+
+def _between(input: Tensor, place: int, where: Array) -> Tensor:
+    """Return what lies at places between the elements of an axis, on straight lines."""
+    have = input._data.shape[place]
+    low = np.floor(where).astype(np.int64).clip(0, have - 1)
+    high = (low + 1).clip(0, have - 1)
+    shape = [-1 if axis == place else 1 for axis in range(input._data.ndim)]
+    share = from_array((where - low).astype(input._data.dtype).reshape(shape))
+    first, second = (input.index_select(place, from_array(found)) for found in (low, high))
+    return first * (1 - share) + second * share
+
+
+def _cells(have: int, want: int) -> list[slice]:
+    return [slice(i * have // want, -(-(i + 1) * have // want)) for i in range(want)]
+
+
+def _sizes(output_size: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    given = (output_size,) * len(shape) if isinstance(output_size, int) else tuple(output_size)
+    return tuple(have if want is None else int(want) for want, have in zip(given, shape, strict=True))
+
+
+def _adaptive(input: Tensor, output_size: Any, n: int, reduced: Any) -> Tensor:
+    """Return what a grid of cells, which may differ by one in size, is reduced to."""
+    shape = input._data.shape[-n:]
+    sizes = _sizes(output_size, shape)
+    grids = [_cells(have, want) for have, want in zip(shape, sizes, strict=True)]
+    cells = [reduced(input[(..., *cell)]) for cell in itertools.product(*grids)]
+    return stack(cells, -1).reshape(*input._data.shape[:-n], *sizes)
+
+
+def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
+    """Return the means over a grid of the given size."""
+    n = input._data.ndim - 2 if not isinstance(output_size, (tuple, list)) else len(output_size)
+    dims = tuple(range(-n, 0))
+    return _adaptive(input, output_size, n, lambda cell: cell.mean(dims))
+
+
+def adaptive_max_pool(input: Tensor, output_size: Any, n: int) -> Tensor:
+    """Return the largest elements over a grid of the given size."""
+    return _adaptive(input, output_size, n, lambda cell: cell.flatten(-n).max(-1)[0])
+
+
+def fold(
+    input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+) -> Tensor:
+    """Return images [N, C, H, W] as the sum of windows [N, C KH KW, windows], the adjoint of `unfold`.
+
+    Args:
+        input: the windows.
+        output_size: H and W.
+        kernel_size: KH and KW.
+        dilation: how far the elements of a window are apart.
+        padding: how many places around the image the windows reach into.
+        stride: how far windows are apart.
+
+    Raises:
+        RuntimeError: so many windows do not fit.
+    """
+    if input._data.ndim == 2:
+        return fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)
+    kernel, spread, pads, step = (each(value, 2) for value in (kernel_size, dilation, padding, stride))
+    grown = tuple(size + 2 * p for size, p in zip(each(output_size, 2), pads, strict=True))
+    outputs = [(g - d * (k - 1) - 1) // s + 1 for g, d, k, s in zip(grown, spread, kernel, step, strict=True)]
+    batch, rows, count = input._data.shape
+    channels = rows // math.prod(kernel)
+    if channels * math.prod(kernel) != rows or count != math.prod(outputs):
+        raise RuntimeError(
+            f"Given output_size={each(output_size, 2)}, kernel_size={kernel}, dilation={spread}, padding={pads}, "
+            f"stride={step}, expected input of {math.prod(kernel)} x channels rows and {math.prod(outputs)} windows, "
+            f"but got {rows} rows and {count} windows"
+        )
+    windows = input.reshape(batch, channels, *kernel, *outputs).permute(0, 1, 4, 5, 2, 3)
+    whole = fold_windows(windows, Windows((batch, channels, *grown), kernel, step, spread))
+    return pad_zeros(whole, (-pads[1], -pads[1], -pads[0], -pads[0])) if any(pads) else whole
