@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math as _math
 from builtins import bool as _Truth
+from typing import Any as _Any
 
 from gradcli.engine import methods as _methods
 
@@ -101,7 +102,9 @@ from gradcli.engine.environment import (
     are_deterministic_algorithms_enabled, broadcast_shapes, finfo, get_num_threads, iinfo,
     is_anomaly_check_nan_enabled, is_anomaly_enabled, set_num_threads, use_deterministic_algorithms,
 )
+from gradcli.engine.called import operations_of as _operations_of
 from gradcli.engine.environment import LEGACY_TENSORS as _LEGACY_TENSORS
+from gradcli.engine.left_out import refusal as _refusal
 from gradcli.engine.ops.arrangement import combinations, dsplit, hsplit, vsplit
 from gradcli.engine.ops.derived import cumulative_trapezoid
 from gradcli.engine.ops.linalg import adjoint, inner
@@ -150,12 +153,18 @@ arccosh, arcsinh, arctanh, fix, negative, trapz = acosh, asinh, atanh, trunc, ne
 greater_equal, less_equal, not_equal, row_stack = ge, le, ne, vstack
 split_with_sizes, matrix_rank, newaxis = split, linalg.matrix_rank, None
 globals().update(_LEGACY_TENSORS)
+globals().update(_operations_of(globals()))
 __version__ = "2.13.0"  # of PyTorch, whose behaviour this follows
 
 
 def is_tensor(obj: object) -> _Truth:
     """Tell whether an object is a tensor."""
     return isinstance(obj, Tensor)
+
+
+def __getattr__(name: str) -> _Any:
+    """Refuse a name that is not here."""
+    raise _refusal("", name, globals())
 
 
 __all__ = [  # noqa: RUF022  (sorted as one table)

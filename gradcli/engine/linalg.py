@@ -1,5 +1,9 @@
 """The namespace `linalg`: solving, factoring and norms of matrices."""
 
+from typing import Any
+
+from gradcli.engine.called import operations_of
+from gradcli.engine.left_out import refusal
 from gradcli.engine.ops.derived import linalg_cross as cross
 from gradcli.engine.ops.derived import matrix_power, multi_dot, vecdot
 from gradcli.engine.ops.factorisation import lstsq, pinv, qr, svd, svdvals
@@ -47,3 +51,11 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+globals().update(operations_of(globals()))
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".linalg", name, globals())

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.engine import backpropagation_api, environment, numpy_functions, printing, writing
 from gradcli.engine.dtypes import BY_NAME
 from gradcli.engine.in_place import in_place, overwritten, reshaped_in_place
+from gradcli.engine.left_out import no_attribute
 from gradcli.engine.ops import (
     activation,
     arithmetic,
@@ -202,6 +203,7 @@ def _bind_operators() -> None:
         "__array_function__": numpy_functions.array_function,
         "__float__": lambda self: float(writing.scalar(self)), "__int__": lambda self: int(writing.scalar(self)),
         "__complex__": lambda self: complex(writing.scalar(self)), "__index__": writing.as_index,
+        "__getattr__": no_attribute,
         "__contains__": lambda self, value: bool((self == value)._data.any()),
         "adjoint": linalg.adjoint,
         "cat": _cat_of, "stack": _stack_of, "where": _where, "type_as": _type_as, "cpu": _cpu,

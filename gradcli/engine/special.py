@@ -1,5 +1,8 @@
 """The namespace `special`: functions of single numbers."""
 
+from typing import Any
+
+from gradcli.engine.left_out import refusal
 from gradcli.engine.ops.activation import log_softmax, softmax
 from gradcli.engine.ops.elementwise import (
     digamma,
@@ -44,3 +47,8 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".special", name, globals())

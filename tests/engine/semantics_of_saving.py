@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 from typing import Any
@@ -193,3 +194,36 @@ def found_places(t: Any) -> Any:
         plain(x.cumsum(1, dtype=t.float64)[0]),
         plain([t.isreal(whole), t.signbit(-whole), t.isposinf(1 / (x * 0)), t.isneginf(x.log())]),
     ]
+
+
+@case
+def written_to_out(t: Any) -> Any:
+    x = t.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=t.float64)
+    tracked = x.clone().requires_grad_()
+    product, empty, whole = t.zeros(2, 2, dtype=t.float64), t.empty(0, dtype=t.float64), t.zeros(2, 2).long()
+    returned = t.matmul(x, x.T, out=product) is product
+    t.mul(x, 3, out=empty)
+    values, places = t.zeros(2, dtype=t.float64), t.zeros(2).long()
+    t.max(x, 1, out=(values, places))
+    half = t.zeros(2, 2)
+    t.exp(x, out=half)
+    with t.no_grad():
+        t.sin(tracked, out=product[0:2])
+    return [
+        returned,
+        plain([product, empty, values, places, half]),
+        str(half.dtype),
+        caught(lambda: t.exp(tracked, out=product)),
+        caught(lambda: t.exp(x, out=product.clone().requires_grad_())),
+        caught(lambda: t.exp(x, out=whole)),
+        caught(lambda: t.exp(x, out=3), words=False),
+    ]
+
+
+@case
+def functions_of_what_is_no_tensor(t: Any) -> Any:
+    functions = (t.exp, t.sum, t.relu, t.linalg.inv, t.linalg.norm)
+    values = (3.0, "a", [1.0], np.ones(2), None)
+    calls = [functools.partial(function, value) for function in functions for value in values]
+    calls += [functools.partial(t.cat, ["a", "b"]), functools.partial(t.stack, [np.ones(2)])]
+    return [caught(call, words=False) for call in calls]

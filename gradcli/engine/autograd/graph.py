@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import Node
+from gradcli.engine.left_out import refusal
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
 
@@ -158,3 +159,8 @@ def register_multi_grad_hook(
         return hook
 
     return MultiHandle(tuple(tensor.register_hook(hook_of(i)) for i, tensor in enumerate(tensors)))
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".autograd.graph", name, globals())

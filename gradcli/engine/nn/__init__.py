@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gradcli.engine.left_out import refusal
 from gradcli.engine.nn import functional, grad, init, modules, utils
 from gradcli.engine.nn.activations import (
     CELU,
@@ -118,7 +119,6 @@ from gradcli.engine.nn.sized_layers import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from gradcli.engine.printed import PRINTED_MODULE
 
 __all__ = [
     "CELU",
@@ -247,4 +247,4 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Refuse a name that is not here, in the words programs know."""
-    raise AttributeError(f"module '{PRINTED_MODULE}.nn' has no attribute '{name}'", name=name)
+    raise refusal(".nn", name, globals())

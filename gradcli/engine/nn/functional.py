@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.engine.creation import ones
 from gradcli.engine.in_place import in_place
+from gradcli.engine.left_out import refusal
 from gradcli.engine.nn.further_functions import (
     cosine_embedding_loss,
     gaussian_nll_loss,
@@ -327,3 +328,8 @@ def _written(activation: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 celu_, elu_, hardtanh_, leaky_relu_ = (_written(entry) for entry in (celu, elu, hardtanh, leaky_relu))
 relu_, selu_, threshold_, rrelu_ = (_written(entry) for entry in (relu, selu, threshold, rrelu))
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".nn.functional", name, globals())

@@ -1,3 +1,11 @@
 """The namespace that programs import `hooks` from."""
 
+from typing import Any
+
+from gradcli.engine.left_out import refusal
 from gradcli.engine.utils import hooks as hooks
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".utils", name, globals())

@@ -1,5 +1,8 @@
 """Parameters as one vector, gradients kept small, and parameters that are functions of others."""
 
+from typing import Any
+
+from gradcli.engine.left_out import refusal
 from gradcli.engine.nn.utils import parametrize as parametrize
 from gradcli.engine.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm_
 from gradcli.engine.nn.utils.clip_grad import clip_grad_value as clip_grad_value_
@@ -14,3 +17,8 @@ __all__ = [
     "parametrize",
     "vector_to_parameters",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here."""
+    raise refusal(".nn.utils", name, globals())

@@ -1,0 +1,81 @@
+"""How the library's functions are called by programs: with `out=`, and with mistakes that deserve a sentence."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.engine.grad_mode import STATE
+from gradcli.engine.in_place import bump, write
+from gradcli.engine.tensor import Tensor
+
+_OPERATIONS = "gradcli.engine.ops."
+
+
+def called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors that takes `out=`, and says which argument is not a tensor.
+
+    Args:
+        function: the function.
+
+    Raises:
+        TypeError: an argument that must be a tensor is something else.
+        RuntimeError: `out` is given, and what is computed would be recorded.
+    """
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        try:
+            if out is None:
+                return function(*args, **kwargs)
+            return _into(name, out, function, args, kwargs)
+        except AttributeError as error:
+            _name_the_argument(name, error, args, kwargs)
+            raise
+
+    return call
+
+
+def _name_the_argument(name: str, error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise TypeError where an argument lacks what every tensor has."""
+    given = [(f"position {number}", value) for number, value in enumerate(args, start=1)]
+    for where, value in (*given, *((f"{key!r}", value) for key, value in kwargs.items())):
+        if value is error.obj and not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument ({where}) must be Tensor, not {type(value).__name__}") from None
+    if error.name == "_data":
+        raise TypeError(f"{name}(): expected Tensor as element of an argument, but got {type(error.obj).__name__}")
+
+
+def _into(name: str, out: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for target in targets:
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+    if STATE.enabled and any(isinstance(value, Tensor) and value.requires_grad for value in (*args, *targets)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    enabled, STATE.enabled = STATE.enabled, False
+    try:
+        result = function(*args, **kwargs)
+        for target, part in zip(targets, result if isinstance(result, tuple) else (result,), strict=True):
+            if target._data.shape == part._data.shape:
+                write(target, part._data)
+            else:
+                target._data = part._data.astype(target._data.dtype)
+                bump(target)
+    finally:
+        STATE.enabled = enabled
+    return out
+
+
+def operations_of(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Return the operations among the names of a module, each as programs call it."""
+    return {
+        name: called(value)
+        for name, value in names.items()
+        if callable(value) and not isinstance(value, type) and str(value.__module__).startswith(_OPERATIONS)
+    }
