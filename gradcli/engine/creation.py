@@ -172,9 +172,13 @@ def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     return _finish(np.empty(_shape(size, named), dtype=_kind(dtype)), requires_grad, device)
 
 
+_WITHOUT_EFFECT = ("layout", "memory_format", "pin_memory")  # there is one layout, and one kind of memory
+
+
 def _shape(size: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, ...]:
-    if set(named) - {"size"}:
-        raise TypeError(f"unexpected keyword argument '{next(iter(set(named) - {'size'}))}'")
+    unknown = set(named) - {"size", *_WITHOUT_EFFECT}
+    if unknown:
+        raise TypeError(f"unexpected keyword argument '{sorted(unknown)[0]}'")
     shape = sizes((named["size"],) if "size" in named else size)
     if any(length < 0 for length in shape):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
@@ -188,18 +192,27 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return _finish(np.full(sizes((size,)), value, dtype=kind), requires_grad, device)
 
 
-def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Return zeros in the shape and type of a tensor."""
+    del memory_format
     return _finish(np.zeros(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
 
 
-def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Return ones in the shape and type of a tensor."""
+    del memory_format
     return _finish(np.ones(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
 
 
-def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(
+    input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
+) -> Tensor:
     """Return uninitialised memory in the shape and type of a tensor."""
+    del memory_format
     return _finish(np.empty(input._data.shape, dtype=_like(input, dtype)), requires_grad, device)
 
 
@@ -246,17 +259,27 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **named: Any,
 ) -> Tensor:
     """Return random numbers, uniform in [0, 1)."""
-    return _finish(random_source(generator).random(sizes(size)).astype(_kind(dtype)), requires_grad, device)
+    return _finish(random_source(generator).random(_shape(size, named)).astype(_kind(dtype)), requires_grad, device)
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **named: Any,
 ) -> Tensor:
     """Return random numbers of the standard normal distribution."""
-    return _finish(_normal(sizes(size), _kind(dtype), generator), requires_grad, device)
+    return _finish(_normal(_shape(size, named), _kind(dtype), generator), requires_grad, device)
 
 
 def _normal(shape: tuple[int, ...], kind: np.dtype[Any], generator: Generator | None) -> Array:
@@ -267,11 +290,23 @@ def _normal(shape: tuple[int, ...], kind: np.dtype[Any], generator: Generator | 
     return np.asarray(source.standard_normal(shape)).astype(kind)
 
 
-def randint(*bounds: Any, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
+def randint(
+    *bounds: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **named: Any,
+) -> Tensor:
     """Return random whole numbers from `low` (0) up to, not including, `high`: `randint(low, high, size)`."""
-    low, high, size = bounds if len(bounds) == 3 else (0, *bounds)
+    given = list(bounds)
+    size = named.pop("size") if "size" in named else given.pop()
+    high = named.pop("high") if "high" in named else given.pop()
+    low = named.pop("low") if "low" in named else given.pop() if given else 0
+    if named or given:
+        raise TypeError(f"randint() takes low, high and size, but got {len(bounds)} positional arguments and {named}")
     kind = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
-    return _finish(random_source(generator).integers(low, high, sizes((size,))).astype(kind), False, device)
+    return _finish(random_source(generator).integers(low, high, sizes((size,))).astype(kind), requires_grad, device)
 
 
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None) -> Tensor:

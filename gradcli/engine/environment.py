@@ -8,18 +8,24 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NAME, BY_NUMPY, Size, dtype, get_default_dtype, numpy_dtype
 from gradcli.engine.grad_mode import STATE
+from gradcli.engine.in_place import CATEGORY
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.tensor import Tensor, from_array
 
 __all__ = [
     "LEGACY_TENSORS",
     "are_deterministic_algorithms_enabled",
     "broadcast_shapes",
+    "can_cast",
+    "contiguous_format",
     "finfo",
     "get_num_threads",
     "iinfo",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
+    "preserve_format",
     "set_num_threads",
+    "strided",
     "use_deterministic_algorithms",
 ]
 
@@ -116,6 +122,56 @@ def is_anomaly_enabled() -> bool:
 def is_anomaly_check_nan_enabled() -> bool:
     """Tell whether anomaly mode raises for NaN."""
     return STATE.check_nan
+
+
+class Layout:
+    """How elements lie in memory, as programs name it.
+
+    Args:
+        name: the name.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{PRINTED_MODULE}.{self.name}"
+
+
+strided = Layout("strided")
+contiguous_format, preserve_format = Layout("contiguous_format"), Layout("preserve_format")
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Tell whether an element type may be written to a tensor of another: not to a lower category."""
+    return CATEGORY[from_.numpy.kind] <= CATEGORY[to.numpy.kind] and not (
+        from_.numpy.kind in "iu" and to.numpy.kind == "b"
+    )
+
+
+def layout(self: Tensor) -> Layout:
+    """Return how the elements lie: strided."""
+    del self
+    return strided
+
+
+def never(self: Tensor) -> bool:
+    """Return False: there are no tensors of that kind."""
+    del self
+    return False
+
+
+def itself(self: Tensor) -> Tensor:
+    """Return the tensor: conjugates and negatives are computed at once."""
+    return self
+
+
+def get_device(self: Tensor) -> int:
+    """Return -1, which stands for the CPU."""
+    del self
+    return -1
 
 
 class _Legacy(type):

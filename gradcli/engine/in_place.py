@@ -32,7 +32,7 @@ FROM_A_FUNCTION = (
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
 )
-_CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def in_place(target: Tensor, operation: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
@@ -133,7 +133,7 @@ def write(target: Tensor, values: Array) -> None:
         raise RuntimeError(
             f"output with shape {list(memory.shape)} doesn't match the broadcast shape {list(values.shape)}"
         )
-    if _CATEGORY[values.dtype.kind] > _CATEGORY[memory.dtype.kind]:
+    if CATEGORY[values.dtype.kind] > CATEGORY[memory.dtype.kind]:
         raise RuntimeError(
             f"result type {BY_NUMPY[values.dtype].letter} can't be cast to the desired output type "
             f"{BY_NUMPY[memory.dtype].letter}"

@@ -85,7 +85,8 @@ ALIASES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "clip": "clamp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
     "not_equal": "ne", "swapaxes": "transpose", "swapdims": "transpose", "moveaxis": "movedim", "nelement": "numel",
-    "ger": "outer", "inverse": "inv", "fix": "trunc", "split_with_sizes": "split",
+    "ger": "outer", "inverse": "inv", "fix": "trunc", "split_with_sizes": "split", "unsafe_split": "split",
+    "unsafe_chunk": "chunk",
 }  # fmt: skip
 # Each name with an underscore writes the result of the operation to the tensor itself.
 IN_PLACE = """add sub mul div pow remainder fmod floor_divide neg reciprocal square exp exp2 expm1 log log1p log2 log10
@@ -203,6 +204,11 @@ def _bind_operators() -> None:
         "__array_function__": numpy_functions.array_function,
         "__float__": lambda self: float(writing.scalar(self)), "__int__": lambda self: int(writing.scalar(self)),
         "__complex__": lambda self: complex(writing.scalar(self)), "__index__": writing.as_index,
+        **{name: property(environment.never) for name in ("is_sparse", "is_quantized", "is_meta", "is_mkldnn")},
+        **dict.fromkeys(["is_shared", "is_pinned", "is_conj", "is_neg"], environment.never),
+        **dict.fromkeys(["resolve_conj", "resolve_neg"], environment.itself),
+        "layout": property(environment.layout), "get_device": environment.get_device,
+        "polygamma": lambda self, n: elementwise.polygamma(n, self), "pinverse": factorisation.pinv,
         "__getattr__": no_attribute,
         "__contains__": lambda self, value: bool((self == value)._data.any()),
         "adjoint": linalg.adjoint,

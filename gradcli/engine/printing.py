@@ -174,4 +174,6 @@ def formatted(input: Tensor, specification: str) -> str:
     """Return a tensor without axes formatted as its number; any other as it prints."""
     if input._data.ndim == 0:
         return format(input._data.item(), specification)
-    return format(text(input), specification) if specification else text(input)
+    if specification:
+        raise TypeError(f"unsupported format string passed to {type(input).__name__}.__format__")
+    return text(input)

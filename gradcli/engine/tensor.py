@@ -231,6 +231,12 @@ class Tensor(Saved, TensorSignatures):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
+            if value._data.dtype != self._data.dtype:
+                raise RuntimeError(
+                    "attempting to assign a gradient with dtype "
+                    f"'{value.dtype.name}' to a tensor with dtype '{self.dtype.name}'. Please ensure that the gradient "
+                    "and the tensor have the same dtype"
+                )
             if value._data.shape != self._data.shape:
                 raise RuntimeError(
                     f"assigned grad has data of a different size: got {list(value._data.shape)}, "

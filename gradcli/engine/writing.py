@@ -221,6 +221,12 @@ def as_index(input: Tensor) -> int:
 
 def type_name(input: Tensor, dtype: Any = None) -> Any:
     """Return the name of the tensor's class of old, or the tensor as another type."""
+    if isinstance(dtype, str):
+        letter = dtype.removeprefix(f"{PRINTED_MODULE}.").removesuffix("Tensor")
+        found = [kind for kind in BY_NUMPY.values() if kind.letter == letter]
+        if not found:
+            raise ValueError(f"invalid type: {dtype!r}")
+        return input.to(found[0])
     if dtype is not None:
         return input.to(dtype)
     return f"{PRINTED_MODULE}.{BY_NUMPY[input._data.dtype].letter}Tensor"

@@ -51,12 +51,48 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
     "log_softmax of booleans": lambda t: t.zeros(3).bool().log_softmax(0),
     "bits of real numbers": lambda t: t.zeros(3) & t.zeros(3),
     "inverted real numbers": lambda t: ~t.zeros(3),
+    "several numbers in a format": lambda t: f"{t.ones(2):.2f}",
+    "one minus a mask": lambda t: 1 - (t.ones(3) > 0),
+    "numbers minus a mask": lambda t: t.ones(3) - (t.ones(3) > 0),
+    "a mask minus one": lambda t: (t.ones(3) > 0) - 1,
     "negated booleans": lambda t: -t.zeros(3).bool(),
     "inverse of a vector": lambda t: t.linalg.inv(t.zeros(3)),
     "inverse of what is not square": lambda t: t.linalg.inv(t.zeros(3, 4)),
     "factor of what is not square": lambda t: t.linalg.cholesky(t.zeros(3, 4)),
     "determinant of what is not square": lambda t: t.linalg.det(t.zeros(3, 4)),
     "eigenvalues of what is not square": lambda t: t.linalg.eigh(t.zeros(3, 4)),
+}
+MIXED: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "matmul": lambda t, a, b, i: a @ b,
+    "addmm": lambda t, a, b, i: t.addmm(b, a, a),
+    "linear": lambda t, a, b, i: t.nn.functional.linear(a, a, b[0]),
+    "einsum": lambda t, a, b, i: t.einsum("ij,jk", a, b),
+    "lerp": lambda t, a, b, i: a.lerp(b, 0.5),
+    "scatter": lambda t, a, b, i: a.scatter(0, i, b),
+    "scatter_add": lambda t, a, b, i: a.scatter_add(0, i, b),
+    "index_add": lambda t, a, b, i: a.index_add(0, i[0], b),
+    "index_copy": lambda t, a, b, i: a.index_copy(0, i[0], b),
+    "masked_scatter": lambda t, a, b, i: a.masked_scatter(a > 0, b),
+    "cross": lambda t, a, b, i: t.cross(t.ones(3), t.ones(3).double(), dim=0),
+    "layer_norm": lambda t, a, b, i: t.nn.functional.layer_norm(a, (2,), b[0]),
+    "group_norm": lambda t, a, b, i: t.nn.functional.group_norm(a, 1, b[0]),
+    "solve": lambda t, a, b, i: t.linalg.solve(t.eye(2), b),
+    "prelu": lambda t, a, b, i: t.nn.functional.prelu(a, b[0]),
+    "binary_cross_entropy": lambda t, a, b, i: t.nn.functional.binary_cross_entropy(a, b),
+    "nll_loss": lambda t, a, b, i: t.nn.functional.nll_loss(a, i[0], weight=b[0]),
+    "grad": lambda t, a, b, i: setattr(a.clone().requires_grad_(), "grad", b),
+}
+COMPLEX: dict[str, Callable[[Any, Any], Any]] = {
+    "floor_divide": lambda t, z: z // 2,
+    "remainder": lambda t, z: z % 2,
+    "fmod": lambda t, z: z.fmod(z),
+    "atan2": lambda t, z: t.atan2(z, z),
+    "maximum": lambda t, z: t.maximum(z, z),
+    "max": lambda t, z: z.max(),
+    "argmax": lambda t, z: z.argmax(),
+    "median": lambda t, z: z.median(),
+    "softmax": lambda t, z: z.softmax(0),
+    "clamp": lambda t, z: z.clamp(min=0),
 }
 SINGULAR: dict[str, Callable[[Any], Any]] = {
     "inv": lambda t: t.linalg.inv(t.zeros(2, 2)),
@@ -82,3 +118,33 @@ def test_what_cannot_be_factored_raises_a_runtime_error_as_in_torch(name: str) -
     assert _raised(SINGULAR[name], engine) is engine.linalg.LinAlgError
     assert issubclass(engine.linalg.LinAlgError, RuntimeError)
     assert issubclass(torch.linalg.LinAlgError, RuntimeError)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_mixed_element_types_are_refused_where_torch_refuses_them(name: str) -> None:
+    def call(framework: Any) -> Any:
+        a = framework.ones(2, 2)
+        return MIXED[name](framework, a, a.double(), framework.zeros(2, 2).long())
+
+    assert _raised(call, torch) is RuntimeError
+    assert _raised(call, engine) is RuntimeError
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_what_has_no_meaning_for_complex_numbers_is_refused_as_in_torch(name: str) -> None:
+    def call(framework: Any) -> Any:
+        return COMPLEX[name](framework, framework.ones(2, dtype=framework.complex64))
+
+    assert _raised(call, engine) is _raised(call, torch)
+
+
+def test_losses_refuse_what_torch_refuses() -> None:
+    calls: list[Callable[[Any], Any]] = [
+        lambda t: t.nn.functional.binary_cross_entropy(t.ones(2) * 5, t.ones(2)),
+        lambda t: t.nn.functional.binary_cross_entropy(t.ones(2), t.ones(3)),
+        lambda t: t.nn.functional.nll_loss(t.ones(2, 2), t.ones(2)),
+        lambda t: t.norm(t.ones(2).long()),
+        lambda t: t.randint(1, 2, 3, 4, 5),
+    ]
+    for call in calls:
+        assert _raised(call, engine) is _raised(call, torch)

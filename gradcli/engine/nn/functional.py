@@ -96,6 +96,7 @@ from gradcli.engine.ops.convolution import (
     convolution,
 )  # fmt: skip
 from gradcli.engine.ops.linalg import addmm
+from gradcli.engine.ops.operands import require_one_dtype
 from gradcli.engine.ops.pooling import pixel_shuffle, pixel_unshuffle
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -226,6 +227,7 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Return the tensor normalised over all axes but the second, with the batch's or the running statistics."""
+    require_one_dtype("batch_norm", input, weight, bias)
     dims = [place for place in range(input._data.ndim) if place != 1]
     shape = [1, -1] + [1] * (input._data.ndim - 2)
     if training and input._data.size == input._data.shape[1]:
@@ -252,6 +254,7 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Return the tensor normalised over its last axes."""
+    require_one_dtype("layer_norm", input, weight, bias)
     dims = list(range(-len(normalized_shape), 0))
     centred = input - input.mean(dims, keepdim=True)
     result = centred / (input.var(dims, correction=0, keepdim=True) + eps).sqrt()
@@ -263,6 +266,7 @@ def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """Return the tensor normalised over groups of channels."""
+    require_one_dtype("group_norm", input, weight, bias)
     grouped = input.reshape(input._data.shape[0], num_groups, -1)
     result = layer_norm(grouped, [grouped._data.shape[-1]], eps=eps).reshape(input._data.shape)
     shape = [1, -1] + [1] * (input._data.ndim - 2)

@@ -13,6 +13,7 @@ from gradcli.engine.ops.activation import (
     log_softmax,
     logsigmoid,
 )  # fmt: skip
+from gradcli.engine.ops.operands import require_one_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -111,6 +112,9 @@ def nll_loss(
     """Return minus the log probability of the right class; classes are the second axis (the only one of a vector)."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
+    if target._data.dtype.kind not in "iu":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.letter}")
+    require_one_dtype("nll_loss", input, weight)
     dim = 0 if input._data.ndim == 1 else 1
     ignored = target._data == ignore_index
     classes = np.where(ignored, 0, target._data)
@@ -157,7 +161,20 @@ def cross_entropy(
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return -(y log p + (1 - y) log(1 - p)), each log kept at -100 or above."""
+    """Return -(y log p + (1 - y) log(1 - p)), each log kept at -100 or above.
+
+    Raises:
+        ValueError: input and target have different shapes.
+        RuntimeError: they have different element types, or an input is not between 0 and 1.
+    """
+    if input._data.shape != target._data.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. "
+            "Please ensure they have the same size."
+        )
+    require_one_dtype("binary_cross_entropy", input, target)
+    if not bool(((input._data >= 0) & (input._data <= 1)).all()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
     losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
     return reduced(losses if weight is None else losses * weight, reduction)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import exp, total, values, without
-from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds
+from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds, require_one_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -231,7 +231,7 @@ def relu6(input: Tensor) -> Tensor:
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return exp(x) / sum(exp(x)) along an axis."""
     source = input if dtype is None else input.to(dtype)
-    refuse_kinds("softmax", source._data, "biu")
+    refuse_kinds("softmax", source._data, "biuc")
     x = source._data
     spot = axis(dim, x.ndim)
     if not x.ndim:
@@ -244,7 +244,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """Return the logarithm of the softmax along an axis, without overflow."""
     source = input if dtype is None else input.to(dtype)
-    refuse_kinds("log_softmax", source._data, "biu")
+    refuse_kinds("log_softmax", source._data, "biuc")
     x = source._data
     spot = axis(dim, x.ndim)
     if not x.ndim:
@@ -271,6 +271,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x, below 0 times a learned slope (one, or one for each index of the second axis)."""
+    require_one_dtype("prelu", input, weight)
     if weight._data.size != 1 and input._data.ndim > 1:
         weight = weight.reshape([1, -1] + [1] * (input._data.ndim - 2))
     return input.clamp(min=0) + weight * input.clamp(max=0)

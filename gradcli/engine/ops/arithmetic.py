@@ -9,10 +9,18 @@ import numpy as np
 from gradcli.engine.dtypes import get_default_dtype
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import over, power
-from gradcli.engine.ops.operands import Operand, both, conj, operand, pair, result_dtype
+from gradcli.engine.ops.operands import Operand, applied, both, conj, operand, pair, require_one_dtype, result_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor
 
+TWO_BOOLS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead."
+)
+ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead."
+)
 NEGATED_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
@@ -59,6 +67,14 @@ class MulBackward0(Node):
     def _vjp(self, g: Any) -> Any:
         x, y = self._unpack_like(g)
         return g * conj(y) if self._needs(0) else None, g * conj(x) if self._needs(1) else None
+
+
+class DivBackward2(Node):
+    """A rounded quotient is a step."""
+
+    def _vjp(self, g: Tensor) -> Any:
+        nothing = g * 0
+        return tuple([nothing if self._needs(place) else None for place in range(2)])
 
 
 class DivBackward0(Node):
@@ -186,14 +202,12 @@ def sub(input: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
     """Return input - alpha * other.
 
     Raises:
-        RuntimeError: both are booleans.
+        RuntimeError: one is a tensor of booleans.
     """
     first, second, x, y = both(input, other)
-    if x.dtype.kind == "b":
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
+    for value in (first, second):
+        if isinstance(value, Tensor) and value._data.dtype.kind == "b":
+            raise RuntimeError(TWO_BOOLS if x.dtype.kind == "b" else ONE_BOOL)
     if not isinstance(first, Tensor) and alpha == 1:
         return record(RsubBackward1, x - y, (second,))
     if alpha == 1:
@@ -223,7 +237,8 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
             raise RuntimeError(
                 f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
             )
-        return floor_divide(input, other) if rounding_mode == "floor" else _trunc_divide(input, other)
+        rounded = floor_divide if rounding_mode == "floor" else _trunc_divide
+        return record(DivBackward2, rounded(input, other)._data, (input, other))
     first, second, x, y = both(input, other)
     if not isinstance(first, Tensor):
         return mul(reciprocal(second), first)
@@ -246,14 +261,14 @@ def floor_divide(input: Operand, other: Operand) -> Tensor:
     """Return the quotient rounded down; it has no gradient."""
     x, y = pair(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return record(Node, np.floor_divide(x, y), ())
+        return record(Node, applied("floor_divide", np.floor_divide, x, y), ())
 
 
 def remainder(input: Operand, other: Operand) -> Tensor:
     """Return input modulo other, with the sign of `other`."""
     first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = np.remainder(x, y)
+        result = applied("remainder", np.remainder, x, y)
     if isinstance(second, Tensor):
         return record(RemainderBackward1, result, (first, second), (first, second))
     return record(RemainderBackward0, result, (first,))
@@ -263,7 +278,7 @@ def fmod(input: Operand, other: Operand) -> Tensor:
     """Return input modulo other, with the sign of `input`."""
     first, second, x, y = both(input, other)
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = np.fmod(x, y)
+        result = applied("fmod", np.fmod, x, y)
     if isinstance(second, Tensor):
         return record(FmodBackward1, result, (first, second), (first, second))
     return record(FmodBackward0, result, (first,))
@@ -321,6 +336,7 @@ def square(input: Tensor) -> Tensor:
 
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """Return input + weight * (end - input)."""
+    require_one_dtype("lerp", input, end, weight)
     share: Tensor = (end - input) * operand(weight, "weight")
     return input + share
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import values, without
-from gradcli.engine.ops.operands import Operand, arrays, operand, pair, refuse_kinds
+from gradcli.engine.ops.operands import Operand, arrays, operand, pair, refuse_kinds, result_dtype
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -210,13 +210,20 @@ def bitwise_not(input: Tensor) -> Tensor:
     return from_array(np.invert(input._data))
 
 
+def _refuse_complex(name: str, *values: object) -> None:
+    if any(isinstance(value, Tensor) and value._data.dtype.kind == "c" for value in values):
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
 def maximum(input: Tensor, other: Tensor) -> Tensor:
     """Return the larger of the two, element by element; NaN wins."""
+    _refuse_complex("maximum", input, other)
     return record(MaximumBackward0, np.maximum(*pair(input, other)), (input, other), (input, other))
 
 
 def minimum(input: Tensor, other: Tensor) -> Tensor:
     """Return the smaller of the two, element by element; NaN wins."""
+    _refuse_complex("minimum", input, other)
     return record(MinimumBackward0, np.minimum(*pair(input, other)), (input, other), (input, other))
 
 
@@ -245,6 +252,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None) -> Tensor:
     """
     if min is None and max is None:
         raise RuntimeError(f"{PRINTED_MODULE}.clamp: At least one of 'min' or 'max' must not be None")
+    refuse_kinds("clamp", input._data, "c")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return _clamp_tensors(input, min, max)
     return _clamp_numbers(ClampBackward1, input, min, max)
@@ -265,11 +273,12 @@ def _clamp_numbers(kind: type[Node], input: Tensor, low: Any, high: Any) -> Tens
 def _clamp_tensors(input: Tensor, low: Any, high: Any) -> Tensor:
     lower = low if isinstance(low, Tensor) or low is None else input.new_tensor(low)
     upper = high if isinstance(high, Tensor) or high is None else input.new_tensor(high)
-    result = input._data
+    kind = result_dtype(*[entry for entry in (input, lower, upper) if entry is not None])
+    result = input._data.astype(kind, copy=False)
     if lower is not None:
-        result = np.maximum(result, lower._data)
+        result = np.maximum(result, lower._data.astype(kind, copy=False))
     if upper is not None:
-        result = np.minimum(result, upper._data)
+        result = np.minimum(result, upper._data.astype(kind, copy=False))
     return record(ClampBackward0, result, (input, lower, upper), (input, lower, upper))
 
 

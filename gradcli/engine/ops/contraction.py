@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.linalg import mm
-from gradcli.engine.ops.operands import conj
+from gradcli.engine.ops.operands import conj, require_one_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -77,6 +77,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
+    require_one_dtype("einsum", *given)
     if len(terms) != len(given):
         raise RuntimeError(f"einsum(): '{equation}' names {len(terms)} operands but {len(given)} were given")
     spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]

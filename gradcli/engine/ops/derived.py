@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.ops.comparison import maximum, minimum, where
 from gradcli.engine.ops.linalg import matmul
-from gradcli.engine.ops.operands import Operand, axis, numpy_names
+from gradcli.engine.ops.operands import Operand, axis, numpy_names, require_one_dtype
 from gradcli.engine.ops.reduction import ValuesIndices, amax, amin, named_result
 from gradcli.engine.ops.shape import movedim
 from gradcli.engine.ops.statistics import norm, std, var
@@ -76,6 +76,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 # --- products
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Return the vector products along an axis of length 3 (the first such unless named)."""
+    require_one_dtype("linalg.cross", input, other)
     shape = np.broadcast_shapes(input._data.shape, other._data.shape)
     spot = shape.index(3) if dim is None else axis(dim, len(shape))
     if shape[spot] != 3:

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.ops import either
-from gradcli.engine.ops.operands import Operand, conj, floating, operand, pair, refuse_kinds
+from gradcli.engine.ops.operands import Operand, applied, conj, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -332,7 +332,12 @@ def atan2(input: Tensor, other: Operand) -> Tensor:
     """Return the angle of the point (other, input)."""
     second = operand(other)
     y, x = pair(input, second)
-    return record(Atan2Backward0, np.arctan2(floating(y), floating(np.asarray(x))), (input, second), (input, second))
+    return record(
+        Atan2Backward0,
+        applied("atan2", np.arctan2, floating(y), floating(np.asarray(x))),
+        (input, second),
+        (input, second),
+    )
 
 
 def logit(input: Tensor) -> Tensor:

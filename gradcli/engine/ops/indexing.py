@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.dtypes import Array
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place, writeable
-from gradcli.engine.ops.operands import axis, operand
+from gradcli.engine.ops.operands import axis, operand, require_one_dtype
 from gradcli.engine.ops.parts import select, slice_axis
 from gradcli.engine.ops.shape import alias, unsqueeze
 from gradcli.engine.recording import record, tracked
@@ -317,6 +317,7 @@ def _scattered(kind: type[Node], input: Tensor, dim: int, index: Tensor, src: An
     if input._data.ndim and index._data.size:
         _require_within(index, axis(dim, input._data.ndim), input._data.shape)
     if isinstance(src, Tensor):
+        require_one_dtype("scatter", input, src)
         part = src[tuple(slice(0, size) for size in shape)] if src._data.shape != shape else src
     else:
         part = from_array(np.full(shape, src, dtype=input._data.dtype))
@@ -344,12 +345,14 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """Return a copy with slices added along an axis at the places the index names."""
+    require_one_dtype("index_add", input, source)
     scaled = source if alpha == 1 else source * alpha
     return index_put(input, _line(axis(dim, input._data.ndim), index), scaled, True, IndexAddBackward0)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy with slices written along an axis at the places the index names."""
+    require_one_dtype("index_copy", input, source)
     return index_put(input, _line(axis(dim, input._data.ndim), index), source, False, IndexCopyBackward0)
 
 
@@ -380,6 +383,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return a copy with the elements of `source`, in order, where the mask holds."""
+    require_one_dtype("masked_scatter", input, source)
     full = from_array(np.broadcast_to(mask._data, input._data.shape))
     return index_put(input, (full,), source.reshape(-1)[: int(full._data.sum())])
 

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import product, transposed
 from gradcli.engine.ops.lapack import factored
-from gradcli.engine.ops.operands import arrays, conj
+from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal
 from gradcli.engine.ops.shape import SqueezeBackward4, UnsafeViewBackward0, transpose
 from gradcli.engine.recording import record, record_many
@@ -292,6 +292,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 
 def _added(kind: type[Node], input: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Tensor:
+    if input._data.dtype is not a._data.dtype or a._data.dtype is not b._data.dtype:
+        require_one_dtype("addmm and baddbmm", input, a, b)
     _shapes("mat1 and mat2", a, b, (a._data.ndim, b._data.ndim))
     product = a._data @ b._data
     array = (product if alpha == 1 else product * alpha) + (input._data if beta == 1 else input._data * beta)
@@ -367,6 +369,7 @@ def logdet(input: Tensor) -> Tensor:
 
 def solve(input: Tensor, other: Tensor) -> Tensor:
     """Return X with input @ X = other."""
+    require_one_dtype("linalg.solve", input, other)
     a, b = arrays(input, other)
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     array = factored("solve", np.linalg.solve, a, b[..., None] if vector else b)

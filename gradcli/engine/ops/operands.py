@@ -186,3 +186,24 @@ def refuse_kinds(name: str, array: Array, kinds: str) -> None:
     """Raise NotImplementedError when an operation is not defined for a kind of numbers."""
     if array.dtype.kind in kinds:
         raise NotImplementedError(f"{name} is not implemented for '{BY_NUMPY[array.dtype].letter}'")
+
+
+def require_one_dtype(name: str, *values: object) -> None:
+    """Raise RuntimeError when tensors among the values have different element types."""
+    kinds = [value._data.dtype for value in values if isinstance(value, Tensor)]
+    if any(kind != kinds[0] for kind in kinds):
+        words = " and ".join(BY_NUMPY[kind].letter for kind in kinds)
+        raise RuntimeError(f"{name}(): expected all tensors to have the same dtype, but found {words}")
+
+
+def applied(name: str, function: Callable[..., Any], *values: Any) -> Any:
+    """Return a function of NumPy's on arrays.
+
+    Raises:
+        NotImplementedError: it is not defined for their kind of numbers.
+    """
+    try:
+        return function(*values)
+    except TypeError:
+        kind = BY_NUMPY[np.asarray(values[0]).dtype].letter
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'") from None

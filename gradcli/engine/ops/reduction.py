@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import over, restored
-from gradcli.engine.ops.operands import axes, axis, conj, numpy_names
+from gradcli.engine.ops.operands import axes, axis, conj, numpy_names, refuse_kinds
 from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
@@ -256,6 +256,7 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the largest element, or (values, indices) along an axis; with a tensor, the larger of the two."""
     if isinstance(dim, Tensor):
         return input.maximum(dim)
+    refuse_kinds("max", input._data, "c")
     if dim is None:
         return record(MaxBackward1, input._data.max(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
     return _pick(MaxBackward0, MAX, np.argmax, input, dim, keepdim)
@@ -266,6 +267,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Return the smallest element, or (values, indices) along an axis; with a tensor, the smaller of the two."""
     if isinstance(dim, Tensor):
         return input.minimum(dim)
+    refuse_kinds("min", input._data, "c")
     if dim is None:
         return record(MinBackward1, input._data.min(), (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
     return _pick(MinBackward0, MIN, np.argmin, input, dim, keepdim)
@@ -279,6 +281,7 @@ def _median_position(x: Array, axis: int) -> Array:
 @numpy_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the lower median of all elements, or (values, indices) along an axis."""
+    refuse_kinds("median", input._data, "c")
     if dim is None:
         return _pick(MedianBackward0, MEDIAN, _median_position, input.reshape(-1), 0, False).values
     return _pick(MedianBackward0, MEDIAN, _median_position, input, dim, keepdim)
@@ -310,6 +313,8 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 def _position(name: str, function: Any, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     place = None if dim is None else axis(dim, input._data.ndim)
+    if input._data.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
     if place is not None and input._data.ndim:
         _require_elements(name, input._data, (place,))
     array = input._data if input._data.ndim else input._data.reshape(1)

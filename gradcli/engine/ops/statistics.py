@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.dtypes import real_of
+from gradcli.engine.dtypes import BY_NUMPY, real_of
 from gradcli.engine.graph import Node
 from gradcli.engine.ops.either import restored
 from gradcli.engine.ops.operands import axes, axis, conj, floating, numpy_names
@@ -179,7 +179,12 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 def vector_norm(input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Return the p-norm of the elements over some axes; its gradient at 0 is taken as 0."""
-    x, p = floating(input._data), float(ord)
+    if input._data.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{BY_NUMPY[input._data.dtype].letter}"
+        )
+    x, p = input._data, float(ord)
     dims = axes(dim, x.ndim)
     size = np.abs(x)
     if math.isinf(p):
