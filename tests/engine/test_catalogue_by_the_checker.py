@@ -31,7 +31,15 @@ NOT_RECORDED = {
     "FullFactorBackward0": "refuses",
     "PickBackward": "is the base of others",
 }
-ZERO_RULES = {"SignBackward0", "RoundBackward0", "FloorBackward0", "CeilBackward0", "TruncBackward0", "ZeroBackward0"}
+ZERO_RULES = {
+    "SignBackward0",
+    "RoundBackward0",
+    "FloorBackward0",
+    "CeilBackward0",
+    "TruncBackward0",
+    "ZeroBackward0",
+    "DivBackward2",
+}
 
 
 def smallest(row: Operation) -> tuple[Sample, ...]:
