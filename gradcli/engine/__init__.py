@@ -14,7 +14,7 @@ from gradcli.engine import methods as _methods
 
 _methods.bind()
 
-from gradcli.engine import amp, autograd, cuda, func, linalg, nn, optim, random, special, utils
+from gradcli.engine import amp, autograd, cuda, func, linalg, nn, optim, random, special, testing, utils
 from gradcli.engine.creation import (
     Generator, arange, as_tensor, bernoulli, default_generator, empty, empty_like, eye, from_numpy, full,
     full_like, get_rng_state, linspace, logspace, manual_seed, normal, ones, ones_like, rand, rand_like, randint,
@@ -213,9 +213,9 @@ __all__ = [  # noqa: RUF022  (sorted as one table)
     "set_printoptions", "set_rng_state", "sgn", "short", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh",
     "slice_scatter", "slogdet", "softmax", "sort", "special", "split", "split_with_sizes", "sqrt", "square",
     "squeeze", "stack", "std", "std_mean", "strided", "sub", "subtract", "sum", "svd", "swapaxes", "swapdims", "t",
-    "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "threshold", "threshold_",
-    "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices", "triplet_margin_loss",
-    "triu", "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique", "unique_consecutive",
-    "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot", "view_as_complex",
-    "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
+    "take", "take_along_dim", "tan", "tanh", "tensor", "tensor_split", "tensordot", "testing", "threshold",
+    "threshold_", "tile", "topk", "trace", "transpose", "trapezoid", "trapz", "tril", "tril_indices",
+    "triplet_margin_loss", "triu", "triu_indices", "true_divide", "trunc", "uint8", "unbind", "unflatten", "unique",
+    "unique_consecutive", "unsqueeze", "use_deterministic_algorithms", "utils", "vander", "var", "var_mean", "vdot",
+    "view_as_complex", "view_as_real", "vmap", "vsplit", "vstack", "where", "xlogy", "zeros", "zeros_like",
 ]

@@ -148,3 +148,55 @@ def forward_hooks_that_are_always_called(t: Any) -> Any:
             lambda m, args, output: log.append([type(m).__name__, output is None]), always_call=True
         )
     return [caught(lambda: failing(t.ones(1))), plain(working(t.ones(1))), log]
+
+
+@case
+def optimizers_and_their_options(t: Any) -> Any:
+    def weight() -> Any:
+        return t.ones(2, requires_grad=True)
+
+    shared = weight()
+    made = [
+        t.optim.SGD([weight()], lr=0.1, momentum=0.9, foreach=False),
+        t.optim.Adam([weight()], amsgrad=True),
+        t.optim.AdamW([weight()], fused=None),
+        t.optim.RMSprop([weight()], centered=True, maximize=True),
+    ]
+    log: list[str] = []
+    stepped = t.optim.SGD([shared], lr=0.1)
+    stepped.register_step_pre_hook(lambda optimizer, args, kwargs: log.append("before"))
+    stepped.register_step_post_hook(lambda optimizer, args, kwargs: log.append("after"))
+    shared.sum().backward()
+    stepped.step()
+    rising = weight()
+    climber = t.optim.RMSprop([rising], lr=0.1, maximize=True)
+    rising.sum().backward()
+    climber.step()
+    return [
+        [repr(optimizer) for optimizer in made],
+        log,
+        plain([shared, rising]),
+        caught(lambda: t.optim.SGD([{"params": [shared]}, {"params": [shared]}], lr=0.1)),
+        caught(lambda: t.optim.SGD(shared, lr=0.1)),
+        caught(lambda: t.optim.SGD([shared], lr=0.1, nothing=True), words=False),
+    ]
+
+
+@case
+def close_or_not(t: Any) -> Any:
+    x = t.tensor([1.0, 2.0])
+    close = t.testing.assert_close
+    pairs = [
+        (x, x + 1e-7), (x, x + 1e-3), (x, x.double()), (x, x[:1]), (x.double(), x.double() + 1e-6), (1.0, 1.0 + 1e-5),
+        ([x, x], [x, x * 2]), ({"a": x}, {"a": x}), ({"a": x}, {"b": x}), (x * float("nan"), x * float("nan")),
+        (t.tensor([1, 2]), t.tensor([1, 3])), (t.tensor([True]), t.tensor([False])), ([x], [x, x]),
+    ]  # fmt: skip
+    calls = [caught(lambda pair=pair: close(*pair), words=False) for pair in pairs]
+    more = [
+        caught(lambda: close(x, x + 0.1, rtol=0, atol=0.2)),
+        caught(lambda: close(x, x.double(), check_dtype=False)),
+        caught(lambda: close(x, x + 1, msg="mine")),
+        caught(lambda: close(x, x, rtol=0.1), words=False),
+        caught(lambda: close(x * float("nan"), x * float("nan"), equal_nan=True)),
+    ]
+    return [calls, more]

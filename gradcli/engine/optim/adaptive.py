@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradcli.engine.creation import zeros_like
-from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.engine.optim.optimizer import Optimizer, implementation
 from gradcli.engine.tensor import Tensor
 
 
@@ -22,6 +22,7 @@ class Adam(Optimizer):
         weight_decay: the multiple of the parameter that is added to its gradient.
         amsgrad: divide by the largest mean square so far.
         maximize: step along the gradient.
+        how: `foreach`, `capturable`, `differentiable` and `fused`, which have no effect.
     """
 
     decoupled = False
@@ -36,6 +37,7 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **how: Any,
     ) -> None:
         if lr < 0.0 or eps < 0.0 or weight_decay < 0.0:
             raise ValueError(
@@ -43,8 +45,11 @@ class Adam(Optimizer):
             )
         if not all(0.0 <= beta < 1.0 for beta in betas):
             raise ValueError(f"betas must lie in [0, 1): betas={betas}")
-        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "amsgrad": amsgrad, "maximize": maximize})
+        options: dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        options |= {"amsgrad": amsgrad, "maximize": maximize}
+        known = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
+        options["decoupled_weight_decay"] = self.decoupled
+        super().__init__(params, options | implementation(how, **known))
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction = -gradient if group["maximize"] else gradient
@@ -83,8 +88,9 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **how: Any,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **how)
 
 
 class RMSprop(Optimizer):
@@ -98,6 +104,8 @@ class RMSprop(Optimizer):
         weight_decay: the multiple of the parameter that is added to its gradient.
         momentum: the share of the last step that is kept.
         centered: take the square of the mean off the mean square.
+        maximize: step along the gradient.
+        how: `foreach`, `capturable` and `differentiable`, which have no effect.
     """
 
     def __init__(
@@ -109,12 +117,19 @@ class RMSprop(Optimizer):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
+        *,
+        maximize: bool = False,
+        **how: Any,
     ) -> None:
-        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "momentum": momentum, "centered": centered})
+        options: dict[str, Any] = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay}
+        options |= {"momentum": momentum, "centered": centered, "maximize": maximize}
+        known = {"foreach": None, "capturable": False, "differentiable": False}
+        super().__init__(params, options | implementation(how, **known))
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        direction = gradient + tensor.detach() * group["weight_decay"] if group["weight_decay"] else gradient
+        direction = -gradient if group["maximize"] else gradient
+        if group["weight_decay"]:
+            direction = direction + tensor.detach() * group["weight_decay"]
         if not state:
             state.update(square_avg=zeros_like(tensor), grad_avg=zeros_like(tensor), momentum_buffer=zeros_like(tensor))
         alpha = group["alpha"]

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradcli.engine.grad_mode import enable_grad, no_grad
 from gradcli.engine.tensor import Tensor
+from gradcli.engine.utils.hooks import RemovableHandle, add_hook
+
+
+def implementation(given: dict[str, Any], **known: Any) -> dict[str, Any]:
+    """Return the options that choose how PyTorch computes a step, which have no effect here.
+
+    Args:
+        given: what a program has given.
+        known: the options of this optimiser, with what they are unless given.
+
+    Raises:
+        TypeError: there is no such option.
+        NotImplementedError: steps are to be recorded, which they are not here.
+    """
+    unknown = set(given) - set(known)
+    if unknown:
+        raise TypeError(f"optimizer got an unexpected keyword argument '{sorted(unknown)[0]}'")
+    if given.get("differentiable"):
+        raise NotImplementedError(
+            "differentiable=True: steps are not recorded by gradcli.engine; write the step with tensors"
+        )
+    return {**known, **given}
 
 
 class Optimizer(ABC):
@@ -26,11 +48,14 @@ class Optimizer(ABC):
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got Tensor"
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + params.type()
             )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        self._before_step: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._after_step: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         entries = list(params)
         if not entries:
             raise ValueError("optimizer got an empty parameter list")
@@ -51,6 +76,9 @@ class Optimizer(ABC):
             if not tensor.is_leaf and not tensor.retains_grad:
                 raise ValueError("can't optimize a non-leaf Tensor")
         tensors = [tensor[1] if isinstance(tensor, tuple) else tensor for tensor in tensors]
+        present = {id(tensor) for group in self.param_groups for tensor in group["params"]}
+        if any(id(tensor) in present for tensor in tensors):
+            raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append({**self.defaults, **param_group, "params": tensors})
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -64,12 +92,29 @@ class Optimizer(ABC):
                         tensor._grad.detach_()
                         tensor._grad.zero_()
 
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step."""
+        return add_hook(self._before_step, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return add_hook(self._after_step, hook)
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient.
 
         Args:
             closure: computes the loss anew, and its gradients; its result is returned.
         """
+        given = () if closure is None else (closure,)
+        for hook in self._before_step.values():
+            hook(self, given, {})
+        loss = self._stepped(closure)
+        for hook in self._after_step.values():
+            hook(self, given, {})
+        return loss
+
+    def _stepped(self, closure: Callable[[], Any] | None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():

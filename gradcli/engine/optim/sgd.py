@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gradcli.engine.optim.optimizer import Optimizer
+from gradcli.engine.optim.optimizer import Optimizer, implementation
 from gradcli.engine.tensor import Tensor
 
 
@@ -20,6 +20,7 @@ class SGD(Optimizer):
         weight_decay: the multiple of the parameter that is added to its gradient.
         nesterov: look ahead along the momentum.
         maximize: step along the gradient.
+        how: `foreach`, `differentiable` and `fused`, which have no effect.
 
     Raises:
         ValueError: an option is negative, or Nesterov's momentum has none or is dampened.
@@ -35,14 +36,16 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **how: Any,
     ) -> None:
         for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
             if value < 0.0:
                 raise ValueError(f"Invalid {name}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
+        options: dict[str, Any] = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        options |= {"nesterov": nesterov, "maximize": maximize}
+        super().__init__(params, options | implementation(how, foreach=None, differentiable=False, fused=None))
 
     def _update(self, tensor: Tensor, gradient: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         direction = -gradient if group["maximize"] else gradient
