@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 from gradcli.engine.autograd.functional import jacobian as _jacobian
 from gradcli.engine.autograd.functional import jvp as _jvp
@@ -20,6 +21,10 @@ from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+
+
+# The leaves that levels have made for points, by identity, once their level has its result.
+_DONE: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
 
 def functional_call(
@@ -74,8 +79,10 @@ def _point(tensor: Tensor) -> Tensor:
 
 
 def _settled(value: Any, points: list[Tensor]) -> Any:
-    """Detach the tensors that depend on no leaf but a level's own points."""
-    own = {id(point) for point in points if point.is_leaf}
+    """Detach the tensors that depend on no leaf but points of this level, and of levels within that are done."""
+    for point in points:
+        if point.is_leaf:
+            _DONE[id(point)] = point
 
     def settle(tensor: Tensor) -> Tensor:
         stack_, seen = [tensor._edge()[0]], set()
@@ -84,7 +91,7 @@ def _settled(value: Any, points: list[Tensor]) -> Any:
             if node is None or node in seen:
                 continue
             seen.add(node)
-            if isinstance(node, AccumulateGrad) and id(node.variable) not in own:
+            if isinstance(node, AccumulateGrad) and _DONE.get(id(node.variable)) is not node.variable:
                 return tensor
             stack_ += [following for following, _ in node._edges]
         return tensor.detach()

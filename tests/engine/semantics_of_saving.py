@@ -190,6 +190,9 @@ def found_places(t: Any) -> Any:
         plain([*t.hsplit(x, [1]), *t.vsplit(x, 2), t.vander(x[0])]),
         plain([whole << 1, whole >> 1, t.gcd(whole, whole * 3), t.lcm(whole, whole + 1)]),
         plain(t.combinations(whole[:3])),
+        plain(
+            t.searchsorted(t.tensor([[1.0, 2.0], [0.0, 5.0]]), t.tensor([[2.0, 0.0, 3.0], [2.0, 5.0, 9.0]]), right=True)
+        ),
         plain(t.histc(x[:1], 3)),
         plain(x.cumsum(1, dtype=t.float64)[0]),
         plain([t.isreal(whole), t.signbit(-whole), t.isposinf(1 / (x * 0)), t.isneginf(x.log())]),

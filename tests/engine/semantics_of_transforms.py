@@ -55,7 +55,16 @@ def jacobians_of_functions(t: Any) -> Any:
         plain(func.jacrev(lambda a, b: a * b.sum(), argnums=1)(x, x)),
         plain(func.jacfwd(func.jacrev(lambda y: (y**3).sum()))(x)),
         func.jacrev(f)(x).requires_grad,
+        *_crossed(t),
     ]
+
+
+def _crossed(t: Any) -> Any:
+    """Return a derivative by one argument and then by another, and whether it is still tracked."""
+    x, y = _vector(t), t.tensor([1.5, 0.5, -2.0], dtype=t.float64)
+    crossed = t.func.jacrev(t.func.jacrev(lambda a, b: (a.sin() * b**2).sum(), argnums=1), argnums=0)(x, y)
+    gradient = t.func.grad(lambda a: t.func.grad(lambda b: (a * b**3).sum())(y).sum())(x)
+    return [plain(crossed), crossed.requires_grad, plain(gradient), gradient.requires_grad]
 
 
 @case

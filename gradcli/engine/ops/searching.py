@@ -39,23 +39,30 @@ def unique(
 
 
 def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """Return where values belong in an ascending vector.
+    """Return where values belong in an ascending vector, or in the rows of which each has its own values.
 
     Args:
-        sorted_sequence: the vector.
+        sorted_sequence: the vector, or the rows.
         input: the values, a tensor or a number.
         right: after elements that are equal, rather than before.
         side: "left" or "right", instead of `right`.
 
     Raises:
-        ValueError: the sequence has several axes.
+        RuntimeError: the sequence has several axes, and the values' leading axes are others.
     """
-    if sorted_sequence._data.ndim != 1:
-        raise ValueError(f"searchsorted supports a vector only, got sorted_sequence of shape {sorted_sequence.shape}")
     values = input._data if isinstance(input, Tensor) else np.asarray(input)
-    after = side == "right" or (side is None and right)
-    found = np.searchsorted(sorted_sequence._data, values, side="right" if after else "left")
-    return from_array(np.asarray(found).astype(np.int64))
+    rows = sorted_sequence._data
+    after = "right" if side == "right" or (side is None and right) else "left"
+    if rows.ndim == 1:
+        return from_array(np.asarray(np.searchsorted(rows, values, side=after)).astype(np.int64))  # type: ignore[call-overload]  # after is one of the two
+    if values.shape[:-1] != rows.shape[:-1]:
+        raise RuntimeError(
+            "searchsorted: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but got {list(rows.shape)} and {list(values.shape)}"
+        )
+    flat = zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
+    found = [np.searchsorted(row, entries, side=after) for row, entries in flat]  # type: ignore[call-overload]  # as above
+    return from_array(np.array(found, dtype=np.int64).reshape(values.shape))
 
 
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
