@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.engine.backpropagation import NOT_USED, Walk, first_cotangents
 from gradcli.engine.grad_mode import set_grad_enabled
+from gradcli.engine.graph import GradientEdge
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor, from_array
 
@@ -14,7 +15,7 @@ from gradcli.engine.tensor import Tensor, from_array
 def _tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
 def backward(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -63,10 +64,42 @@ class _GradModeContext:
 
 
 def _decorate(context: Callable[[], Any], function: Callable[P, R]) -> Callable[P, R]:
+    if inspect.isgeneratorfunction(function):
+        generator: Callable[P, R] = _decorate_generator(context, function)
+        return generator
+
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         with context():
             return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _decorate_generator(context: Callable[[], Any], function: Callable[..., Any]) -> Any:
+    """Return a generator function that is in the context while its body runs, and not while it waits."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        body = function(*args, **kwargs)
+        try:
+            with context():
+                yielded = next(body)
+            while True:
+                try:
+                    sent = yield yielded
+                except GeneratorExit:
+                    with context():
+                        body.close()
+                    raise
+                except BaseException as error:
+                    with context():
+                        yielded = body.throw(error)
+                else:
+                    with context():
+                        yielded = body.send(sent)
+        except StopIteration as end:
+            return end.value
 
     return wrapped
 

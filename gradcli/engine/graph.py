@@ -109,7 +109,7 @@ class Node:
     _retained: dict[int, weakref.ref[Tensor]] | None = None
     _outer: weakref.ref[Node] | None = None
     _outer_view: Callable[[Tensor], Tensor] | None = None
-    _saved_as_kept: ClassVar[type[Any]]  # given by `recording`, which knows how tensors are kept
+    _kept: ClassVar[type[Any]]  # given by `recording`, which knows how tensors are kept
 
     requires_grad = True
 
@@ -225,7 +225,7 @@ class Node:
             key = name[len("_raw_saved_" if raw else "_saved_") :]
             if key in type(self)._saved_names:
                 if raw:
-                    return self._saved_as_kept(self, type(self)._saved_names.index(key))
+                    return self._kept(self, type(self)._saved_names.index(key))
                 return self._unpack()[type(self)._saved_names.index(key)]
             if key in type(self)._constant_names:
                 return self.__dict__[key]
@@ -233,6 +233,34 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class GradientEdge(tuple[Any, ...]):
+    """Where a cotangent goes: a node, and which of its outputs.
+
+    Args:
+        node: the node.
+        output_nr: the number of the output.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, node: Node, output_nr: int) -> GradientEdge:
+        """Return the edge."""
+        return super().__new__(cls, (node, output_nr))
+
+    @property
+    def node(self) -> Any:
+        """The node."""
+        return self[0]
+
+    @property
+    def output_nr(self) -> Any:
+        """The number of the output."""
+        return self[1]
+
+    def _edge(self) -> Edge:
+        return self[0], self[1]
 
 
 class AccumulateGrad(Node):

@@ -163,7 +163,7 @@ class SavedTensor:
         self._node._entries = [packed if place == self._position else kept for place, kept in enumerate(entries)]
 
 
-Node._saved_as_kept = SavedTensor
+Node._kept = SavedTensor
 
 
 def save(value: Any, output_number: int | None = None) -> Any:

@@ -119,3 +119,44 @@ def a_list_returned_by_forward_is_no_result(t: Any) -> Any:
 
     first, second = Pair.apply(leaf(t, 1.0, 2.0))
     return [first.requires_grad, second.requires_grad, plain(second), caught(lambda: second.sum().backward())]
+
+
+@case
+def generators_in_a_mode(t: Any) -> Any:
+    @t.no_grad()  # type: ignore[untyped-decorator]  # the framework is a parameter
+    def steps() -> Any:
+        try:
+            got = yield t.is_grad_enabled()
+            yield [got, t.is_grad_enabled()]
+        except ValueError:
+            yield ["thrown", t.is_grad_enabled()]
+        return "end"
+
+    first = steps()
+    found = [next(first), t.is_grad_enabled(), first.send(3), t.is_grad_enabled()]
+    second = steps()
+    found += [next(second), second.throw(ValueError()), t.is_grad_enabled(), list(second)]
+    third = steps()
+    next(third)
+    third.close()
+
+    def delegated() -> Any:
+        found.append((yield from steps()))
+
+    return [found, list(delegated()), t.is_grad_enabled()]
+
+
+@case
+def gradients_by_edges(t: Any) -> Any:
+    x = leaf(t, 1.0, 2.0)
+    y = x * 2
+    z = (y * y).sum()
+    edge = t.autograd.graph.get_gradient_edge
+    by_edge = t.autograd.grad(z, edge(y), retain_graph=True)
+    both = t.autograd.grad(z, [edge(x), y], retain_graph=True)
+    return [plain(list(by_edge)), plain(list(both)), edge(x).output_nr, name_of(edge(y).node)]
+
+
+def name_of(node: Any) -> str:
+    """Return the class of a node."""
+    return type(node).__name__

@@ -217,3 +217,49 @@ def drawn_at_random(t: Any) -> Any:
         bool((t.empty(100).exponential_() >= 0).all()),
         bool((t.empty(100).random_(3, 5) >= 3).all()),
     ]
+
+
+@case
+def padding_that_keeps_the_length(t: Any) -> Any:
+    f = t.nn.functional
+    line, image = _drawn(t, 1, 2, 5), _drawn(t, 1, 1, 4, 5)
+    return [
+        _with_gradients(t, lambda x, w: f.conv1d(x, w, padding="same"), line, _drawn(t, 2, 2, 2)),
+        _with_gradients(t, lambda x, w: f.conv2d(x, w, padding="same"), image, _drawn(t, 1, 1, 2, 3)),
+        _with_gradients(t, lambda x, w: f.conv1d(x, w, padding="same", dilation=3), line, _drawn(t, 1, 2, 2)),
+        caught(lambda: f.conv1d(line, _drawn(t, 2, 2, 2), padding="same", stride=2), words=False),
+    ]
+
+
+@case
+def smoothed_labels(t: Any) -> Any:
+    f, x, target = t.nn.functional, _drawn(t, 4, 3), t.tensor([0, 2, 1, -100])
+    weight, image = t.tensor([1.0, 2.0, 0.5], dtype=t.float64), _drawn(t, 2, 3, 2)
+    places = t.tensor([[0, 2], [1, -100]])
+    found = []
+    for reduction in ("mean", "sum", "none"):
+        for factors in (None, weight):
+            options = {"weight": factors, "reduction": reduction, "label_smoothing": 0.2}
+            found.append(_with_gradients(t, lambda y, o=options: f.cross_entropy(y, target, **o), x))
+            found.append(_with_gradients(t, lambda y, o=options: f.cross_entropy(y, places, **o), image))
+    return [found, caught(lambda: f.cross_entropy(x, target[:2]))]
+
+
+@case
+def activations_in_place(t: Any) -> Any:
+    nn, x = t.nn, _drawn(t, 5)
+    found = []
+    for layer in (nn.SiLU, nn.Mish, nn.ReLU6, nn.SELU, nn.CELU, nn.ELU, nn.Hardtanh, nn.LeakyReLU, nn.ReLU):
+        start = x.clone().requires_grad_()
+        before = start * 1
+        after = layer(inplace=True)(before)
+        (gradient,) = t.autograd.grad(after.sum(), start)
+        found.append([after is before, plain(after), plain(gradient)])
+    table = nn.Embedding.from_pretrained(_drawn(t, 3, 2))
+    return [
+        found,
+        [repr(nn.SiLU()), repr(nn.SELU(inplace=True)), repr(nn.Hardtanh())],
+        [plain(table(t.tensor([2, 0]))), table.weight.requires_grad],
+        caught(lambda: table(t.tensor([0.5])), words=False),
+        plain([t.logit(t.tensor([0.0, 0.3, 1.0], dtype=t.float64), 0.1), t.xlogy(x, 2.0)]),
+    ]

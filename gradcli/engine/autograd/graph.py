@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.graph import Node
+from gradcli.engine.graph import GradientEdge, Node
 from gradcli.engine.left_out import refusal
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
@@ -24,31 +24,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
-
-
-class GradientEdge(tuple[Any, ...]):
-    """Where a cotangent goes: a node, and which of its outputs.
-
-    Args:
-        node: the node.
-        output_nr: the number of the output.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, node: Node, output_nr: int) -> GradientEdge:
-        """Return the edge."""
-        return super().__new__(cls, (node, output_nr))
-
-    @property
-    def node(self) -> Any:
-        """The node."""
-        return self[0]
-
-    @property
-    def output_nr(self) -> Any:
-        """The number of the output."""
-        return self[1]
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -38,12 +38,28 @@ class ReLU(Module):
         return "inplace=True" if self.inplace else ""
 
 
-class ReLU6(Module):
+class _Written(Module):
+    """An activation that may write to its input.
+
+    Args:
+        inplace: write the result to the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU6(_Written):
     """The part between 0 and 6."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.relu6(input)
+        return functional.relu6(input, self.inplace)
 
 
 class LeakyReLU(Module):
@@ -102,15 +118,15 @@ class CELU(_Alpha):
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.celu(input, self.alpha)
+        return functional.celu(input, self.alpha, self.inplace)
 
 
-class SELU(Module):
+class SELU(_Written):
     """The self-normalising ELU."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.selu(input)
+        return functional.selu(input, self.inplace)
 
 
 class GELU(Module):
@@ -129,20 +145,20 @@ class GELU(Module):
         return f"approximate={self.approximate!r}"
 
 
-class SiLU(Module):
+class SiLU(_Written):
     """x times its sigmoid."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.silu(input)
+        return functional.silu(input, self.inplace)
 
 
-class Mish(Module):
+class Mish(_Written):
     """x tanh(softplus(x))."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.mish(input)
+        return functional.mish(input, self.inplace)
 
 
 class Sigmoid(Module):
@@ -172,13 +188,14 @@ class Tanh(Module):
 class Hardtanh(Module):
     """x kept between two limits."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        self.inplace = inplace
         self.min_val, self.max_val = min_val, max_val
 
     def forward(self, input: Tensor) -> Tensor:
         """Apply it."""
-        return functional.hardtanh(input, self.min_val, self.max_val)
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         """Return the options."""

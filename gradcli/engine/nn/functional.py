@@ -165,6 +165,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Return the rows of a table that an index names; the padding row gets no gradient."""
+    if input._data.dtype.kind not in "iu":
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{input.type()} instead"
+        )
     rows = weight.index_select(0, input.reshape(-1)).reshape(*input._data.shape, weight._data.shape[1])
     if padding_idx is None:
         return rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.in_place import in_place
 from gradcli.engine.nn.loss_functions import reduced
 from gradcli.engine.ops.activation import logsigmoid
 from gradcli.engine.ops.comparison import where
@@ -32,14 +33,16 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x / 6 + 1 / 2, kept between 0 and 1."""
-    result = (input + 3).clamp(0, 6) / 6
-    return input.copy_(result) if inplace else result
+    if inplace:
+        return in_place(input, hardsigmoid)
+    return (input + 3).clamp(0, 6) / 6
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x times its hard sigmoid."""
-    result = input * hardsigmoid(input)
-    return input.copy_(result) if inplace else result
+    if inplace:
+        return in_place(input, hardswish)
+    return input * hardsigmoid(input)
 
 
 # --- normalisation

@@ -253,6 +253,14 @@ class Embedding(Module):
             table[padding_idx] = 0
         self.weight = Parameter(table)
 
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """Return a table with these rows, which get no gradient unless `freeze` is False."""
+        rows, columns = embeddings.shape
+        table = cls(rows, columns, padding_idx)
+        table.weight = Parameter(embeddings, requires_grad=not freeze)
+        return table
+
     def forward(self, input: Tensor) -> Tensor:
         """Look it up."""
         return functional.embedding(input, self.weight, self.padding_idx)

@@ -116,6 +116,10 @@ def nll_loss(
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.letter}")
     require_one_dtype("nll_loss", input, weight)
     dim = 0 if input._data.ndim == 1 else 1
+    if dim and input._data.shape[0] != target._data.shape[0]:
+        raise ValueError(
+            f"Expected input batch_size ({input._data.shape[0]}) to match target batch_size ({target._data.shape[0]})."
+        )
     ignored = target._data == ignore_index
     classes = np.where(ignored, 0, target._data)
     outside = (classes < 0) | (classes >= input._data.shape[dim])
@@ -152,10 +156,18 @@ def cross_entropy(
     loss = nll_loss(logs, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
-    kept = from_array((target._data != ignore_index).astype(input._data.dtype))
-    smooth = -logs.mean(dim) * kept
-    even = smooth if reduction == "none" else smooth.sum() / kept.sum() if reduction == "mean" else smooth.sum()
-    return loss * (1 - label_smoothing) + even * label_smoothing
+    counted = target._data != ignore_index
+    shape = (-1, *(1 for _ in logs._data.shape[dim + 1 :]))
+    smooth = -(logs if weight is None else logs * weight.reshape(shape)).sum(dim) * from_array(
+        counted.astype(input._data.dtype)
+    )
+    if reduction != "none":
+        smooth = smooth.sum()
+    if reduction == "mean":
+        factors = counted if weight is None else weight._data[np.where(counted, target._data, 0)] * counted
+        smooth = smooth / float(factors.sum())
+    even: Tensor = smooth * (label_smoothing / logs._data.shape[dim])
+    return loss * (1 - label_smoothing) + even
 
 
 def binary_cross_entropy(

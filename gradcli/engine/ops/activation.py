@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.graph import Node
+from gradcli.engine.in_place import in_place
 from gradcli.engine.ops.either import exp, total, values, without
 from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds, require_one_dtype
 from gradcli.engine.recording import record
@@ -156,10 +157,11 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """Return x, below 0 times a slope."""
+    if inplace:
+        return in_place(input, leaky_relu, negative_slope)
     x = input._data
     array = np.where(x > 0, x, x * x.dtype.type(negative_slope))
-    result = record(LeakyReluBackward0, array, (input,), (input,), negative_slope=negative_slope)
-    return input.copy_(result) if inplace else result
+    return record(LeakyReluBackward0, array, (input,), (input,), negative_slope=negative_slope)
 
 
 def _elu(input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
@@ -171,18 +173,25 @@ def _elu(input: Tensor, alpha: float, scale: float = 1.0, input_scale: float = 1
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x, below 0 alpha (exp(x) - 1)."""
-    result = _elu(input, alpha)
-    return input.copy_(result) if inplace else result
+    if inplace:
+        return in_place(input, elu, alpha)
+    return _elu(input, alpha)
 
 
-def selu(input: Tensor) -> Tensor:
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return the self-normalising ELU (Klambauer et al., arXiv 1706.02515)."""
-    return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+    if inplace:
+        return in_place(input, selu)
+    result: Tensor = _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+    return result
 
 
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x, below 0 alpha (exp(x / alpha) - 1)."""
-    return _elu(input, alpha, 1.0, 1.0 / alpha)
+    if inplace:
+        return in_place(input, celu, alpha)
+    result: Tensor = _elu(input, alpha, 1.0, 1.0 / alpha)
+    return result
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -198,9 +207,12 @@ def logsigmoid(input: Tensor) -> Tensor:
     return record(LogSigmoidBackward0, array, (input,), (input,))
 
 
-def silu(input: Tensor) -> Tensor:
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x sigmoid(x)."""
-    return record(SiluBackward0, input._data * input.detach().sigmoid()._data, (input,), (input,))
+    if inplace:
+        return in_place(input, silu)
+    result: Tensor = record(SiluBackward0, input._data * input.detach().sigmoid()._data, (input,), (input,))
+    return result
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -211,20 +223,26 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     return record(GeluBackward0, input._data * _normal(input.detach())._data, (input,), (input,))
 
 
-def mish(input: Tensor) -> Tensor:
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x tanh(softplus(x))."""
-    return input * softplus(input).tanh()
+    if inplace:
+        return in_place(input, mish)
+    result: Tensor = input * softplus(input).tanh()
+    return result
 
 
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """Return x kept between two limits; the gradient on them is 0."""
+    if inplace:
+        return in_place(input, hardtanh, min_val, max_val)
     array = np.clip(input._data, min_val, max_val)
-    return record(HardtanhBackward0, array, (input,), (input,), low=min_val, high=max_val)
+    result: Tensor = record(HardtanhBackward0, array, (input,), (input,), low=min_val, high=max_val)
+    return result
 
 
-def relu6(input: Tensor) -> Tensor:
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x kept between 0 and 6."""
-    return hardtanh(input, 0.0, 6.0)
+    return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @numpy_names

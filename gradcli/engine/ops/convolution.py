@@ -189,7 +189,12 @@ def convolution(
         )
     spread = each(dilation, n)
     if padding == "same":
-        padding = [d * (k - 1) // 2 for d, k in zip(spread, weight._data.shape[2:], strict=True)]
+        if any(step != 1 for step in each(stride, n)):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        whole = [d * (k - 1) for d, k in zip(spread, weight._data.shape[2:], strict=True)]
+        if any(total % 2 for total in whole):  # the odd place goes behind
+            input = pad_zeros(input, tuple(w for total in reversed(whole) for w in (0, total % 2)))
+        padding = [total // 2 for total in whole]
     options = {
         "stride": each(stride, n),
         "padding": each(0 if padding == "valid" else padding, n),

@@ -340,9 +340,10 @@ def atan2(input: Tensor, other: Operand) -> Tensor:
     )
 
 
-def logit(input: Tensor) -> Tensor:
-    """Return log(x / (1 - x))."""
-    return log(input) - log1p(-input)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """Return log(x / (1 - x)), x kept between eps and 1 - eps where that is given."""
+    x = input if eps is None else input.clamp(eps, 1 - eps)
+    return log(x) - log1p(-x)
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
@@ -352,10 +353,11 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     return log(exp(input - larger) + exp(other - larger)) + larger
 
 
-def xlogy(input: Tensor, other: Tensor) -> Tensor:
+def xlogy(input: Tensor, other: Operand) -> Tensor:
     """Return input * log(other), 0 where input is 0."""
-    zero = (input == 0) & ~other.isnan()
-    return (input * log(other.masked_fill(zero, 1))).masked_fill(zero, 0)
+    base = other if isinstance(other, Tensor) else from_array(np.asarray(other, dtype=floating(input._data).dtype))
+    zero = (input == 0) & ~base.isnan()
+    return (input * log(base.masked_fill(zero, 1))).masked_fill(zero, 0)
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
