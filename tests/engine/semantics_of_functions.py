@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.engine.semantics import case, caught, leaf, plain
+from tests.engine.semantics import case, caught, leaf, name, plain
 
 
 @case
@@ -160,3 +160,19 @@ def gradients_by_edges(t: Any) -> Any:
 def name_of(node: Any) -> str:
     """Return the class of a node."""
     return type(node).__name__
+
+
+@case
+def gradients_at_ties_and_at_zero(t: Any) -> Any:
+    ties, zero = leaf(t, 1.0, 2.0, 2.0, 3.0), leaf(t, 0.0, 0.0)
+    nan = leaf(t, 1.0, float("nan"))
+    found = [
+        t.autograd.grad(ties.median(), ties)[0],
+        t.autograd.grad(nan.median(), nan)[0],
+        t.stack([nan, nan.flip(0), ties[:2]]).median(1)[1],
+        t.autograd.grad(ties.reshape(2, 2).median(0)[0].sum(), ties)[0],
+        t.autograd.grad(t.atan2(zero, zero).sum(), zero)[0],
+        t.autograd.grad(t.atan2(zero, zero.detach() + 1).sum(), zero)[0],
+        ties.flip(dims=[0]),
+    ]
+    return [plain(found), name(ties.median()), name(ties.median(0)[0])]

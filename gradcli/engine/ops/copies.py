@@ -98,9 +98,10 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
     return record(ToCopyBackward0, array.astype(kind), inputs)
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Return a copy with some axes reversed."""
-    places = axes(sizes(dims), input._data.ndim) if sizes(dims) else ()
+    named = sizes(order if dims is None else (dims,))
+    places = axes(named, input._data.ndim) if named else ()
     return record(FlipBackward0, np.flip(input._data, places).copy(), (input,), dims=places)
 
 

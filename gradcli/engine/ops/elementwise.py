@@ -157,7 +157,8 @@ class Atan2Backward0(Node):
 
     def _vjp(self, g: Tensor) -> Any:
         y, x = self._unpack()
-        scaled = g / (x * x + y * y)
+        square = x * x + y * y
+        scaled = g / (square if square._data.all() else square.masked_fill(square == 0, 1))
         return scaled * x, -scaled * y
 
 

@@ -174,8 +174,12 @@ class MinBackward0(PickBackward):
     """The first smallest element along the axis gets the cotangent."""
 
 
-class MedianBackward0(PickBackward):
-    """The median element gets the cotangent."""
+class MedianBackward0(ExtremeBackward):
+    """The elements that equal the median of all share the cotangent."""
+
+
+class MedianBackward1(PickBackward):
+    """The median element along the axis gets the cotangent."""
 
 
 @numpy_names
@@ -275,7 +279,9 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
 
 def _median_position(x: Array, axis: int) -> Array:
     order = np.argsort(x, axis=axis, kind="stable")
-    return np.asarray(np.take(order, (x.shape[axis] - 1) // 2, axis=axis))
+    middle = np.asarray(np.take(order, (x.shape[axis] - 1) // 2, axis=axis))
+    missing = np.isnan(x)
+    return np.where(missing.any(axis=axis), missing.argmax(axis=axis), middle) if missing.any() else middle
 
 
 @numpy_names
@@ -283,8 +289,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the lower median of all elements, or (values, indices) along an axis."""
     refuse_kinds("median", input._data, "c")
     if dim is None:
-        return _pick(MedianBackward0, MEDIAN, _median_position, input.reshape(-1), 0, False).values
-    return _pick(MedianBackward0, MEDIAN, _median_position, input, dim, keepdim)
+        flat = input._data.reshape(-1)
+        _require_elements("median", flat, (0,))
+        value = flat[int(_median_position(flat, 0))]
+        return record(MedianBackward0, value, (input,), (input,), keep=True, dims=axes(None, input._data.ndim))
+    return _pick(MedianBackward1, MEDIAN, _median_position, input, dim, keepdim)
 
 
 def _require_elements(name: str, x: Array, dims: Sequence[int]) -> None:
