@@ -75,9 +75,9 @@ class UntrackedCheck(Check):
         except UserCodeError:
             return
         names = " and ".join(extra)
-        verb = "does" if len(extra) == 1 else "do"
+        verb, whose = ("does", "its gradient was") if len(extra) == 1 else ("do", "their gradients were")
         inputs = [place for place, position in enumerate(other.active) if position in subject.active]
-        note = f"{names} {verb} not require a gradient here, so its gradient was not checked"
+        note = f"{names} {verb} not require a gradient here, so {whose} not checked"
         yield from variant(self, situation, other, f"with {names} requiring a gradient too", note, inputs=inputs)
 
 

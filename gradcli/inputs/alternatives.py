@@ -5,7 +5,8 @@ argument, a size of 1) is no case of its own, since a right backward may refuse 
 what backward itself provides for, is.
 """
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gradcli.cases import InputSpec
@@ -20,15 +21,26 @@ _AXIS_NAMES = ("dim", "axis")
 _RISKY_FLAGS = ("inplace",)
 
 
-def alternatives_of(trials: Trials, hints: SourceHints, guess: Guess) -> tuple[tuple[InputSpec, ...], ...]:
-    """The alternatives to `guess` that forward accepts."""
+def alternatives_of(
+    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool] = lambda _: True
+) -> tuple[tuple[InputSpec, ...], ...]:
+    """The alternatives to `guess` that forward accepts, and backward too if a default was not meant to be changed."""
     accepted: list[tuple[InputSpec, ...]] = []
-    for candidate in _candidates(trials, hints, guess):
+    modes = (mode for mode in _other_modes(trials, guess) if runs_backward(mode))
+    for candidate in itertools.chain(_candidates(trials, hints, guess), modes):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
         if trials.judge(candidate) is None:
             accepted.append(trials.specs(candidate))
     return tuple(accepted)
+
+
+def _other_modes(trials: Trials, guess: Guess) -> Iterator[Guess]:
+    """The other value of every flag that was left out."""
+    for index, choice in enumerate(guess.skeleton):
+        default = trials.slots[index].parameter.default
+        if choice == OMITTED and isinstance(default, bool) and trials.slots[index].name.lower() not in _RISKY_FLAGS:
+            yield _with_value(guess, index, not default)
 
 
 def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:

@@ -148,6 +148,8 @@ def _add_constants(
 
 def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[Sequence[Any], float, float]:
     """The constants that a name suggests, what they cost, and what a tensor costs more because of them."""
+    if vocabulary.COMPANIONS.get(word, frozenset()) & {name.lower() for name in names}:
+        return (), 0.0, 0.0
     sure = 3.0 if len(word) > 1 else 1.6
     for values, offset in (
         (vocabulary.WHOLE_NUMBERS.get(word), sure),
@@ -187,13 +189,16 @@ def _add_tensors(
     costs: _Costs, word: str, name: str, position: int, names: Sequence[str], offset: float, hints: SourceHints,
     annotation: str,
 ) -> None:  # fmt: skip
+    if word in vocabulary.STATE_NAMES:
+        costs.put(offset, Choice(kind="float", rank=1))
+        return
     ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)
     gradient = hints.gradient_of(position)
     numberlike = word in {**vocabulary.WHOLE_NUMBERS, **vocabulary.REAL_NUMBERS, **vocabulary.PERHAPS_NUMBERS}
     if gradient is True and numberlike and word not in ("gamma", "beta", "alpha", "p", "r", "s", "t", "c", "k", "n"):
         ranks[0] = min(ranks[0], 0.3)
     alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
-    if (word in vocabulary.VECTOR_NAMES or "bias" in word or re.match(r"b\d$", word)) and alone:
+    if (word in vocabulary.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)) and alone:
         ranks[1] = min(ranks[1], -0.1)
     if word in vocabulary.IMAGE_NAMES:
         ranks[4] = -0.2

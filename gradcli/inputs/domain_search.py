@@ -1,6 +1,7 @@
 """The domains tried where forward refuses normal numbers, or makes NaN or infinity of them."""
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from gradcli.inputs.trials import DomainChoice, Shape
@@ -37,3 +38,12 @@ def domain_choices(
         for first, second in _MIXED:
             if first is not SPD or one in square:
                 yield {one: first, other: second}
+
+
+def square_domain(forward: str) -> DomainChoice | None:
+    """The domain of square matrices that the source of forward suggests; None where it suggests none."""
+    if re.search(r"(?<![a-z])(cholesky|eigh|eigvalsh|logdet)", forward):
+        return SPD
+    if re.search(r"(?<![a-z])(solve_triangular|triangular_solve|cholesky_solve)", forward):
+        return TRIANGULAR
+    return None

@@ -3,7 +3,6 @@
 import heapq
 import itertools
 import math
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,14 +15,15 @@ from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
-from gradcli.inputs.domain_search import SPD, TRIANGULAR
+from gradcli.inputs.domain_search import square_domain
+from gradcli.inputs.gates import parts_of
 from gradcli.inputs.messages import Mentions, refused_gradient
 from gradcli.inputs.not_found import failure_text
 from gradcli.inputs.optionals import OPTIONAL_TRIES, OptionalArguments
-from gradcli.inputs.polish import polished, with_labels_for_each_row
+from gradcli.inputs.polish import polished, with_labels_for_each_row, with_statistics_of_features
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
-from gradcli.inputs.trials import DomainChoice, Failure, Guess, Trials
+from gradcli.inputs.trials import Failure, Guess, Trials, is_state, lacked_by_a_constant
 from gradcli.inputs.unification import Solution, Unifier
 from gradcli.inputs.vocabulary import PARAMETER_NAMES
 from gradcli.targets import TargetInfo, Trial
@@ -32,8 +32,14 @@ Attempt = Callable[[Sequence[Argument]], Trial]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
 IDLE_NUMBER_BONUS = 4.0
 """What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
+TENSOR_BONUS = 2.0
+"""Where a constant lacks an attribute a tensor was meant."""
+FLAG_BONUS = 1.5
+"""What changes no output may do so in another mode."""
 BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
+LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
+"""Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
 MORE_TRIES, RETRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80
 """What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
 _PROGRESS_GAIN = 2.5
@@ -94,7 +100,7 @@ def infer(
         if solution is not None:
             specs = trials.specs(solution.guess)
             budget.allow(ALTERNATIVE_TRIES)
-            others = alternatives_of(trials, hints, solution.guess)
+            others = alternatives_of(trials, hints, solution.guess, search.runs_backward)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,
@@ -140,7 +146,7 @@ class _Search:
         self._budget = trials.budget
         self._hints = hints
         self._attempt_backward = attempt_backward
-        self._square = _square_domain(hints.forward)
+        self._square = square_domain(hints.forward)
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[_Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
@@ -153,6 +159,7 @@ class _Search:
             return None
         self._budget.allow(RETRIES)
         self._retry_cheaper()
+        self._try_likelier()
         chosen = min(self._found, key=lambda each: each.score)
         likeliest = min(self._found, key=lambda each: each.plain_score)
         if likeliest.plain_score < chosen.plain_score:
@@ -204,6 +211,28 @@ class _Search:
                         seen.add(neighbour)
                         heapq.heappush(queue, (priority, next(order), 0, neighbour))
 
+    def runs_backward(self, guess: Guess) -> bool:
+        """Whether forward and backward run on a guess without an exception."""
+        return self._backward_penalty(guess) < _RAISING_BACKWARD
+
+    def _try_likelier(self) -> None:
+        """Where backward raises on all inputs found, try those with one argument changed that are meant more likely.
+
+        A weight of the input's own shape, say, is less likely than a vector, though forward takes it first.
+        """
+        if min(each.penalty for each in self._found) < _RAISING_BACKWARD:
+            return
+        self._budget.allow(LIKELIER_TRIES)
+        likeliest = min(each.plain_score for each in self._found)
+        known = {each.solution.guess.skeleton for each in self._found}
+        for each in list(self._found):
+            for _, skeleton in self._neighbours(each.solution.guess.skeleton, None):
+                if self._cost(skeleton) < likeliest and skeleton not in known:
+                    known.add(skeleton)
+                    outcome = self._solve(self._unifier(skeleton), skeleton, 0)
+                    if isinstance(outcome, Solution):
+                        self._accept(outcome)
+
     def _retry_cheaper(self) -> None:
         """Try longer those skeletons, cheaper than the best found, whose sizes a short search had given up."""
         farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
@@ -216,10 +245,13 @@ class _Search:
                 self._accept(outcome)
 
     def _accept(self, solution: Solution) -> None:
-        solution = replace(solution, guess=with_labels_for_each_row(self._trials, solution.guess))
+        guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
+        solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
         if penalty >= _RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
             solution, penalty = replace(solution, guess=fitting), 0.0
+        if penalty >= _RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
+            solution, penalty = whole, 0.0
         self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
 
     def _as_returned(self, guess: Guess) -> Guess | None:
@@ -240,12 +272,28 @@ class _Search:
             return None
         return fitting
 
+    def _in_equal_parts(self, solution: Solution) -> Solution | None:
+        """Sizes for which backward runs too, where forward cuts an axis into parts: that axis is a multiple of another.
+
+        Forward alone may broadcast uneven parts, or parts of one column, against anything.
+        """
+        if not parts_of(self._hints.forward) or self._attempt_backward is None:
+            return None
+        unifier = self._unifier(solution.guess.skeleton)
+        self._budget.allow(PARTS_TRIES)
+        for start in unifier.in_equal_parts(solution.state):
+            outcome = unifier.solve(PARTS_STEPS, start)
+            if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < _RAISING_BACKWARD:
+                return outcome
+        return None
+
     def _best_score(self) -> float:
         return min((each.score for each in self._found), default=math.inf)
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
-            self._trials, skeleton, square_domain=self._square, letters=self._hints.einsum_letters
+            self._trials, skeleton, square_domain=self._square, letters=self._hints.einsum_letters,
+            parts=parts_of(self._hints.forward),
         )  # fmt: skip
 
     def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
@@ -266,6 +314,7 @@ class _Search:
         mentions = Mentions(failure.message if failure is not None else "")
         gain = _PROGRESS_GAIN * min(failure.progress, 1.0) if failure is not None else 0.0
         base = self._cost(skeleton)
+        of_constant = failure is not None and lacked_by_a_constant(failure.error)
         found = []
         for index, slot in enumerate(self._trials.slots):
             own = slot.cost(skeleton[index])
@@ -273,6 +322,10 @@ class _Search:
                 if choice != skeleton[index]:
                     changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
                     bonus = mentions.bonus(choice)
+                    if choice.kind == "float" and skeleton[index].kind == "value" and of_constant:
+                        bonus = TENSOR_BONUS
+                    if isinstance(choice.value, bool) and failure is not None and failure.idle is not None:
+                        bonus = FLAG_BONUS
                     if choice.kind == "number-tensor" and failure is not None and failure.idle == index:
                         bonus = IDLE_NUMBER_BONUS
                     found.append((base - own + cost - gain - bonus, changed))
@@ -331,20 +384,12 @@ class _Search:
         return replace(best, guess=given)
 
 
-def _square_domain(forward: str) -> DomainChoice | None:
-    if re.search(r"(?<![a-z])(cholesky|eigh|eigvalsh|logdet)", forward):
-        return SPD
-    if re.search(r"(?<![a-z])(solve_triangular|triangular_solve|cholesky_solve)", forward):
-        return TRIANGULAR
-    return None
-
-
 def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> tuple[str, ...]:
     notes = []
     if overruled:
         notes.append(f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails there")
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
-        if domain != "normal":
+        if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             notes.append(f"{slots[index].name} is drawn from {domain}{bounds}: forward refused normal numbers")
     return tuple(notes)

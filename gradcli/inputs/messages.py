@@ -100,6 +100,11 @@ def complains_of_order(message: str) -> bool:
     )
 
 
+def complains_of_broadcast(message: str) -> bool:
+    """Whether two shapes did not fit element by element; a failed unpacking counts parts, which are elementwise too."""
+    return re.search(r"size of tensor a|broadcast|incompatible shapes|values to unpack", message) is not None
+
+
 def complains_of_precision(message: str) -> bool:
     """Whether the precision of a tensor was not the one expected."""
     return re.search(r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b", message) is not None

@@ -1,8 +1,10 @@
 """Inputs that forward accepts made better: the widest range of indices, and small sizes that stay distinct."""
 
+import re
 from dataclasses import replace
 
-from gradcli.inputs.trials import Guess, Trials
+from gradcli.inputs.domain_search import POSITIVE
+from gradcli.inputs.trials import Guess, Trials, is_state
 
 LARGE_SIZE = 5
 _MORE_LABELS = 1
@@ -33,6 +35,24 @@ def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
                 break
             return fitting
     return guess
+
+
+def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
+    """The same with running statistics as long as the layer's vectors, and variances positive, where forward allows.
+
+    In training they change nothing, so that any size will do; in the other mode they are used.
+    """
+    states = [slot for slot in guess.shapes if is_state(trials.slots[slot].name)]
+    vectors = [shape for slot, shape in guess.shapes.items() if slot not in states and len(shape) == 1]
+    first = next((shape for shape in guess.shapes.values() if len(shape) > 1), ())
+    length = vectors[0] if vectors else first[1:2]
+    spreads = [slot for slot in states if re.search("var|std", trials.slots[slot].name)]
+    fitting = replace(
+        guess,
+        shapes={**guess.shapes, **dict.fromkeys(states, length)},
+        domains={**guess.domains, **dict.fromkeys(spreads, POSITIVE)},
+    )
+    return fitting if states and length and trials.judge(fitting) is None else guess
 
 
 def _widest_indices(trials: Trials, guess: Guess) -> Guess:

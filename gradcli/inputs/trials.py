@@ -13,6 +13,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.inputs.budget import Budget
 from gradcli.inputs.builders import build
 from gradcli.inputs.candidates import Skeleton, Slot
+from gradcli.inputs.vocabulary import STATE_NAMES
 from gradcli.targets import TargetInfo, Trial
 
 Shape = tuple[int, ...]
@@ -82,7 +83,8 @@ class Trials:
     def judge(self, guess: Guess) -> Failure | None:
         """None where forward accepts the guess and all of it matters; else why not.
 
-        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output.
+        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output,
+        but for running statistics, which a layer uses in another mode.
         """
         first = self.run(guess, 0, forced=True)
         failure = self._failure_of(first)
@@ -94,7 +96,7 @@ class Trials:
                 return self._remembered(replace(failure, progress=1.5))
         base = self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
-            if choice.is_free and not self._matters(guess, index, base):
+            if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
                 return Failure(progress=1.6, idle=index)
         return None
 
@@ -161,7 +163,7 @@ class Trials:
             dtype="complex128" if choice.kind == "complex" else None,
             domain=domain,
             parameters=parameters,
-            requires_grad=False if choice.kind == "number-tensor" else None,
+            requires_grad=False if choice.kind == "number-tensor" or is_state(slot.name) else None,
         )
 
     def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
@@ -197,9 +199,8 @@ class Trials:
         return None
 
     def _remembered(self, failure: Failure) -> Failure:
-        slip = isinstance(failure.error, NameError | AttributeError) and not isinstance(
-            failure.error, UnboundLocalError
-        )
+        slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
+        slip = slip or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
         same = self.best is None or failure.message == self.best.message
         self._slips = self._slips + 1 if slip and same else 0
         if self.best is None or failure.progress > self.best.progress:
@@ -218,6 +219,17 @@ class Trials:
                 progress, share = progress + share * traceback.tb_lasti / length, share / length
             traceback = traceback.tb_next
         return min(progress, 1.4)
+
+
+def is_state(name: str) -> bool:
+    """Whether an argument holds running statistics: no gradient is meant for them, whatever the mode."""
+    return name.lower().strip("_") in STATE_NAMES
+
+
+def lacked_by_a_constant(error: BaseException | None) -> bool:
+    """Whether an attribute was missing of a number, text, tuple or None: a tensor may have been meant there."""
+    constant = (bool, int, float, complex, str, tuple, list, type(None))
+    return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
 
 
 def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:

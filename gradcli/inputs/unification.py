@@ -7,18 +7,28 @@ behind equal sizes.
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
 from gradcli.inputs.candidates import Skeleton
 from gradcli.inputs.domain_search import domain_choices
-from gradcli.inputs.messages import aligned_sizes, complains_of_order, complains_of_values, size_pairs
+from gradcli.inputs.gates import alike, multiples, unpacked_parts
+from gradcli.inputs.messages import (
+    aligned_sizes,
+    complains_of_broadcast,
+    complains_of_order,
+    complains_of_values,
+    size_pairs,
+)
 from gradcli.inputs.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
 
 SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
 _DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
+_IDLE_TRIES = 8
+"""A tensor that has changed no output for so many sets of sizes will hardly do so for another."""
 _MANY = 4
 """So many tensors and more are also tried with axes equal as in broadcasting: one by one it takes too long."""
 
@@ -69,9 +79,10 @@ class Unifier:
 
     def __init__(
         self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
-        letters: Mapping[str, str] | None = None,
+        letters: Mapping[str, str] | None = None, parts: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._trials = trials
+        self._parts = tuple(parts)
         self._letters = letters or {}
         self._domain_rounds = 2
         self._skeleton = skeleton
@@ -134,15 +145,11 @@ class Unifier:
     def solve(self, budget: int, start: State | None = None) -> Solution | Unsolved:
         """Sizes (and domains) that forward accepts, within `budget` tries of sizes; else the farthest failure."""
         begin = start or self.start()
-        queue = [(0.0, 0, 0, begin)]
-        if len(self._axes) > 2:
-            descending = State(partition=begin.partition, pinned=begin.pinned, descending=True)
-            queue.append((0.5, 1, 0, descending))
-        queue.append((-0.5, 2, 0, self._lettered(begin)))
-        heapq.heapify(queue)
+        queue = self._first(begin)
         order = itertools.count(3)
         seen: set[State] = set()
         best: tuple[Failure, State] | None = None
+        idle: Counter[int | None] = Counter()
         for _ in range(budget):
             while queue and queue[0][3] in seen:
                 heapq.heappop(queue)
@@ -157,10 +164,14 @@ class Unifier:
                 continue
             if best is None or outcome.progress > best[0].progress:
                 best = (outcome, state)
-            if len(queue) < _MAX_QUEUE:
-                for cost, following in self._repairs(state, outcome):
-                    priority = cost + _DEPTH_COST * depth - _PROGRESS_GAIN * outcome.progress
-                    heapq.heappush(queue, (priority, next(order), depth + 1, following))
+            idle[outcome.idle] += 1
+            if outcome.idle is not None and idle[outcome.idle] > _IDLE_TRIES:
+                break
+            if len(queue) > _MAX_QUEUE:
+                queue = heapq.nsmallest(_MAX_QUEUE // 2, queue)
+            for cost, following in self._repairs(state, outcome):
+                priority = cost + _DEPTH_COST * depth - _PROGRESS_GAIN * outcome.progress
+                heapq.heappush(queue, (priority, next(order), depth + 1, following))
         if best is None:
             return Unsolved(failure=Failure(progress=0.0))
         if len(self._ranks) >= _MANY and (alike := self._alike(begin)) not in seen:
@@ -170,6 +181,22 @@ class Unifier:
         came_farthest = best[0].progress >= self._trials_best_progress()
         solution = self._other_domains(best[1], best[0], thorough=True) if came_farthest else None
         return solution or Unsolved(failure=best[0])
+
+    def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
+        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._lettered(begin))]
+        if len(self._axes) > 2:
+            queue.append((0.5, 1, 0, replace(begin, descending=True)))
+        heapq.heapify(queue)
+        return queue
+
+    def in_equal_parts(self, state: State) -> Iterator[State]:
+        """States in which one axis is a multiple, by a number of parts, of the size of another."""
+        sizes = self._sizes(state)
+        for count in self._parts:
+            for cut in [axis for axis in sizes if axis not in self._settled]:
+                for unit, size in sizes.items():
+                    if unit != cut and size > 1:
+                        yield state.with_size(unit, size).with_size(cut, count * size)
 
     def _lettered(self, state: State) -> State:
         """`state` with those axes equal that have the same letter in forward's einsum."""
@@ -242,6 +269,7 @@ class Unifier:
             for known, wanted in ((one, other), (other, one)):
                 if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
                     yield cost + 0.35, state.with_size(axis_of[known], wanted)
+        yield from self._gated(state, failure.message, sizes)
         aligned = state
         for one, other in aligned_sizes(failure.message):
             if one in axis_of and other in axis_of:
@@ -260,6 +288,21 @@ class Unifier:
             for axis in places:
                 if axis not in dict(state.pinned):
                     yield from ((1.2, state.with_size(axis, size)) for size in PINNED_SIZES if size != sizes[axis])
+
+    def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, State]]:
+        """States in which an axis that is cut into parts fits what the parts are put together with."""
+        parts = tuple(dict.fromkeys((*self._parts, *unpacked_parts(message))))
+        elementwise = parts and complains_of_broadcast(message)
+        pairs = [(one, other) for _, one, other in size_pairs(message) if one != other] if elementwise else []
+        free = {axis: size for axis, size in sizes.items() if axis not in self._settled}
+        known = set(sizes.values())
+        cost = -0.2 if any(one not in known or other not in known for one, other in pairs) else 0.6
+        for axis, size, unit in multiples(pairs, sizes, parts):
+            if axis in free:
+                fixed = state if unit is None else state.with_size(unit, sizes[unit])
+                yield cost, fixed.with_size(axis, size)
+        for one, other in alike(pairs, sizes, parts):
+            yield from self._merge(state, one, other, cost)
 
     def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, State]]:
         pinned = dict(state.pinned)

@@ -51,6 +51,13 @@ VECTOR_NAMES = frozenset((
     "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
     "slope", "offset",
 ))  # fmt: skip
+STATE_NAMES = frozenset((
+    "running_mean", "running_var", "running_std", "moving_mean", "moving_var", "num_batches_tracked",
+))  # fmt: skip
+COMPANIONS: Mapping[str, frozenset[str]] = {
+    "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),
+}  # fmt: skip
+"""Letters that stand for numbers, but not beside these: q, k and v are tensors alike."""
 PARAMETER_NAMES = frozenset(("weight", "w", "gamma", "beta", "scale", "bias"))
 ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
 """Those of layers alone: a weight may be that of a loss, which has no gradient."""
