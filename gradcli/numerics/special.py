@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.numerics.outcome import BlockOutcome, KinkNote
-from gradcli.numerics.probe import moved
+from gradcli.numerics.compare import FAIL_FACTOR
+from gradcli.numerics.difference import directional_derivative
+from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
+from gradcli.numerics.probe import moved, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 
 NEARBY = 6
 MOVE = 2.0**-20
+MIXTURES = 3
+"""Directions that mix all entries of an input, along which a differentiable function has the sum of its slopes."""
+FAR_OFF = 10.0
+"""A claim that jumps at the point comes so many times nearer to the slope beside it."""
 
 
 def certain(site: Site, kink: KinkNote) -> bool:
@@ -67,4 +73,35 @@ def wrong_at_this_point(site: Site, outcome: BlockOutcome) -> KinkNote | None:
         output=site.map.codomain.slices[outcome.output].start + int(table.rows[row]),
         slack=float(table.bound[row, column]),
     )
-    return note if certain(site, note) else None
+    if certain(site, note) or (_jumps_here(site, note) and _differentiable(site, outcome, table, int(row), note)):
+        return note
+    return None
+
+
+def _jumps_here(site: Site, note: KinkNote) -> bool:
+    """Whether the claim meets the slope at every point close by, though not here."""
+    unit = np.zeros(site.map.codomain.size)
+    unit[note.output] = 1.0
+    allowed = abs(note.claimed - note.left) / FAR_OFF
+    return all(abs(_row_close_by(site, unit)[note.coordinate] - note.left) <= allowed for _ in range(NEARBY))
+
+
+def _differentiable(site: Site, outcome: BlockOutcome, table: Table, row: int, note: KinkNote) -> bool:
+    """Whether one output changes along mixed directions as its slopes along the axes add up to.
+
+    Slopes along the axes alone prove nothing: at a tie of three entries their median has the slope 0 along each, and
+    another along most directions between them. A function that is linear to first order has one gradient, its slopes.
+    """
+    if not table.complete:
+        return False
+    place, allowed = site.map.domain.slices[outcome.input], abs(note.claimed - note.left) / FAR_OFF
+    number = site.map.codomain.slices[outcome.output].start + int(table.rows[row])
+    for _ in range(MIXTURES):
+        v = random_direction(site.rng, within(site.scales, place))
+        along = v[place][table.columns]
+        estimate = directional_derivative(lambda x: np.asarray(site.map.value(x))[[number]], site.x, v, rng=site.rng)
+        slack = FAIL_FACTOR * (float(estimate.bound[0]) + float(table.bound[row] @ np.abs(along)))
+        apart = abs(float(estimate.value[0]) - float(table.numeric[row] @ along))
+        if not (estimate.smooth[0] and apart <= slack <= allowed * abs(v[note.coordinate])):
+            return False
+    return True

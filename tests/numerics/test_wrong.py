@@ -230,6 +230,46 @@ def test_an_error_at_one_point_only_is_not_called_agreement() -> None:
     assert "at this very point only" in block.note
 
 
+def product_jacobian(x: np.ndarray, *, zeroed: bool) -> np.ndarray:
+    others = np.array([np.prod(np.delete(x, i)) for i in range(x.size)])
+    return np.where(x == 0, 0.0, others)[None] if zeroed else others[None]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_zero_in_place_of_a_slope_at_an_exact_zero_is_wrong_there(seed: int) -> None:
+    x = np.array([0.75, 0.0, -1.25, 0.5])
+    for zeroed in (True, False):
+        map_ = FormulaMap(
+            lambda p: np.prod(p)[None], lambda p, z=zeroed: product_jacobian(p, zeroed=z), space((4,)), space((1,))
+        )
+        (block,) = verify(map_, x, seed=seed).blocks
+        assert (block.special is not None) == zeroed
+        assert (block.outcome is Outcome.AGREES) != zeroed
+    special = (
+        verify(
+            FormulaMap(
+                lambda p: np.prod(p)[None], lambda p: product_jacobian(p, zeroed=True), space((4,)), space((1,))
+            ),
+            x,
+            seed=seed,
+        )
+        .blocks[0]
+        .special
+    )
+    assert special.coordinate == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_choice_at_a_tie_of_a_median_is_not_wrong_there(seed: int) -> None:
+    def jacobian(x: np.ndarray) -> np.ndarray:
+        return np.eye(3)[np.argsort(x, kind="stable")[1]][None]
+
+    map_ = FormulaMap(lambda x: np.median(x)[None], jacobian, space((3,)), space((1,)))
+    (block,) = verify(map_, np.ones(3), seed=seed).blocks
+    assert block.special is None
+    assert block.outcome is not Outcome.DIFFERS
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_an_error_shows_where_another_input_holds_labels(seed):
     def hinged(x):
