@@ -231,6 +231,14 @@ class TransformedSubject(ArraySubject):
         except (Exception, SystemExit) as error:
             return RawBackward(error=error)
 
+    @cached_property
+    def roundoff_inside(self) -> float:
+        """The unit roundoff of the coarsest numbers that forward and backward compute with."""
+        function, adjoint = self._caller.on(self.active, self.output_numbers, self.values()), self._transforms.adjoint
+        seeds = self._tensors(self.materialised([None] * len(self.output_numbers)))
+        given = self._tensors([self.arguments[i].value for i in self.active])
+        return self._transforms.roundoff_inside(lambda *tensors: adjoint(function, *tensors)[1](seeds), *given)
+
     def otherwise_compiled(self, cotangents: Sequence[NDArray[Any]]) -> Compiled | None:
         """Under jit where the target is not compiled, without where it is; None where it cannot be compiled."""
         function = self._caller.on(self.active, self.output_numbers, self.values())
@@ -241,13 +249,8 @@ class TransformedSubject(ArraySubject):
                 tensors = self._tensors([self.arguments[i].value for i in self.active])
                 seeds = self._tensors(self.materialised(cotangents))
                 found, pull = self._transforms.adjoint(other, *tensors)
-                return Compiled(
-                    outputs=self._arrays(found),
-                    gradients=self._arrays(pull(seeds)),
-                    roundoff=self._transforms.roundoff_inside(
-                        lambda *given: self._transforms.adjoint(function, *given)[1](seeds), *tensors
-                    ),
-                )
+                outputs, gradients = self._arrays(found), self._arrays(pull(seeds))
+                return Compiled(outputs=outputs, gradients=gradients, roundoff=self.roundoff_inside)
         except (Exception, SystemExit) as error:
             if self._transforms.asks_for_values(error):
                 return None

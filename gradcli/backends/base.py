@@ -224,6 +224,11 @@ class Subject(ABC):
         return 2.0**-53 if self.insists_on is None else unit_roundoff(self.insists_on)
 
     @property
+    def roundoff_inside(self) -> float:
+        """The unit roundoff of the coarsest numbers that the user's code computes with, where that can be told."""
+        return 2.0**-53
+
+    @property
     def low_dtypes(self) -> tuple[str, ...]:
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return ()

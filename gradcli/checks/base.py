@@ -150,9 +150,10 @@ class Situation:
     def value_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
         """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
 
-        64 eps sum_j |u_j f_j| / s_i with s_i the power of two above |x_i|, or 1 if that is less (a function of large
-        numbers may still vary over 1): the rounding of <u, f> seen as a slope. A gradient smaller than this (a
-        saturated softmax) is all cancellation, and reordering its sums changes it.
+        64 eps sum_j |u_j f_j| / s_i, with eps that of the coarsest numbers inside and s_i the power of two above |x_i|,
+        or 1 if that is less (a function of large numbers may still vary over 1): the rounding of <u, f> seen as a
+        slope. A gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes
+        it.
         """
         subject = self.subject
         outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
@@ -160,7 +161,7 @@ class Situation:
             sizes = [np.abs(u) * np.abs(f) for u, f in zip(cotangents, outputs, strict=True)]
             total = sum(float(np.where(np.isfinite(size), size, 0.0).sum()) for size in sizes)
         scales = np.minimum(entry_scales(subject.domain, subject.point), 1.0)
-        floors = 64 * np.finfo(np.float64).eps / 2 * total / scales
+        floors = 64 * subject.roundoff_inside * total / scales
         return [np.abs(part) for part in subject.domain.unflatten(floors)]
 
     def _backward_noise(

@@ -111,6 +111,12 @@ def test_rounding_in_a_low_precision_is_no_mistake(file, name, shape):
     assert {e.check for e in case.evidence if e.verdict is Verdict.PASSED} >= {"compilation", "linearity"}
 
 
+def test_where_half_precision_saturates_its_rounding_is_no_mistake_either(file):
+    """1 - tanh² of a few roundings is another one compiled, and not linear in the cotangent."""
+    cases = [gradcli.check(f"{file}:half_inside", {"x": {"shape": []}}, order=1, seed=s).cases[0] for s in range(12)]
+    assert not any(case.findings for case in cases)
+
+
 @pytest.mark.parametrize("name", ["told_apart", "told_apart_in_half"])
 def test_a_gradient_that_depends_on_compilation_is_named(file, name):
     case = case_of(file, name, "x")
