@@ -228,7 +228,8 @@ class Protocol:
     def _record(self, pair: Pair, seen: Seen, decision: Decision, note: str | None) -> None:
         judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
         scale = judgement.scale or 1.0
-        overruled = decision.outcome is Outcome.UNDECIDED and seen.gap is not None and seen.decision is None
+        witnessed = seen.gap is not None and seen.decision is None
+        overruled = witnessed and decision.outcome is Outcome.UNDECIDED and not decision.here_only
         reference = AUTODIFF if overruled else seen.reference
         outcome = BlockOutcome(
             input=pair[0],

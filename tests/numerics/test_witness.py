@@ -262,3 +262,21 @@ def test_small_errors_beside_large_values_are_found_over_steps_as_long_as_x(n, e
         (block,) = run(offset(n), offset(n, spoil), x, seed).blocks
         assert block.outcome is Outcome.AGREES, "the witness is wrong there"
     assert run(offset(n), offset(n), x, seed).blocks[0].outcome is Outcome.AGREES
+
+
+def test_a_claim_and_a_witness_masked_at_one_point_are_wrong_there() -> None:
+    """where(x == 0, 1, f(x) / x) cuts the gradient at zero, for autodiff as for a backward that does the same."""
+
+    def quotient(x: np.ndarray) -> np.ndarray:
+        return np.where(x == 0, 1.0, np.expm1(x) / np.where(x == 0, 1.0, x))
+
+    def masked(x: np.ndarray) -> np.ndarray:
+        safe = np.where(x == 0, 1.0, x)
+        return np.diag(np.where(x == 0, 0.0, (safe * np.exp(safe) - np.expm1(safe)) / safe**2))
+
+    x = np.array([0.0, 0.5, -1.0])
+    both = FormulaMap(quotient, masked, space((3,)), space((3,)))
+    (block,) = run(both, both, x).blocks
+    assert block.special is not None
+    assert (block.special.coordinate, block.special.claimed) == (0, 0.0)
+    assert block.special.left == pytest.approx(0.5)
