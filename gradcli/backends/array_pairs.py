@@ -72,8 +72,9 @@ class PairCaller:
         """The gradients that are claimed, for cotangents of ones; None for one whose shape is no derivative's.
 
         Raises:
-            ValueError: another number of values than of arguments, or a derivative that is read as elementwise where
-                the function is not: these inputs are hardly the ones that the pair was written for.
+            ValueError: another number of values than of arguments, a pulled back cotangent of other sizes than its
+                input, or a derivative that is read as elementwise where the function is not: these inputs are hardly
+                the ones that the pair was written for.
         """
         floating = [output for output in outputs if output.dtype.kind in "fc"]
         ones = [np.ones_like(output) for output in floating]
@@ -82,6 +83,12 @@ class PairCaller:
         for position in (i for i, a in enumerate(self._arguments) if a.is_tensor and a.requires_grad and i in found):
             returned = found[position]
             claim = None if returned is None else self.claim(returned, position, floating, ones)
+            if self.is_vjp and claim is not None and not claim.fits and claim.value.ndim == values[position].ndim:
+                got, wanted = list(claim.value.shape), list(values[position].shape)
+                raise ValueError(
+                    f"the derivative returned an invalid gradient at index {position} - got {got} but expected shape "
+                    f"compatible with {wanted}"
+                )
             made.append(claim.value if claim is not None and (claim.fits or self.is_vjp) else None)
             if not self.is_vjp and not self._is_read_well(returned, position, values, floating[0]):
                 name = self._arguments[position].name

@@ -329,3 +329,15 @@ def test_slips_are_told_in_a_sentence(run):
         assert ended.returncode == 2
         assert told in ended.stderr
         assert "Traceback" not in ended.stderr
+
+
+def test_sizes_that_a_vjp_does_not_fit_are_not_the_ones_that_are_meant(run, tmp_path):
+    (tmp_path / "two.py").write_text(
+        "import numpy as np\n\n\n"
+        "def pair(x):\n    return np.array([x[0] * x[1], np.sin(x[0]), x[1] ** 2])\n\n\n"
+        "def pair_vjp(x, v):\n"
+        "    return np.array([[x[1], x[0]], [np.cos(x[0]), 0], [0, 2 * x[1]]]).T @ v\n"
+    )
+    ended = run("check", "two:pair", "--grad", "two:pair_vjp")
+    assert ended.returncode == 0, ended.stdout
+    assert "-i x=2" in ended.stdout
