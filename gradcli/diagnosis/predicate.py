@@ -49,7 +49,7 @@ def _by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
             yield f"the last {what}", places[axis] == size - 1
             yield f"the first {what}", places[axis] == 0
             for step in range(1, size - 1):
-                yield f"{what} {step}", places[axis] == step
+                yield f"index {step} along axis {axis}" if len(shape) != 2 else f"{what} {step}", places[axis] == step
     if len(shape) >= 2:
         row, column = places[-2], places[-1]
         yield "the diagonal", row == column

@@ -1,0 +1,26 @@
+"""The place of wrong entries in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.diagnosis.predicate import fitting_rule
+
+
+@pytest.mark.parametrize(
+    ("shape", "place", "told"),
+    [
+        ((4, 5, 3), np.s_[1], "index 1 along axis 0"),
+        ((4, 5, 3), np.s_[:, 3], "index 3 along axis 1"),
+        ((4, 5, 3), np.s_[..., -1], "the last index along axis 2"),
+        ((4, 5), np.s_[2], "row 2"),
+        ((4, 5), np.s_[:, 3], "column 3"),
+        ((5,), np.s_[2], "index 2 along axis 0"),
+    ],
+)
+def test_one_slice_is_named(shape: tuple[int, ...], place: object, told: str) -> None:
+    wrong = np.zeros(shape, bool)
+    wrong[place] = True  # type: ignore[index]  # the places are NumPy's own
+    values = np.random.default_rng(0).standard_normal(shape)
+    assert fitting_rule(wrong, values, "x") == told
