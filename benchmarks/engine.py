@@ -8,6 +8,7 @@ engine. Hand-written NumPy does what the network needs and no more: it has no `.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import time
@@ -37,9 +38,9 @@ def data(dtype: Any = np.float32) -> list[np.ndarray]:
 
 
 # --- the two-layer network
-def network_numpy() -> float:
-    x, y, w1, w2 = data()
-    rate = np.float32(RATE)
+def network_numpy(dtype: Any = np.float32) -> float:
+    x, y, w1, w2 = data(dtype)
+    rate = dtype(RATE)
     loss = 0.0
     for _ in range(STEPS):
         h = x.dot(w1)
@@ -56,8 +57,8 @@ def network_numpy() -> float:
     return float(loss)
 
 
-def network_tensors(torch: Any) -> float:
-    x, y, w1, w2 = (torch.from_numpy(array) for array in data())
+def network_tensors(torch: Any, dtype: Any = np.float32) -> float:
+    x, y, w1, w2 = (torch.from_numpy(array) for array in data(dtype))
     w1.requires_grad_()
     w2.requires_grad_()
     loss = None
@@ -184,6 +185,10 @@ def workloads() -> dict[str, dict[str, Workload]]:
         "400 small operations": {"gradcli": lambda: small_tensors(engine)},
         "400 small operations, no graph": {"gradcli": lambda: forward_tensors(engine)},
         "convolution net, 5 steps": {"gradcli": lambda: convolution_tensors(engine)},
+        "the same network in float64": {
+            "gradcli": lambda: network_tensors(engine, np.float64),
+            "numpy": lambda: network_numpy(np.float64),
+        },
     }
     names = list(table)
     if importlib.util.find_spec("autograd") is not None:
@@ -193,7 +198,8 @@ def workloads() -> dict[str, dict[str, Workload]]:
             table[name]["autograd"] = lambda run=run: run(autograd)  # type: ignore[misc]  # run is bound now
     if importlib.util.find_spec("torch") is not None:
         torch = _torch()
-        runs = (network_tensors, chain_tensors, small_tensors, forward_tensors, convolution_tensors)
+        wide = functools.partial(network_tensors, dtype=np.float64)
+        runs = (network_tensors, chain_tensors, small_tensors, forward_tensors, convolution_tensors, wide)
         for name, run in zip(names, runs, strict=True):
             table[name]["torch"] = lambda run=run: run(torch)  # type: ignore[misc]  # run is bound now
     return table
