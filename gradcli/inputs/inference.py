@@ -34,8 +34,6 @@ IDLE_NUMBER_BONUS = 4.0
 """What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
 TENSOR_BONUS = 2.0
 """Where a constant lacks an attribute a tensor was meant."""
-FLAG_BONUS = 1.5
-"""What changes no output may do so in another mode."""
 BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
 LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
@@ -324,8 +322,6 @@ class _Search:
                     bonus = mentions.bonus(choice)
                     if choice.kind == "float" and skeleton[index].kind == "value" and of_constant:
                         bonus = TENSOR_BONUS
-                    if isinstance(choice.value, bool) and failure is not None and failure.idle is not None:
-                        bonus = FLAG_BONUS
                     if choice.kind == "number-tensor" and failure is not None and failure.idle == index:
                         bonus = IDLE_NUMBER_BONUS
                     found.append((base - own + cost - gain - bonus, changed))
