@@ -11,6 +11,7 @@ from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import GradcliError
 from gradcli.inputs.shrinking import shrink
+from gradcli.numerics.probe import entry_scales
 from gradcli.results import Evidence, Finding, FloatArray
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
@@ -58,8 +59,7 @@ def _point_elsewhere(subject: Subject, finding: Finding, evidence: Sequence[Evid
     points = [e.mismatch.point[: here.size] for e in behind if e.mismatch is not None and e.witness is None]
     if not points:
         return None
-    size = np.abs(here[np.isfinite(here) & (here != 0)])
-    reach = CLOSE_BY * np.maximum(np.abs(here), np.median(size) if size.size else 1.0)
+    reach = CLOSE_BY * entry_scales(subject.domain, here)
     if any(bool((np.abs(point - here) <= reach).all()) for point in points):
         return None
     return points[0]
