@@ -286,8 +286,9 @@ class FindingKind(Enum):
         "leaks-memory",
         "GC501",
         "The graph stays alive after its result is gone.",
-        "The result is released and the graph is still reachable.",
-        "Save outputs with save_for_backward, not as attributes of ctx.",
+        "A call's result and leaves are released, and its node is there still: ctx holds an output whose graph holds "
+        "ctx, or something that outlives the call holds an output or ctx even after a garbage collection.",
+        "Save outputs with save_for_backward, not as attributes of ctx, and keep what outlives a call detached.",
     )
     SPECIAL_POINT = (
         "special-point",

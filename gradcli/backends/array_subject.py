@@ -13,7 +13,7 @@ from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Sub
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import Session, generators_kept, user_code_error
-from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
+from gradcli.backends.tensor_maps import noise_of_gradient, point_of_order, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
@@ -175,11 +175,7 @@ class ArraySubject(Subject):
 
     def base_point(self, order: int, seed: int) -> FloatArray:
         """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
-        domain, _ = spaces_of_order(order, self._domain, self._codomain)
-        generator = np.random.default_rng([seed, order])
-        free = domain.size - self._domain.size
-        cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
-        return np.concatenate([self.point, cotangents])
+        return point_of_order(order, seed, self._domain, self._codomain, self.point)
 
     def map_of(self, derivatives: Derivatives, order: int, lower: ArrayMap | None = None) -> ArrayMap:
         """These derivatives as the map of `order`; `lower` is the map of the order below, whose gradient it is."""

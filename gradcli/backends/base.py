@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
+from gradcli.backends.visits import Lingering
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -187,6 +188,8 @@ class Subject(ABC):
     arguments: tuple[Argument, ...]
     active: tuple[int, ...]
     counters: Counters
+    has_graph: bool = False
+    """Whether a call leaves a graph that can be kept, with a node that stands for it."""
 
     @property
     @abstractmethod
@@ -316,6 +319,10 @@ class Subject(ABC):
 
     def laid_out(self, inputs: Layout) -> "Subject | None":  # noqa: ARG002 - for those that override it
         """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
+        return None
+
+    def lingering(self) -> Lingering | None:
+        """What is left of a call's graph when its result is gone; None where nothing is. Raises UserCodeError."""
         return None
 
     @property

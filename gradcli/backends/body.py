@@ -4,10 +4,14 @@ Run outside the Function, with gradients on and a stand-in for ctx, a forward th
 yields its gradient without the backward that is under test: an independent witness, entry by entry.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from gradcli.backends.framework import Framework
+from numpy.typing import NDArray
+
+from gradcli.backends.call import Caller
+from gradcli.backends.framework import Framework, same_values
+from gradcli.backends.guard import users_code
 
 
 @final
@@ -63,3 +67,27 @@ def body_of(
         return output
 
     return body
+
+
+def stands_for(
+    body: Caller, leaves: dict[int, Any], outputs: Sequence[NDArray[Any]], differentiable: Sequence[int]
+) -> bool:
+    """Whether a body gives the same values as forward, and carries a gradient.
+
+    Args:
+        body: calls it.
+        leaves: the tensors to call it with, by position.
+        outputs: what forward gave.
+        differentiable: the outputs that count.
+    """
+    framework = body.framework
+    try:
+        with users_code(framework, silent=True, recording=True):
+            found = body.run(leaves).outputs
+            return (
+                len(found) == len(outputs)
+                and all(same_values(framework.as_array(found[n]), outputs[n]) for n in differentiable)
+                and any(bool(found[n].requires_grad) for n in differentiable)
+            )
+    except (Exception, SystemExit):
+        return False

@@ -1,7 +1,7 @@
 """A Function of PyTorch's shape bound to arguments: the Subject of the engine's and PyTorch's backends."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any, final
 
@@ -19,6 +19,7 @@ from gradcli.backends.base import (
     RawBackward,
     Subject,
 )
+from gradcli.backends.body import stands_for
 from gradcli.backends.by_hand import called_by_hand
 from gradcli.backends.call import Call, Caller, in_64_bits
 from gradcli.backends.framework import Framework, same_values
@@ -32,10 +33,12 @@ from gradcli.backends.guard import (
     users_code,
 )
 from gradcli.backends.inspection import Inspector, with_rules
+from gradcli.backends.lingering import lingering
 from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
 from gradcli.backends.pulling import carries_gradient, pulled_back
-from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
+from gradcli.backends.tensor_maps import TensorMap, point_of_order, space_of, spaces_of_order
+from gradcli.backends.visits import Lingering
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
 from gradcli.numerics.space import Space
@@ -48,6 +51,8 @@ class BoundFunction(Subject):
 
     Inputs of a lower precision are raised to 64 bits for everything but `in_given_precision`.
     """
+
+    has_graph = True
 
     def __init__(
         self,
@@ -150,25 +155,12 @@ class BoundFunction(Subject):
             return None
         body = self._origin.body(tuple(a.is_tensor and a.requires_grad for a in self.arguments))
         caller = self._calling(body, self.arguments)
-        try:
-            with users_code(self.framework, silent=True, recording=True):
-                self.counters.forward += 1
-                outputs = caller.run(self._leaves(caller)).outputs
-                same = len(outputs) == len(self._first) and all(
-                    same_values(self.framework.as_array(outputs[n]), self._first[n]) for n in self._numbers
-                )
-                carried = any(bool(outputs[n].requires_grad) for n in self._numbers) if same else False
-        except (Exception, SystemExit):
-            return None
-        return caller if same and carried else None
+        self.counters.forward += 1
+        return caller if stands_for(caller, self._leaves(caller), self._first, self._numbers) else None
 
     def base_point(self, order: int, seed: int) -> FloatArray:
         """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
-        domain, _ = spaces_of_order(order, self._domain, self._codomain)
-        generator = np.random.default_rng([seed, order])
-        free = domain.size - self._domain.size
-        cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
-        return np.concatenate([self.point, cotangents])
+        return point_of_order(order, seed, self._domain, self._codomain, self.point)
 
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
@@ -284,12 +276,8 @@ class BoundFunction(Subject):
 
     def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:
         """Through the framework's forward mode, which calls jvp."""
-        try:
-            with users_code(self.framework, silent=True, recording=True):
-                self.counters.forward += 1
-                return pushed(self._caller, self.active, self._numbers, tangents)
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, "jvp") from error
+        with self._transformed("jvp"):
+            return pushed(self._caller, self.active, self._numbers, tangents)
 
     def batched(
         self,
@@ -298,13 +286,19 @@ class BoundFunction(Subject):
         cotangents: Sequence[NDArray[Any]],
     ) -> Batched | None:
         """Through the framework's vmap, which calls the rule."""
+        with self._transformed("vmap"):
+            self.counters.backward += 1
+            return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
+
+    @contextmanager
+    def _transformed(self, phase: str) -> Iterator[None]:
+        """Run the user's code inside, which calls a rule of that name."""
         try:
             with users_code(self.framework, silent=True, recording=True):
                 self.counters.forward += 1
-                self.counters.backward += 1
-                return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
+                yield
         except (Exception, SystemExit) as error:
-            raise user_code_error(error, "vmap") from error
+            raise user_code_error(error, phase) from error
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
         """Call the user's backward by hand, and say what it returned and what it changed."""
@@ -332,6 +326,11 @@ class BoundFunction(Subject):
         )
         other.counters = self.counters
         return other
+
+    def lingering(self) -> Lingering | None:
+        """What is left of a call's graph when its result is gone."""
+        is_own = self._origin is not None
+        return lingering(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
 
     def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
         held = [name for name, _ in self.info.held]

@@ -39,22 +39,25 @@ class Inspector:
 
     def owners(self, call: Call) -> tuple[type, ...]:
         """The target's own Function; of a plain callable those that it went through to its outputs, each once."""
+        return tuple(dict.fromkeys(type(node)._forward_cls for node in self.users_nodes(call)))
+
+    def users_nodes(self, call: Call) -> list[Any]:
+        """The target's own node; of a plain callable those of every Function between its inputs and its outputs."""
         if self._origin is not None:
-            node = self.node(call)
-            return () if node is None else (type(node)._forward_cls,)
+            own = self.node(call)
+            return [] if own is None else [own]
         waiting = [o.grad_fn for o in call.outputs if self._framework.is_tensor(o)]
         seen: set[Any] = set()
-        found: dict[type, None] = {}
+        found: list[Any] = []
         while waiting and len(seen) < _MOST_NODES:
             node = waiting.pop()
             if node is None or node in seen:
                 continue
             seen.add(node)
-            owner = getattr(type(node), "_forward_cls", None)
-            if owner is not None:
-                found[owner] = None
+            if getattr(type(node), "_forward_cls", None) is not None:
+                found.append(node)
             waiting += [following for following, _ in node.next_functions]
-        return tuple(found)
+        return found
 
     def described(
         self, caller: Caller, call: Call, outputs: tuple[NDArray[Any], ...], numbers: Sequence[int]

@@ -7,6 +7,7 @@ from gradcli.checks.forward_mode import ForwardModeCheck
 from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.checks.layout import LayoutCheck
 from gradcli.checks.linearity import LinearityCheck
+from gradcli.checks.memory import MemoryCheck
 from gradcli.checks.mutation import MutationCheck
 from gradcli.checks.other_inputs import OtherInputsCheck
 from gradcli.checks.precision import PrecisionCheck
@@ -21,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     ForwardCheck(),
     ReturnsCheck(),
     MutationCheck(),
+    MemoryCheck(),
     RepeatCheck(),
     LinearityCheck(),
     GradientCheck(),

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
     write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
     """
+    if finding.kind is FindingKind.LEAKS_MEMORY:
+        return _kept_on_ctx(finding, subject)
     function = _function_of(finding, subject)
     source = function_tree(function)
     if source is None:
@@ -51,6 +54,19 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     slot = None if subject.info.inner else _slot(finding, subject)
     line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
     return None if line is None else _place(source, line, "computes what is returned")
+
+
+def _kept_on_ctx(finding: Finding, subject: Subject) -> Place | None:
+    """The assignment to the attribute of ctx that a finding names; None where it names none, or none is seen."""
+    named = re.match(r"ctx\.(\w+) ", finding.message)
+    for function in (subject.info.setup_context, subject.info.forward):
+        source = function_tree(function)
+        if named is None or source is None:
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == named[1]:
+                return _place(source, node.lineno, "keeps an output on ctx")
+    return None
 
 
 def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | None:

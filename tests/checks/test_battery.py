@@ -6,42 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradcli.backends.registry import backend_named
-from gradcli.cases import Argument
-from gradcli.checks.battery import run_battery
 from gradcli.checks.registry import CHECKS
-from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
-from gradcli.results import judge
-from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
+from tests.checks.frameworks import backend, constant, examined, ns, tensor
 
-
-@pytest.fixture(params=["engine", "torch"])
-def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param)
-
-
-@pytest.fixture
-def ns(backend):
-    return backend.framework.namespace
-
-
-def tensor(name, value, *, grad=True):
-    return Argument(name=name, value=np.asarray(value), is_tensor=True, requires_grad=grad)
-
-
-def constant(name, value):
-    return Argument(name=name, value=value, is_tensor=False)
-
-
-def examined(backend, function, *arguments, **settings):
-    subject = backend.bind(function, list(arguments))
-    evidence = run_battery(subject, Settings(**settings), seed=0)
-    return judge(evidence), evidence, name_findings(evidence, subject)
+__all__ = ["backend", "ns"]
 
 
 def scaled(ns, forward_extra=lambda x: x, backward=lambda ctx, g: g * ctx.k):

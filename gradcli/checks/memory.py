@@ -1,0 +1,42 @@
+"""The graph of a call must go away with its result."""
+
+from collections.abc import Iterator
+from typing import final
+
+from gradcli.checks.base import Check, Situation
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+
+@final
+class MemoryCheck(Check):
+    """Nothing holds the graph of a call once its result is released."""
+
+    name = "memory"
+    sentence = "the graph of a call is freed as soon as its result is released"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Call forward, release all that came of it, and look whether the node of backward is there still."""
+        subject = situation.subject
+        if not subject.has_graph:
+            note = f"{subject.info.backend} keeps no graph that could outlive a call"
+            yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
+            return
+        left = subject.lingering()
+        if left is None:
+            yield self.passed()
+        elif left.attribute is not None:
+            until = "until the garbage collector runs" if left.collected else "even after a garbage collection"
+            yield self.failed(
+                FindingKind.LEAKS_MEMORY,
+                f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: when the result is released, "
+                f"the graph and all it saved stay {until}",
+            )
+        else:
+            yield self.failed(
+                FindingKind.LEAKS_MEMORY,
+                "the graph of a call is there still when its result is released and garbage is collected: the class, "
+                "the module or another object that outlives the call keeps an output of forward, or ctx",
+                hint="keep values that outlive a call without their graph, as output.detach()",
+            )
