@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.diagnosis.facts import Facts, Gradient, Slope
+from gradcli.diagnosis.facts import Facts, Slope
+from gradcli.diagnosis.table import Gradient
 
 _POWERS = (
     (-1, "was left out as a factor"),

@@ -6,7 +6,7 @@ a random direction with probability zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.diagnosis.table import Gradient, Table, measured
 from gradcli.errors import UserCodeError
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Estimate
@@ -24,8 +25,6 @@ REAL_ROWS = (0, 1)
 """The cotangents without an imaginary part: for them a wrong conjugate shows as the conjugate of the right gradient."""
 _MARGIN = 3.0
 _RELATIVE = 1e-7
-
-Gradient = NDArray[Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +52,42 @@ class Facts:
         random[0] *= _real_parts(subject)
         self.cotangents: FloatArray = np.vstack([_ones(subject), random])
         self._slopes: dict[int, tuple[Slope, ...]] = {}
+        self._tables: dict[int, Table | None] = {}
 
     @cached_property
     def returned(self) -> tuple[tuple[Gradient, ...], ...]:
         """For each cotangent, what backward returned for each argument of forward (its own shapes), None for None."""
-        return tuple(self._returned(row) for row in self.cotangents)
+        return tuple(self.returned_for(row) for row in self.cotangents)
+
+    @cached_property
+    def elsewhere(self) -> "Facts | None":
+        """The facts at inputs moved by a few hundredths, each entry by its own part; None where that is refused.
+
+        What holds here because entries happen to be equal, or a matrix symmetric, does not hold there.
+        """
+        generator = np.random.default_rng([self._seed, 37])
+        return self.at([_moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
+
+    @cached_property
+    def reordered(self) -> "Facts | None":
+        """The facts at inputs whose entries have changed places, moved a little; None where that is refused."""
+        generator = np.random.default_rng([self._seed, 41])
+        values = [self.subject.arguments[p].value for p in self.subject.active]
+        return self.at([_moved(_permuted(value, generator), generator) for value in values])
+
+    def at(self, values: Sequence[NDArray[Any]]) -> "Facts | None":
+        """The facts at other values of the active inputs; None where forward refuses them or gives other shapes."""
+        arguments = list(self.subject.arguments)
+        if any(arguments[position].sparsity is not None for position in self.subject.active):
+            return None
+        for position, value in zip(self.subject.active, values, strict=True):
+            arguments[position] = replace(arguments[position], value=value)
+        try:
+            there = self.subject.rebind(tuple(arguments))
+        except UserCodeError:  # inputs that nobody asked for, and which forward need not take
+            return None
+        same = there.active == self.subject.active and there.codomain.blocks == self.subject.codomain.blocks
+        return Facts(there, self._seed) if same else None
 
     def of(self, position: int) -> tuple[Gradient, ...]:
         """What backward returned for the argument at `position`, for each cotangent."""
@@ -73,6 +103,12 @@ class Facts:
             )
         return self._slopes[place]
 
+    def table(self, place: int) -> Table | None:
+        """The whole Jacobian in the active input number `place`; None where it is complex or large."""
+        if place not in self._tables:
+            self._tables[place] = measured(self.subject, place, self.returned_for, seed=self._seed)
+        return self._tables[place]
+
     def is_felt(self, place: int) -> bool:
         """Whether forward's slope along the active input number `place` is seen to differ from zero."""
         return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.slopes(place))
@@ -82,6 +118,10 @@ class Facts:
 
         `rows` are the numbers of the cotangents to hold it against, all by default.
         """
+        return self.judged(place, candidate, rows=rows) is True
+
+    def judged(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool | None:
+        """What `explains` says; None where no slope is known well enough to tell."""
         chosen = range(len(candidate)) if rows is None else rows
         block = self.subject.domain.blocks[place]
         arrays = [c for c in (candidate[row] for row in chosen) if c is not None]
@@ -91,7 +131,7 @@ class Facts:
             return False
         flat = [self._flat(place, c) for c in arrays]
         where = self.subject.domain.slices[place]
-        return all(
+        told = [
             _close(
                 np.array([part @ s.direction[where] for part in flat]),
                 s.values[list(chosen)],
@@ -99,7 +139,8 @@ class Facts:
                 _size(flat, s.direction[where]),
             )
             for s in self.slopes(place)
-        )
+        ]
+        return False if False in told else None if None in told else True
 
     def projections(self, place: int, gradients: Sequence[Gradient]) -> tuple[FloatArray, ...] | None:
         """<gradient, direction> for every slope of `place`, one value a cotangent; None where a gradient is missing."""
@@ -136,7 +177,8 @@ class Facts:
     def _estimate(self, generator: np.random.Generator, direction: FloatArray, cotangents: FloatArray) -> Estimate:
         return directional_derivative(lambda x: cotangents @ self._map.value(x), self._point, direction, rng=generator)
 
-    def _returned(self, cotangent: FloatArray) -> tuple[Gradient, ...]:
+    def returned_for(self, cotangent: FloatArray) -> tuple[Gradient, ...]:
+        """What backward returned for each argument of forward, for a flat cotangent."""
         blocks = self.subject.codomain.unflatten(cotangent)
         raw = self.subject.raw_backward(blocks)
         if raw.available and raw.error is None:
@@ -165,6 +207,17 @@ def _ones(subject: Subject) -> FloatArray:
     )
 
 
+def _moved(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    """Every entry moved by 1/64 to 1/32 of itself, zeros by as much of the largest entry."""
+    part = generator.choice([-1.0, 1.0], value.shape) * (1 + generator.random(value.shape)) / 64
+    size = np.max(np.abs(value), initial=0.0) or 1.0
+    return np.asarray(value + part * np.where(value == 0, size, value), dtype=value.dtype)
+
+
+def _permuted(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    return generator.permutation(value.reshape(-1)).reshape(value.shape)
+
+
 def _size(flat: Sequence[FloatArray], direction: FloatArray) -> FloatArray:
     return np.array([np.linalg.norm(part * direction) for part in flat])
 
@@ -175,10 +228,10 @@ def _real_parts(subject: Subject) -> FloatArray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _close(predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray) -> bool:
-    """Whether predictions lie within the slopes' bounds, which must be fine enough to mean something."""
+def _close(predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray) -> bool | None:
+    """Whether predictions lie within the slopes' bounds; None where these are too coarse to mean something."""
     reference = np.maximum(size, np.abs(values))
     usable = bounds <= 1e-3 * np.max(reference, initial=0.0)
     error = np.abs(predicted - values)
     inside = error <= _MARGIN * bounds + _RELATIVE * reference
-    return bool(usable.any() and inside[usable].all())
+    return bool(inside[usable].all()) if usable.any() else None

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.diagnosis.facts import Facts, Gradient
+from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.suspect import Named, Suspect
+from gradcli.diagnosis.table import Gradient
+from gradcli.findings import FindingKind
 
 _MOST_ENTRIES = 100_000
 _NICE = 1e-6
@@ -35,31 +38,63 @@ class _Form:
     values: tuple[NDArray[Any], ...]
 
 
-def lacking_term(facts: Facts, place: int, gradients: Sequence[Gradient]) -> Term | None:
-    """The simplest term with which what was returned for the active input `place` is right; None without one."""
-    block = facts.subject.domain.blocks[place]
-    returned = [g for g in gradients if g is not None and g.shape == block.shape]
-    if block.complex or block.entries > _MOST_ENTRIES or len(returned) != len(gradients):
+def missing_term(suspect: Suspect) -> Named | None:
+    """Right with one more term of a simple form."""
+    term = None if suspect.is_unseen else lacking_term(suspect)
+    if term is None:
         return None
-    if block.size == facts.subject.codomain.size == 1:
+    return (
+        FindingKind.MISSING_TERM,
+        f"{suspect.name}: the returned gradient lacks the term {term.text}; with it, it is right",
+        {},
+    )
+
+
+def lacking_term(suspect: Suspect) -> Term | None:
+    """The simplest term with which what was returned is right, here and at inputs close by; None without one."""
+    facts, place = suspect.facts, suspect.place
+    block = facts.subject.domain.blocks[place]
+    returned = [g for g in suspect.gradients if g is not None and g.shape == block.shape]
+    if block.complex or block.entries > _MOST_ENTRIES or len(returned) != len(suspect.gradients):
+        return None
+    other = suspect.elsewhere
+    if other is None and block.size == facts.subject.codomain.size == 1:
         return None  # any term makes one number right
     if not any(np.any(g) for g in returned):
         return None
-    had = facts.projections(place, returned)
     for form in _forms(facts, place):
-        shares = facts.projections(place, form.values)
-        if had is None or shares is None:
+        c = _coefficient(facts, place, returned, form)
+        if c is None or not facts.explains(place, _mended(returned, c, form)):
             continue
-        lacks = np.concatenate([s.values - h for s, h in zip(facts.slopes(place), had, strict=True)])
-        share = np.concatenate(shares)
-        square = float(share @ share)
-        if not np.isfinite(lacks).all() or not np.isfinite(square) or square == 0.0:
-            continue
-        c = float(lacks @ share) / square
-        mended = [g + c * t for g, t in zip(returned, form.values, strict=True)]
-        if c and facts.explains(place, mended):
+        if other is None or _holds(other, form, c):
             return Term(text=f"{_number(c)}{form.text}", coefficient=c)
     return None
+
+
+def _holds(other: Suspect, form: _Form, c: float) -> bool:
+    """Whether the term mends the gradient at other inputs, or cannot be told there."""
+    returned = [g for g in other.gradients if g is not None and g.shape == other.shape]
+    there = next((f for f in _forms(other.facts, other.place) if f.text == form.text), None)
+    if there is None or len(returned) != len(other.gradients):
+        return False
+    return other.facts.judged(other.place, _mended(returned, c, there)) is not False
+
+
+def _mended(returned: Sequence[NDArray[Any]], c: float, form: _Form) -> list[Gradient]:
+    return [g + c * t for g, t in zip(returned, form.values, strict=True)]
+
+
+def _coefficient(facts: Facts, place: int, returned: Sequence[NDArray[Any]], form: _Form) -> float | None:
+    """The least-squares coefficient of the form in what the slopes lack, None where it is nothing."""
+    had, shares = facts.projections(place, returned), facts.projections(place, form.values)
+    if had is None or shares is None:
+        return None
+    lacks = np.concatenate([s.values - h for s, h in zip(facts.slopes(place), had, strict=True)])
+    share = np.concatenate(shares)
+    square = float(share @ share)
+    if not np.isfinite(lacks).all() or not np.isfinite(square) or square == 0.0:
+        return None
+    return float(lacks @ share) / square or None
 
 
 def _forms(facts: Facts, place: int) -> Iterator[_Form]:

@@ -501,6 +501,6 @@ MISTAKES = (
     Mistake("none", forgets_none, {"x": (3,)}, {K.UNDEFINED_GRAD}, {None}, "None"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
     Mistake("surrogate", straight_through, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "`expect: surrogate`"),
-    Mistake("averages", averages_grad_output, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "mixes up or averages"),
-    Mistake("slice", another_slice_of_grad_output, {"x": (2,), "y": (3,)}, {K.WRONG_GRADIENT}, {"y"}, "mixes up"),
+    Mistake("averages", averages_grad_output, {"x": (6,)}, {K.IGNORES_GRAD_OUTPUT}, {"x"}, "sum or the mean"),
+    Mistake("slice", another_slice_of_grad_output, {"x": (2,), "y": (3,)}, {K.WRONG_SHIFT}, {"y"}, "off by 2"),
 )  # fmt: skip

@@ -1,39 +1,9 @@
 """A dropped term is named with its form; a gradient that is wrong in another way is not said to lack one."""
 
-import numpy as np
 import pytest
 
-from gradcli.backends.registry import backend_named
-from gradcli.checks.battery import run_battery
-from gradcli.diagnosis.naming import name_findings
 from gradcli.findings import FindingKind
-from gradcli.settings import Settings
-
-ENGINE = backend_named("engine")
-ns = ENGINE.framework.namespace
-
-
-def function(forward, backward):
-    class Made(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, *inputs):
-            output = forward(*inputs)
-            ctx.save_for_backward(*inputs, output)
-            return output
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(g, *ctx.saved_tensors)
-
-    Made.forward.__name__ = "forward"
-    return Made
-
-
-def found(made, *shapes, seed=0):
-    generator = np.random.default_rng(seed)
-    subject = ENGINE.bind(made, ENGINE.adopt([generator.normal(size=shape) for shape in shapes]))
-    evidence = run_battery(subject, Settings(order=1), seed=seed)
-    return name_findings(evidence, subject, seed=seed)
+from tests.diagnosis.made import found, function
 
 
 def sigmoid(x):

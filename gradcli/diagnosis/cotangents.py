@@ -1,0 +1,192 @@
+"""Names for a backward that uses grad_output wrongly: a part of it, its average, or its entries in another order."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.suspect import Named, Suspect, error_size
+from gradcli.diagnosis.table import Gradient, Mask, Table
+from gradcli.diagnosis.terms import lacking_term
+from gradcli.diagnosis.whole import LEAST_ROLLED
+from gradcli.findings import FindingKind
+
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Order:
+    """Another order of the outputs' flat coordinates: `taken[i]` is the place that coordinate i is read from."""
+
+    kind: FindingKind
+    text: str
+    taken: NDArray[np.intp]
+
+
+def ignored_output(suspect: Suspect) -> Named | None:
+    """Of several outputs, backward does not use the grad_output of those in which the gradient is wrong."""
+    codomain = suspect.facts.subject.codomain
+    wrong = sorted({e.mismatch.output for e in suspect.evidence if e.mismatch is not None})
+    if len(codomain.blocks) < 2 or not wrong or len(wrong) == len(codomain.blocks):
+        return None
+    if not all(_is_ignored(suspect, output) for output in wrong):
+        return None
+    numbers = [suspect.facts.subject.output_numbers[output] for output in wrong]
+    which = f"output {numbers[0]}" if len(numbers) == 1 else f"outputs {', '.join(map(str, numbers))}"
+    return (
+        FindingKind.IGNORES_GRAD_OUTPUT,
+        f"{suspect.name}: backward does not use the grad_output of {which}: the gradient through "
+        f"{'it' if len(numbers) == 1 else 'them'} is lost",
+        {},
+    )
+
+
+def _is_ignored(suspect: Suspect, output: int) -> bool:
+    """Whether a cotangent for this output alone gives no gradient at all."""
+    facts = suspect.facts
+    alone = np.zeros_like(facts.cotangents[1])
+    where = facts.subject.codomain.slices[output]
+    alone[where] = facts.cotangents[1][where]
+    position = facts.subject.active[suspect.place]
+    returned = facts.returned_for(alone)
+    gradient = returned[position] if position < len(returned) else None
+    return gradient is None or not np.any(gradient)
+
+
+def ignored_part(suspect: Suspect) -> Named | None:
+    """The gradient is there in every entry, and depends on one element of grad_output, or on one slice of it."""
+    table, block = suspect.table, suspect.facts.subject.codomain.blocks[0]
+    if table is None or len(suspect.facts.subject.codomain.blocks) > 1:
+        return None
+    for text, part in _parts(block.shape):
+        if suspect.shows(partial(_uses_only, part=part.reshape(-1))):
+            return (
+                FindingKind.IGNORES_GRAD_OUTPUT,
+                f"{suspect.name}: backward uses grad_output[{text}] alone: other elements of grad_output change "
+                "nothing, though the outputs they belong to depend on it",
+                {},
+            )
+    return None
+
+
+def _parts(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
+    """Every single element, then every slice of one index along an axis, with its text."""
+    places = np.indices(shape)
+    flat = np.arange(int(np.prod(shape))).reshape(shape)
+    for number, index in enumerate(np.ndindex(*shape) if shape else ()):
+        yield ", ".join(map(str, index)), np.equal(flat, number)
+    for axis, size in enumerate(shape if len(shape) > 1 else ()):
+        for step in range(size):
+            text = ", ".join(str(step) if i == axis else ":" for i in range(len(shape)))
+            yield text, np.equal(places[axis], step)
+
+
+def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
+    used: Mask = np.any(table.claimed, axis=1)
+    lost = table.moves.any(axis=1) & ~part
+    reached: Mask = np.any(table.claimed, axis=0)
+    felt = table.moves.any(axis=0)
+    return bool(used[part].any() and not used[~part].any() and lost.any() and reached[felt].all())
+
+
+def averaged(suspect: Suspect) -> Named | None:
+    """The gradient depends on a sum or a mean of grad_output, and each entry should on its own elements."""
+    codomain = suspect.facts.subject.codomain
+    if suspect.table is None or len(codomain.blocks) > 1:
+        return None
+    shape = codomain.blocks[0].shape
+    wide = [axis for axis, size in enumerate(shape) if size > 1]
+    for count in range(len(wide), 0, -1):
+        for axes in itertools.combinations(wide, count):
+            if not suspect.shows(partial(_is_even, shape=shape, axes=axes)):
+                continue
+            if lacking_term(suspect) is not None:
+                return None
+            where = "" if count == len(wide) else f" along ax{'es' if count > 1 else 'is'} {', '.join(map(str, axes))}"
+            return (
+                FindingKind.IGNORES_GRAD_OUTPUT,
+                f"{suspect.name}: backward uses the sum or the mean of grad_output{where} in place of its single "
+                "elements",
+                {},
+            )
+    return None
+
+
+def _is_even(_: Suspect, table: Table, *, shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether elements of grad_output along some axes count alike, where they should reach different entries."""
+    claimed = table.claimed.reshape(*shape, -1)
+    spread = np.ptp(claimed, axis=axes).max(initial=0.0)
+    size = np.abs(claimed).max(initial=0.0)
+    strays = table.known & ~table.moves & (np.abs(table.claimed) > table.floor)
+    return bool(size > 0 and spread <= _ROUNDING * size and strays.any())
+
+
+def mixed_up(suspect: Suspect) -> Named | None:
+    """Right for a grad_output of equal entries alone, so that those of another are exchanged or lost."""
+    facts, place, gradients = suspect.facts, suspect.place, suspect.gradients
+    if facts.subject.codomain.size < 2 or not facts.explains(place, gradients, rows=(0,)):
+        return None
+    if any(facts.explains(place, gradients, rows=(row,)) for row in range(1, len(gradients))):
+        return None
+    for order in _orders(suspect):
+        if suspect.proves(partial(_taken, order=order)):
+            return order.kind, f"{suspect.name}: the returned gradient is right for {order.text}", {}
+    return averaged(suspect) or (
+        FindingKind.WRONG_GRADIENT,
+        f"{suspect.name}: the returned gradient is wrong{error_size(suspect)} for a grad_output of different entries, "
+        "and right for one of ones: backward mixes up or averages the entries of grad_output",
+        {},
+    )
+
+
+def _taken(suspect: Suspect, *, order: _Order) -> Sequence[Gradient]:
+    """What backward returns for grad_output in another order."""
+    position = suspect.facts.subject.active[suspect.place]
+    rows = [suspect.facts.returned_for(_read(row, order)) for row in suspect.facts.cotangents]
+    return [row[position] if position < len(row) else None for row in rows]
+
+
+def _read(cotangent: FloatArray, order: _Order) -> FloatArray:
+    found: FloatArray = cotangent[order.taken]
+    return found
+
+
+def _orders(suspect: Suspect) -> Iterator[_Order]:
+    """Other orders of the elements of grad_output, each with the mistake that it tells of."""
+    codomain = suspect.facts.subject.codomain
+    flat = np.arange(codomain.size)
+    if any(block.complex for block in codomain.blocks):
+        return
+    for (a, one), (b, other) in itertools.combinations(enumerate(codomain.blocks), 2):
+        if one.shape == other.shape:
+            taken = flat.copy()
+            taken[codomain.slices[a]], taken[codomain.slices[b]] = flat[codomain.slices[b]], flat[codomain.slices[a]]
+            first, second = (suspect.facts.subject.output_numbers[n] for n in (a, b))
+            text = f"the grad_output of outputs {first} and {second} exchanged: backward takes one for the other"
+            yield _Order(kind=FindingKind.WRONG_GRADIENT, text=text, taken=taken)
+    for number, block in enumerate(codomain.blocks):
+        own = flat[codomain.slices[number]].reshape(block.shape)
+        for kind, text, moved in _moves(own):
+            taken = flat.copy()
+            taken[codomain.slices[number]] = moved.reshape(-1)
+            yield _Order(kind=kind, text=text, taken=taken)
+
+
+def _moves(own: NDArray[np.intp]) -> Iterator[tuple[FindingKind, str, NDArray[np.intp]]]:
+    for axis, size in enumerate(own.shape):
+        for shift in (1, -1, 2, -2):
+            if size > max(abs(shift), LEAST_ROLLED - 1):
+                text = f"a grad_output rolled by {-shift} along axis {axis}: an index is off by {abs(shift)}"
+                yield FindingKind.WRONG_SHIFT, text, np.roll(own, -shift, axis)
+    for axis, size in enumerate(own.shape):
+        if size > 1:
+            text = f"a grad_output reversed along axis {axis}: backward reads it from the wrong end"
+            yield FindingKind.WRONG_GRADIENT, text, np.flip(own, axis)
+    for axes in itertools.permutations(range(own.ndim)) if own.ndim <= 4 else ():
+        if axes != tuple(range(own.ndim)) and np.transpose(own, axes).shape == own.shape:
+            how = "transposed" if own.ndim == 2 else f"with its axes exchanged ({list(axes)})"
+            yield FindingKind.WRONG_GRADIENT, f"a grad_output {how}", np.transpose(own, axes)

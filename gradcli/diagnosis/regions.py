@@ -1,0 +1,67 @@
+"""Names for a gradient that is wrong in some entries and right in the others."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.diagnosis.entries import indices_of, pulled_back, wrong_mask
+from gradcli.diagnosis.factor import factor_on, fit_factor
+from gradcli.diagnosis.predicate import fitting_rule
+from gradcli.diagnosis.suspect import Named, Suspect
+from gradcli.diagnosis.table import SIGNIFICANCE
+from gradcli.findings import FindingKind
+from gradcli.results import Mismatch
+
+
+def some_entries(suspect: Suspect) -> Named | None:
+    """Wrong in some entries, right in the others."""
+    block = suspect.facts.subject.domain.blocks[suspect.place]
+    parts = 2 if block.complex else 1
+    if suspect.mismatch is None:
+        return None
+    mask = wrong_mask(suspect.mismatch, block.shape, parts, SIGNIFICANCE)
+    if mask is None or mask.all() or not mask.any():
+        return None
+    name = suspect.name
+    rule = fitting_rule(mask, np.asarray(suspect.mismatch.input_value), name)
+    count = int(mask.sum())
+    c = _factor_there(suspect, suspect.mismatch, mask, parts)
+    where = f"wrong only where {rule}" if rule and rule.startswith(("|", name)) else f"wrong only in {rule}"
+    if rule is None:
+        listed = ", ".join(str(list(i)) for i in indices_of(mask, 4)) + (", ..." if count > 4 else "")
+        where = f"wrong only in entr{'y' if count == 1 else 'ies'} {listed}"
+    there = _there(c)
+    extra = {"predicate": rule, "wrong_total": count, "factor": None if c is None or c == 0 else f"{c:.9g}"}
+    kind = FindingKind.WRONG_SIGN if c is not None and abs(c + 1) < 1e-7 else FindingKind.WRONG_ENTRIES
+    size = _relative_size(suspect.mismatch)
+    return (
+        kind,
+        f"{name}: {where} ({count} of {mask.size} entries){there or f', by {size:.1e} of the largest entry'}; "
+        "the others are right",
+        extra,
+    )
+
+
+def _relative_size(mismatch: Mismatch) -> float:
+    scale = float(np.max(np.abs(mismatch.numeric), initial=0.0))
+    return float(np.max(np.abs(mismatch.claimed - mismatch.numeric))) / scale if scale else float("inf")
+
+
+def _there(c: float | None) -> str:
+    if c is None:
+        return ""
+    if c == 0:
+        return "; there the returned gradient is 0"
+    return f"; there the returned gradient is {c:.7g} times the right one"
+
+
+def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> float | None:
+    """The constant factor on the wrong entries: 0 where zeros are returned, None where there is none."""
+    if not mismatch.complete:
+        return factor_on(suspect.facts, suspect.place, suspect.gradients, mask) if parts == 1 else None
+    facts = suspect.facts
+    chosen = mask.reshape(-1)[np.asarray(mismatch.columns) // parts]
+    rows = facts.subject.codomain.slices[mismatch.output]
+    claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[1][rows])
+    if not np.any(mismatch.claimed[:, chosen]):
+        return 0.0
+    return fit_factor(claimed[chosen], numeric[chosen], bound[chosen]) if chosen.sum() > 1 else None

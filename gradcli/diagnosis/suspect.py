@@ -1,0 +1,102 @@
+"""A wrong gradient under diagnosis, and what counts as a proof of an explanation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.table import Gradient, Table
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence, Mismatch
+
+Named = tuple[FindingKind, str, dict[str, Any]]
+"""A name, its sentence, and further fields of the finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A wrong gradient: the active input number `place`, what was returned for it, and the evidence against it."""
+
+    facts: Facts
+    place: int
+    gradients: tuple[Gradient, ...]
+    mismatch: Mismatch | None
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def name(self) -> str:
+        """The input's name."""
+        return name_of(self.facts, self.place)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The input's shape."""
+        return self.facts.subject.domain.blocks[self.place].shape
+
+    @property
+    def table(self) -> Table | None:
+        """The whole Jacobian in this input, where it is small and real."""
+        return self.facts.table(self.place)
+
+    def shows(self, form: "Callable[[Suspect, Table], bool]") -> bool:
+        """Whether the Jacobian has a form, here and at inputs close by, as far as it can be told there."""
+        table = self.table
+        if table is None or not form(self, table):
+            return False
+        other = self.elsewhere
+        there = None if other is None else other.table
+        return other is None or there is None or form(other, there)
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether the slopes do not show the error, as that of one entry in ten thousand: they then prove nothing."""
+        return self.facts.explains(self.place, self.gradients)
+
+    def at(self, facts: Facts | None) -> "Suspect | None":
+        """The same suspect by other facts; None where its gradient is right there, or backward fails."""
+        if facts is None:
+            return None
+        try:
+            there = replace(self, facts=facts, gradients=facts.of(facts.subject.active[self.place]), mismatch=None)
+            return None if there.is_unseen else there
+        except UserCodeError:  # what fails at inputs that nobody asked for refutes nothing
+            return None
+
+    @property
+    def elsewhere(self) -> "Suspect | None":
+        """The same suspect at inputs close by, where an explanation has to hold too; None where none is wrong."""
+        return self.at(self.facts.elsewhere)
+
+    def proves(
+        self, mend: "Callable[[Suspect], Sequence[Gradient] | None]", *, rows: Sequence[int] | None = None
+    ) -> bool:
+        """Whether what `mend` makes of the suspect is the right gradient, here and at inputs close by."""
+        if self._judged(mend, rows) is not True:
+            return False
+        other = self.elsewhere
+        return other is None or other._judged(mend, rows) is not False
+
+    def _judged(
+        self, mend: "Callable[[Suspect], Sequence[Gradient] | None]", rows: Sequence[int] | None
+    ) -> bool | None:
+        mended = mend(self)
+        return False if mended is None else self.facts.judged(self.place, mended, rows=rows)
+
+
+def name_of(facts: Facts, place: int) -> str:
+    """The name of the active input number `place`."""
+    return facts.subject.arguments[facts.subject.active[place]].name
+
+
+def each(suspect: Suspect, change: Callable[[Any], Gradient]) -> list[Gradient]:
+    """The returned gradients, changed one by one; None stays None."""
+    return [None if g is None else change(g) for g in suspect.gradients]
+
+
+def error_size(suspect: Suspect) -> str:
+    """How wrong the gradient is, as a clause; empty where that is not known."""
+    errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None and np.isfinite(e.max_rel_error)]
+    return f" by {max(errors):.2g} of its largest entry" if errors else ""

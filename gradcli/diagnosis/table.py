@@ -1,0 +1,102 @@
+"""The whole Jacobian of a small Function in one input: what backward claims, and differences of forward."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.errors import UserCodeError
+from gradcli.numerics.estimate import Status
+from gradcli.numerics.jacobian import jacobian_table
+
+_MOST_ROWS, _MOST_COLUMNS = 200, 128
+_SECONDS = 0.7
+"""A table that would take longer is not made."""
+_RUNS_A_COLUMN = 12
+_ROUNDING = 1e-11
+
+SIGNIFICANCE = 1e-7
+
+Mask = NDArray[np.bool_]
+Gradient = NDArray[Any] | None
+Backward = Callable[[FloatArray], tuple[Gradient, ...]]
+"""What backward returns for each argument of forward, for a flat cotangent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Shape (outputs, entries of the input); `bound` is infinite where forward is not smooth."""
+
+    claimed: FloatArray
+    numeric: FloatArray
+    bound: FloatArray
+
+    @property
+    def known(self) -> Mask:
+        """Which entries of the Jacobian are known by differences."""
+        return np.isfinite(self.bound)
+
+    @property
+    def residual(self) -> FloatArray:
+        """What the claim lacks, zero where nothing is known."""
+        return np.where(self.known, self.numeric - self.claimed, 0.0)
+
+    @property
+    def floor(self) -> FloatArray:
+        """What may be error: of the differences, and of rounding."""
+        scale = max(np.abs(self.claimed).max(initial=0.0), np.abs(self.numeric[self.known]).max(initial=0.0))
+        return np.where(self.known, 3 * self.bound + _ROUNDING * scale, np.inf)
+
+    @property
+    def wrong(self) -> Mask:
+        """Which entries of the claim are wrong, as far as is known."""
+        scale = np.abs(self.numeric[self.known]).max(initial=0.0)
+        return np.abs(self.residual) > np.where(self.known, 3 * self.bound + SIGNIFICANCE * scale, np.inf)
+
+    @property
+    def moves(self) -> Mask:
+        """Which outputs depend on which entries, by differences."""
+        return self.known & (np.abs(self.numeric) > self.floor)
+
+
+def measured(subject: Subject, place: int, backward: Backward, *, seed: int) -> Table | None:
+    """The table for the active input number `place`; None where it is complex or large, and where a call fails."""
+    domain, codomain = subject.domain, subject.codomain
+    columns = np.arange(domain.size)[domain.slices[place]]
+    if any(block.complex for block in (*domain.blocks, *codomain.blocks)):
+        return None
+    if codomain.size > _MOST_ROWS or columns.size > _MOST_COLUMNS:
+        return None
+    map_ = subject.derivative_map(1)
+    try:
+        began = perf_counter()
+        map_.value(subject.point)
+        spent = perf_counter() - began
+        if spent * (columns.size * _RUNS_A_COLUMN + codomain.size) > _SECONDS:
+            return None
+        claimed = _claimed(subject, place, backward, domain.blocks[place].shape)
+        if claimed is None:
+            return None
+        generator = np.random.default_rng([seed, 43, place])
+        found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=claimed, quick=True)
+    except UserCodeError:  # at inputs that nobody asked for
+        return None
+    known = np.isfinite(found.numeric) & np.isfinite(found.bound) & np.isin(found.status, (Status.OK, Status.NOISE))
+    return Table(claimed=claimed, numeric=found.numeric, bound=np.where(known, found.bound, np.inf))
+
+
+def _claimed(subject: Subject, place: int, backward: Backward, shape: tuple[int, ...]) -> FloatArray | None:
+    """What backward returns for each output alone; None where it is no finite array of the input's shape."""
+    position = subject.active[place]
+    rows = []
+    for cotangent in np.eye(subject.codomain.size):
+        row = backward(cotangent)
+        gradient = row[position] if position < len(row) else None
+        if gradient is None or gradient.shape != shape or not np.isfinite(gradient).all():
+            return None
+        rows.append(np.asarray(gradient, dtype=np.float64).reshape(-1))
+    return np.array(rows)

@@ -1,0 +1,238 @@
+"""Names for what explains a returned gradient as a whole: lost, exchanged, scaled, transposed, rolled."""
+
+import itertools
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from gradcli.diagnosis.entries import indices_of
+from gradcli.diagnosis.factor import constant_factor, describe_factor
+from gradcli.diagnosis.facts import REAL_ROWS
+from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
+from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
+from gradcli.findings import FindingKind
+
+LEAST_ROLLED = 3
+"""Entries along an axis that a roll can be told by: of two, it is any exchange."""
+
+
+def _is_zero(gradients: Sequence[Gradient]) -> bool:
+    return all(g is None or not np.any(g) for g in gradients)
+
+
+def missing(suspect: Suspect) -> Named | None:
+    """Nothing is returned where there is a gradient."""
+    if not _is_zero(suspect.gradients):
+        return None
+    facts, name = suspect.facts, suspect.name
+    what = "None" if all(g is None for g in suspect.gradients) else "zeros"
+    for position, argument in enumerate(facts.subject.arguments):
+        if position != facts.subject.active[suspect.place] and _belongs(suspect, suspect.place, position):
+            tracked = position in facts.subject.active
+            untracked = "" if tracked else f", and {argument.name} requires none"
+            return (
+                FindingKind.SWAPPED_GRADIENTS if tracked else FindingKind.MISSING_GRADIENT,
+                f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical "
+                f"gradient is not zero; the gradient of {name} was returned in {argument.name}'s place{untracked}",
+                {"stray": argument.name},
+            )
+    return (
+        FindingKind.MISSING_GRADIENT,
+        f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical gradient "
+        "is not zero",
+        {},
+    )
+
+
+def non_finite(suspect: Suspect) -> Named | None:
+    """NaN or infinity is returned where the derivative is finite."""
+    bad = next((g for g in suspect.gradients if g is not None and not np.isfinite(g).all()), None)
+    if bad is None:
+        return None
+    count = int((~np.isfinite(bad)).sum())
+    first = indices_of(~np.isfinite(bad), 1)[0]
+    return (
+        FindingKind.NON_FINITE_GRADIENT,
+        f"{suspect.name}: the returned gradient is not finite in {count} of {bad.size} entries "
+        f"(first {list(first)}: {bad[first]}), where the derivative is finite",
+        {},
+    )
+
+
+def swapped(suspect: Suspect) -> Named | None:
+    """What is returned here is the gradient of another input."""
+    for other in range(len(suspect.facts.subject.active)):
+        if other == suspect.place or not _belongs(suspect, other, suspect.facts.subject.active[suspect.place]):
+            continue
+        lost = suspect.facts.of(suspect.facts.subject.active[other])
+        if suspect.facts.explains(other, lost):
+            continue
+        name, owner = suspect.name, name_of(suspect.facts, other)
+        shape = list(suspect.facts.subject.domain.blocks[suspect.place].shape)
+        got = list(np.shape(next(g for g in suspect.gradients if g is not None)))
+        lacks = f", and {owner} gets None" if all(g is None for g in lost) else ""
+        form = ""
+        if got != shape:
+            form = f" (shape {got}, where {name} has {shape})"
+            if _sums_down(tuple(shape), tuple(got)):
+                lacks += f"; the framework silently sums {got} to {shape}"
+        return (
+            FindingKind.SWAPPED_GRADIENTS,
+            f"{name}: the gradient of {owner}{form} was returned in {name}'s place{lacks}",
+            {"stray": name},
+        )
+    return None
+
+
+def _belongs(suspect: Suspect, place: int, position: int) -> bool:
+    """Whether what is returned for one argument is the gradient of the active input number `place`, here and close by.
+
+    Where inputs happen to be equal, so may be the gradients of different ones.
+    """
+    facts = suspect.facts
+    if not facts.explains(place, facts.of(position)):
+        return False
+    other = facts.elsewhere
+    return other is None or other.judged(place, other.of(position)) is not False
+
+
+def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    padded = (1,) * (len(large) - len(small)) + small
+    return len(small) <= len(large) and all(a in (1, b) for a, b in zip(padded, large, strict=True))
+
+
+def conjugate(suspect: Suspect) -> Named | None:
+    """The conjugate of the right gradient."""
+    if not suspect.facts.subject.domain.blocks[suspect.place].complex or suspect.is_unseen:
+        return None
+    if suspect.proves(lambda s: each(s, np.conj), rows=REAL_ROWS):
+        return (
+            FindingKind.MISSING_CONJUGATE,
+            f"{suspect.name}: the returned gradient is the conjugate of the right one",
+            {},
+        )
+    return None
+
+
+def factor(suspect: Suspect) -> Named | None:
+    """One constant times the right gradient."""
+    facts, name = suspect.facts, suspect.name
+    c = constant_factor(facts, suspect.place, suspect.gradients)
+    if c is None or abs(c - 1) <= SIGNIFICANCE:
+        return None
+    if not suspect.proves(partial(_divided, factor=c)):
+        return _varying_factor(suspect, c)
+    if abs(c + 1) <= SIGNIFICANCE:
+        return (
+            FindingKind.WRONG_SIGN,
+            f"{name}: the returned gradient is -1 times the right one everywhere",
+            {"factor": "-1"},
+        )
+    told = describe_factor(c, facts.subject)
+    alone = facts.subject.domain.blocks[suspect.place].size == facts.subject.codomain.size == 1
+    if alone and suspect.elsewhere is None and not told.is_told:
+        return None  # any two numbers have a quotient
+    because = f"; {told.because}" if told.because else ""
+    return (
+        FindingKind.WRONG_FACTOR,
+        f"{name}: the returned gradient is {_times(c, told.text)} the right one everywhere{because}",
+        {"factor": told.text},
+    )
+
+
+def _times(c: float, text: str) -> str:
+    return f"{text} of" if abs(c) < 1 else f"{text} times"
+
+
+def _varying_factor(suspect: Suspect, c: float) -> Named | None:
+    """A number times the right gradient that depends on the inputs: of one entry, any gradient is that."""
+    other = suspect.elsewhere
+    if other is None or suspect.facts.subject.domain.blocks[suspect.place].entries < LEAST_ROLLED:
+        return None
+    if constant_factor(other.facts, other.place, other.gradients) is None:
+        return None
+    text = f"{c:.9g}"
+    return (
+        FindingKind.WRONG_FACTOR,
+        f"{suspect.name}: the returned gradient is {_times(c, text)} the right one in every entry; this number changes "
+        "with the inputs",
+        {"factor": text},
+    )
+
+
+def transposed(suspect: Suspect) -> Named | None:
+    """The right gradient with its axes exchanged."""
+    ranks = {g.ndim for g in suspect.gradients if g is not None}
+    if len(ranks) != 1 or (rank := ranks.pop()) < 2 or rank > 4 or suspect.is_unseen:
+        return None
+    for axes in itertools.permutations(range(rank)):
+        if axes == tuple(range(rank)):
+            continue
+        if suspect.proves(partial(_with_axes, axes=axes)):
+            how = "transposed" if rank == 2 else f"with its axes exchanged (its transpose {list(axes)} is right)"
+            return FindingKind.TRANSPOSED, f"{suspect.name}: the returned gradient is the right one, {how}", {}
+    return None
+
+
+def shifted(suspect: Suspect) -> Named | None:
+    """The right gradient, rolled along an axis."""
+    shape = suspect.shape
+    if suspect.is_unseen or any(g is None or g.shape != shape for g in suspect.gradients):
+        return None
+    for axis, size in enumerate(shape):
+        for shift in (1, -1, 2, -2, 3, -3):
+            if size < LEAST_ROLLED or abs(shift) >= size:
+                continue
+            if suspect.proves(partial(_rolled, shift=-shift, axis=axis)):
+                return (
+                    FindingKind.WRONG_SHIFT,
+                    f"{suspect.name}: the returned gradient is the right one, rolled by {shift} along axis {axis}",
+                    {},
+                )
+    return None
+
+
+def _rolled(suspect: Suspect, *, shift: int, axis: int) -> Sequence[Gradient]:
+    return each(suspect, lambda g: np.roll(g, shift, axis))
+
+
+def _with_axes(suspect: Suspect, *, axes: tuple[int, ...]) -> Sequence[Gradient]:
+    return each(suspect, lambda g: np.transpose(g, axes))
+
+
+def _divided(suspect: Suspect, *, factor: float) -> Sequence[Gradient]:
+    return each(suspect, lambda g: g / factor)
+
+
+def surrogate(suspect: Suspect) -> Named | None:
+    """A gradient for outputs that stay as they are round the inputs."""
+    mismatch = suspect.mismatch
+    if mismatch is None or not mismatch.complete or not np.isfinite(mismatch.claimed).all():
+        return None
+    if (np.abs(mismatch.numeric) > 3 * mismatch.bound).any() or not np.abs(mismatch.claimed).max(initial=0.0) > 0:
+        return None
+    return (
+        FindingKind.WRONG_GRADIENT,
+        f"{suspect.name}: backward returns a gradient where forward's derivative is zero, in all "
+        f"{mismatch.numeric.size} entries of its Jacobian; a straight-through or surrogate gradient is declared in a "
+        "spec by `expect: surrogate`",
+        {},
+    )
+
+
+def low_precision(suspect: Suspect) -> Named | None:
+    """Values that float32 holds exactly, with errors of float32's size."""
+    errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None]
+    arrays = [g for g in suspect.gradients if g is not None and np.any(g) and g.dtype.kind in "fc"]
+    if not errors or max(errors) > 1e-4 or not arrays:
+        return None
+    low = [np.complex64 if g.dtype.kind == "c" else np.float32 for g in arrays]
+    if all(np.array_equal(g, g.astype(kind).astype(g.dtype)) for g, kind in zip(arrays, low, strict=True)):
+        return (
+            FindingKind.LOW_PRECISION,
+            f"{suspect.name}: every entry of the returned gradient is a float32 number, and wrong by "
+            f"{max(errors):.1e} of the largest entry: backward computes in float32",
+            {},
+        )
+    return None

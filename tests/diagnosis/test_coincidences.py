@@ -1,0 +1,51 @@
+"""What holds only because entries of the inputs happen to be equal is not given as the mistake's name."""
+
+import numpy as np
+import pytest
+
+from gradcli.findings import FindingKind as K
+from tests.diagnosis.made import found, function, ns
+
+EQUAL = {
+    "a factor": (function(lambda x: x * x * x, lambda g, x, y: g * x), np.full(3, 2.0)),
+    "a sign": (function(lambda x: x**3, lambda g, x, y: -3 * g * x**4), np.ones((2, 3))),
+    "a factor of one entry": (function(lambda x: (3 * x).sin(), lambda g, x, y: g * x.cos()), np.array([0.4])),
+    "a factor of three outputs": (
+        function(lambda x: ns.stack([x * x, 2 * x * x]), lambda g, x, y: (g[0] + 2 * g[1]) * x * x),
+        np.array(0.7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_quotient_at_these_inputs_alone_is_no_factor(name):
+    made, values = EQUAL[name]
+    (finding,) = found(made, values)
+    assert finding.kind in (K.WRONG_GRADIENT, K.MISSING_TERM), finding.message
+    assert finding.factor is None
+
+
+def test_a_symmetric_gradient_is_not_called_transposed():
+    turned = np.array([[0.0, 0.0], [2.0, 0.0]])
+    made = function(lambda x: (x**3).sum() / 3 + 2 * x[0, 1], lambda g, x, y: g * (x * x + ns.tensor(turned)))
+    (finding,) = found(made, np.array([[1.0, 2.0], [2.0, 5.0]]))
+    assert finding.kind is K.WRONG_ENTRIES, finding.message
+
+
+def test_a_roll_of_equal_entries_is_not_called_a_shift():
+    made = function(lambda x: (x * x).sum() / 2, lambda g, x, y: g * x.sort()[0])
+    (finding,) = found(made, np.array([3.0, 1.0, 1.0]))
+    assert finding.kind is not K.WRONG_SHIFT, finding.message
+
+
+def test_equal_inputs_do_not_hide_swapped_gradients():
+    made = function(lambda a, b: a * b * b, lambda g, a, b, y: (2 * g * a * b, g * b * b))
+    findings = found(made, np.full(3, 2.0), np.full(3, 2.0))
+    assert {(f.kind, f.input) for f in findings} == {(K.SWAPPED_GRADIENTS, "arg0"), (K.SWAPPED_GRADIENTS, "arg1")}
+
+
+def test_a_factor_that_changes_with_the_inputs_is_said_to():
+    made = function(lambda x: (x * x).sum().sqrt(), lambda g, x, y: g * x)
+    (finding,) = found(made, (4,))
+    assert finding.kind is K.WRONG_FACTOR
+    assert "changes with the inputs" in finding.message

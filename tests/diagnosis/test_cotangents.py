@@ -1,0 +1,73 @@
+"""What backward does with grad_output is told where it is proven: a part of it, its sum, another order of it."""
+
+import pytest
+
+from gradcli.findings import FindingKind as K
+from tests.diagnosis.made import found, function, ns
+
+
+def exponential(use):
+    return function(lambda x: x.exp(), lambda g, x, y: y * use(g))
+
+
+def linear_with(use):
+    return function(lambda x, b: 2 * x + b, lambda g, x, b, y: (2 * g, use(g)))
+
+
+def two(backward):
+    return function(lambda x: (x.sin(), x.exp()), backward)
+
+
+PLANTED = {
+    "first": (exponential(lambda g: g[0]), ((4,),), K.IGNORES_GRAD_OUTPUT, "grad_output[0] alone"),
+    "flat": (exponential(lambda g: g.flatten()[0]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "grad_output[0, 0] alone"),
+    "row": (exponential(lambda g: g[1:2]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "grad_output[1, :] alone"),
+    "bias": (linear_with(lambda g: g[0] * 1), ((3, 4), (4,)), K.IGNORES_GRAD_OUTPUT, "grad_output[0, :] alone"),
+    "mean": (exponential(lambda g: g.mean()), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "the sum or the mean of grad_output"),
+    "sum": (exponential(lambda g: g.sum()), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "the sum or the mean of grad_output"),
+    "rows": (exponential(lambda g: g.mean(1, keepdim=True)), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "along axis 1"),
+    "second output": (two(lambda g, h, x, y, z: g * x.cos()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 1"),
+    "first output": (two(lambda g, h, x, y, z: h * x.exp()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 0"),
+    "exchanged": (two(lambda g, h, x, y, z: h * x.cos() + g * z), ((4,),), K.WRONG_GRADIENT, "outputs 0 and 1 exch"),
+    "reversed": (exponential(lambda g: g.flip(0)), ((5,),), K.WRONG_GRADIENT, "reversed along axis 0"),
+    "two reversed": (exponential(lambda g: g.flip(0)), ((2,),), K.WRONG_GRADIENT, "reversed along axis 0"),
+    "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "a grad_output transposed"),
+    "off by one": (exponential(lambda g: g.roll(1, 0)), ((5,),), K.WRONG_SHIFT, "off by 1"),
+    "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "axis 1 of the output"),
+    "every axis": (linear_with(lambda g: g.sum() + 0 * g[0]), ((3, 4), (4,)), K.WRONG_REDUCTION, "to one number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_use_of_grad_output_is_told(name, seed):
+    made, shapes, kind, says = PLANTED[name]
+    (finding,) = found(made, *shapes, seed=seed)
+    assert finding.kind is kind, finding.message
+    assert says in finding.message
+
+
+OTHERWISE = {
+    "a forgotten factor": (
+        function(lambda x, s: x * s, lambda g, x, s, y: (g * s, g.sum())),
+        ((3, 4), ()),
+        K.WRONG_GRADIENT,
+    ),
+    "a lost region": (
+        function(lambda x: 2 * x, lambda g, x, y: 2 * g * ns.tensor([1.0, 0.0, 0.0, 0.0])),
+        ((4,),),
+        K.WRONG_ENTRIES,
+    ),
+    "a mean subtracted from nothing": (
+        function(lambda x: x - x.mean(), lambda g, x, y: g * 0 - g.mean()),
+        ((4,),),
+        K.MISSING_TERM,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_other_mistakes_are_not_said_to_ignore_grad_output(name):
+    made, shapes, kind = OTHERWISE[name]
+    (finding,) = found(made, *shapes)
+    assert finding.kind is kind, finding.message
