@@ -229,8 +229,9 @@ class FindingKind(Enum):
         "aliased-inputs",
         "GC311",
         "The gradient is wrong when one tensor is passed twice.",
-        "The same tensor is passed for two inputs.",
-        "Return a separate gradient for each argument.",
+        "The same tensor is passed for two inputs of one shape and dtype; its gradient must be the sum of those that "
+        "two tensors of the same values get, and forward's values must be the same.",
+        "Do not tell inputs apart by identity (is, id(), data_ptr()); return a separate gradient for each argument.",
     )
     ZERO_SIZE = (
         "zero-size",

@@ -9,11 +9,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout, Subject
+from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import Session, generators_kept, user_code_error
-from gradcli.backends.tensor_maps import noise_of_gradient, point_of_order, space_of, spaces_of_order
+from gradcli.backends.spaced import SpacedSubject
+from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
@@ -103,7 +104,7 @@ class ArrayMap(VectorMap):
             raise user_code_error(error, "jvp") from error
 
 
-class ArraySubject(Subject):
+class ArraySubject(SpacedSubject):
     """A function of arrays bound to arguments; what the user's code is handed are always copies.
 
     Inputs of a lower precision are raised to 64 bits.
@@ -149,33 +150,9 @@ class ArraySubject(Subject):
         names = [self.arguments[i].name for i in self.active]
         self._domain = space_of(names, [self.arguments[i].value for i in self.active])
 
-    @property
-    def domain(self) -> Space:
-        """One block for each active input."""
-        return self._domain
-
-    @property
-    def codomain(self) -> Space:
-        """One block for each output of a floating or complex dtype."""
-        return self._codomain
-
-    @property
-    def output_numbers(self) -> tuple[int, ...]:
-        """Positions of the outputs of a floating or complex dtype."""
-        return self._numbers
-
-    @property
-    def point(self) -> FloatArray:
-        """The active inputs, flat."""
-        return self._domain.flatten([self.arguments[i].value for i in self.active])
-
     def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
         """Keep the random generators over many calls."""
         return generators_kept(self.framework, trusting=trusting)
-
-    def base_point(self, order: int, seed: int) -> FloatArray:
-        """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
-        return point_of_order(order, seed, self._domain, self._codomain, self.point)
 
     def map_of(self, derivatives: Derivatives, order: int, lower: ArrayMap | None = None) -> ArrayMap:
         """These derivatives as the map of `order`; `lower` is the map of the order below, whose gradient it is."""

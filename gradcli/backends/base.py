@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import Lingering
+from gradcli.backends.visits import Lingering, Seeds, Visit
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -319,6 +319,35 @@ class Subject(ABC):
 
     def laid_out(self, inputs: Layout) -> "Subject | None":  # noqa: ARG002 - for those that override it
         """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
+        return None
+
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None) -> Visit:
+        """One call at other arguments, and one backward pass for the cotangents that `seeds` makes for its outputs.
+
+        Raises:
+            UserCodeError: forward or backward raised; its `phase` says which.
+        """
+        other = self.rebind(arguments)
+        outputs = other.first_call.outputs
+        cotangents = None if seeds is None else seeds([outputs[n] for n in other.output_numbers])
+        return Visit(
+            outputs=outputs,
+            numbers=other.output_numbers,
+            active=other.active,
+            gradients=None if cotangents is None else other.backward(cotangents),
+        )
+
+    def visit_sharing(
+        self,
+        arguments: Sequence[Argument],  # noqa: ARG002 - for those that override it
+        first: int,  # noqa: ARG002 - as above
+        second: int,  # noqa: ARG002 - as above
+        seeds: Seeds,  # noqa: ARG002 - as above
+    ) -> Visit | None:
+        """As `visit`, with the tensor at position `first` passed at `second` too, in its place; None where it cannot.
+
+        The input at `second` is no active one then: its gradient is part of that of the first.
+        """
         return None
 
     def lingering(self) -> Lingering | None:

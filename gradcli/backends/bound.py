@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from gradcli.backends.base import (
     Batched,
     Counters,
-    FloatArray,
     ForwardCall,
     Gradients,
     Layout,
     Pass,
     RawBackward,
-    Subject,
 )
 from gradcli.backends.body import stands_for
 from gradcli.backends.by_hand import called_by_hand
@@ -37,16 +35,17 @@ from gradcli.backends.lingering import lingering
 from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
 from gradcli.backends.pulling import carries_gradient, pulled_back
-from gradcli.backends.tensor_maps import TensorMap, point_of_order, space_of, spaces_of_order
-from gradcli.backends.visits import Lingering
+from gradcli.backends.spaced import SpacedSubject
+from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
+from gradcli.backends.visiting import sharing, visited
+from gradcli.backends.visits import Lingering, Seeds, Visit
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
-from gradcli.numerics.space import Space
 from gradcli.targets import TargetInfo
 
 
 @final
-class BoundFunction(Subject):
+class BoundFunction(SpacedSubject):
     """A callable at arguments; `origin` tells whose claim it makes, where that is one Function's or operator's.
 
     Inputs of a lower precision are raised to 64 bits for everything but `in_given_precision`.
@@ -94,26 +93,6 @@ class BoundFunction(Subject):
         names = [f"output{n}" if n else "output" for n in self._numbers]
         self._codomain = space_of(names, [self._first[n] for n in self._numbers])
 
-    @property
-    def domain(self) -> Space:
-        """One block for each active input."""
-        return self._domain
-
-    @property
-    def codomain(self) -> Space:
-        """One block for each differentiable output."""
-        return self._codomain
-
-    @property
-    def output_numbers(self) -> tuple[int, ...]:
-        """Positions of the differentiable outputs."""
-        return self._numbers
-
-    @property
-    def point(self) -> FloatArray:
-        """The active inputs, flat."""
-        return self._domain.flatten([self.arguments[i].value for i in self.active])
-
     @cached_property
     def is_random(self) -> bool:
         """Whether another seed gives other outputs."""
@@ -157,10 +136,6 @@ class BoundFunction(Subject):
         caller = self._calling(body, self.arguments)
         self.counters.forward += 1
         return caller if stands_for(caller, self._leaves(caller), self._first, self._numbers) else None
-
-    def base_point(self, order: int, seed: int) -> FloatArray:
-        """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
-        return point_of_order(order, seed, self._domain, self._codomain, self.point)
 
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
@@ -331,6 +306,18 @@ class BoundFunction(Subject):
         """What is left of a call's graph when its result is gone."""
         is_own = self._origin is not None
         return lingering(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
+
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None) -> Visit:
+        """One call at other arguments, and one pass through its graph."""
+        caller = self._calling(self._function, arguments)
+        return visited(caller, self.active, self.counters, seeds)
+
+    def visit_sharing(self, arguments: Sequence[Argument], first: int, second: int, seeds: Seeds) -> Visit | None:
+        """The same with one tensor in two places, where both are positional."""
+        if any(argument.keyword for argument in arguments[: max(first, second) + 1]):
+            return None
+        caller = self._calling(sharing(self._function, first, second), arguments)
+        return visited(caller, [i for i in self.active if i != second], self.counters, seeds)
 
     def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
         held = [name for name, _ in self.info.held]

@@ -239,15 +239,6 @@ def spaces_of_order(order: int, domain: Space, codomain: Space) -> tuple[Space, 
     return domain, codomain
 
 
-def point_of_order(order: int, seed: int, domain: Space, codomain: Space, point: FloatArray) -> FloatArray:
-    """Forward's inputs at `point`, followed by the signed cotangents of magnitude in [1/2, 1) that `order` adds."""
-    whole, _ = spaces_of_order(order, domain, codomain)
-    generator = np.random.default_rng([seed, order])
-    free = whole.size - domain.size
-    cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
-    return np.concatenate([point, cotangents])
-
-
 def noise_of_gradient(lower: VectorMap, x: FloatArray) -> FloatArray:
     """What rounding of the values of `lower` leaves in its gradient at x, a point of `lower` and a cotangent.
 

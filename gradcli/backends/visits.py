@@ -1,6 +1,28 @@
 """What calls beside those at the given arguments were like: at others, and after their result was released."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
+"""Makes a cotangent for each of the differentiable outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """What a call at other arguments gave.
+
+    `numbers` are the differentiable ones of `outputs`; `gradients` those of the `active` inputs, None where none were
+    asked for; `in_place` says that forward returned one of its inputs, written to.
+    """
+
+    outputs: tuple[NDArray[Any], ...]
+    numbers: tuple[int, ...]
+    active: tuple[int, ...]
+    gradients: tuple[NDArray[Any] | None, ...] | None
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

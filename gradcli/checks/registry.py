@@ -1,5 +1,6 @@
 """The battery, in the order in which it runs."""
 
+from gradcli.checks.aliasing import AliasingCheck
 from gradcli.checks.base import Check
 from gradcli.checks.batching import BatchingCheck
 from gradcli.checks.compilation import CompilationCheck
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     CompilationCheck(),
     SubsetsCheck(),
     LayoutCheck(),
+    AliasingCheck(),
     UnusedOutputsCheck(),
     UntrackedCheck(),
     ConstantsCheck(),

@@ -80,6 +80,7 @@ def _settings(claim: Claim, options: Options, significance: float) -> Settings:
         "constants": True,
         "untracked": True,
         "memory": True,
+        "aliasing": True,
         "layout": not of_function and not options.non_contiguous,
         "unused-outputs": not options.check_undefined_grad,
         "forward-mode": not options.check_forward_ad,

@@ -1,0 +1,43 @@
+"""A Subject that has settled, from its first call, which spaces it maps between."""
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.backends.tensor_maps import spaces_of_order
+from gradcli.numerics.space import Space
+
+
+class SpacedSubject(Subject):
+    """A Function bound to arguments whose call said what its outputs are like."""
+
+    _domain: Space
+    _codomain: Space
+    _numbers: tuple[int, ...]
+
+    @property
+    def domain(self) -> Space:
+        """One block for each active input."""
+        return self._domain
+
+    @property
+    def codomain(self) -> Space:
+        """One block for each differentiable output."""
+        return self._codomain
+
+    @property
+    def output_numbers(self) -> tuple[int, ...]:
+        """Positions of the differentiable outputs."""
+        return self._numbers
+
+    @property
+    def point(self) -> FloatArray:
+        """The active inputs, flat."""
+        return self._domain.flatten([self.arguments[i].value for i in self.active])
+
+    def base_point(self, order: int, seed: int) -> FloatArray:
+        """The inputs, followed by signed cotangents of magnitude in [1/2, 1)."""
+        domain, _ = spaces_of_order(order, self._domain, self._codomain)
+        generator = np.random.default_rng([seed, order])
+        free = domain.size - self._domain.size
+        cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
+        return np.concatenate([self.point, cotangents])

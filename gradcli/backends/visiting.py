@@ -1,0 +1,46 @@
+"""Calls of a Function of PyTorch's shape at other arguments than its own, with one backward pass each."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.backends.base import Counters
+from gradcli.backends.call import Caller
+from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.pulling import carries_gradient, pulled_back
+from gradcli.backends.visits import Seeds, Visit
+
+
+def visited(caller: Caller, active: Sequence[int], counters: Counters, seeds: Seeds | None) -> Visit:
+    """One call by `caller` at its own arguments, and a pass for the cotangents that `seeds` makes, if there is one.
+
+    Raises:
+        UserCodeError: forward or backward raised; its `phase` says which.
+    """
+    framework, phase, gradients = caller.framework, "forward", None
+    counters.forward += 1
+    leaves = {i: caller.leaf(caller.arguments[i].value, True) for i in active}
+    try:
+        with users_code(framework, silent=True, recording=True):
+            call = caller.run(leaves)
+            is_tensor, to_array = framework.is_tensor, framework.to_array
+            outputs = tuple([to_array(o) if is_tensor(o) else np.asarray(o, dtype=object) for o in call.outputs])
+            numbers = tuple([n for n, output in enumerate(call.outputs) if carries_gradient(framework, output)])
+            phase = "backward"
+            if seeds is not None:
+                pairs = list(zip(numbers, seeds([outputs[n] for n in numbers]), strict=True))
+                gradients = pulled_back(framework, counters, call, pairs)
+    except (Exception, SystemExit) as error:
+        raise user_code_error(error, phase) from error
+    in_place = any(given is output for given in call.passed if is_tensor(given) for output in call.returned)
+    return Visit(outputs=outputs, numbers=numbers, active=tuple(active), gradients=gradients, in_place=in_place)
+
+
+def sharing(function: Callable[..., Any], first: int, second: int) -> Callable[..., Any]:
+    """`function` with its argument at `first` in the place of `second` too."""
+
+    def shared(*given: Any, **named: Any) -> Any:
+        return function(*given[:second], given[first], *given[second + 1 :], **named)
+
+    return shared

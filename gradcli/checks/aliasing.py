@@ -1,0 +1,188 @@
+"""One tensor passed in two places must get the sum of the gradients that two of the same values get."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Subject
+from gradcli.backends.visits import Visit
+from gradcli.cases import Argument
+from gradcli.checks.base import Check, Situation
+from gradcli.checks.seeding import all_finite, signed_cotangents
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+Arguments = Sequence[Argument]
+Pair = tuple[int, int]
+
+_TOLERANCE = 128 * 2.0**-24
+"""Relative; where in memory operands lie may reorder sums, in float32 where the user's code computes in it."""
+_PAIRS = 6
+"""All of four inputs."""
+_NUDGE, _MOVES = 2.0**-48, 16.0
+"""A change of the inputs by some rounding; a difference must be this many times what that makes."""
+
+
+@final
+class AliasingCheck(Check):
+    """The same tensor given for two inputs."""
+
+    name = "aliasing"
+    sentence = "one tensor passed for two inputs gets the sum of the gradients that two of the same values get"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Compare, for each pair of inputs of one shape and dtype, the same tensor twice with two equal ones."""
+        subject = situation.subject
+        pairs = list(islice(_pairs(subject), _PAIRS))
+        if not pairs or subject.info.backward is None:
+            return
+        if not subject.has_graph:
+            note = f"{subject.info.backend} keeps no graph in which the gradients of one array could add up"
+            yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
+            return
+        compared = False
+        for pair in pairs:
+            for arguments in _equal(subject.arguments, pair):
+                apart = _apart(situation, arguments)
+                if apart is None:
+                    continue
+                compared = True
+                problem = self._shared(situation, arguments, apart, pair)
+                if problem is not None:
+                    yield problem
+                    return
+                break
+        if compared:
+            yield self.passed()
+
+    def _shared(self, situation: Situation, arguments: Arguments, apart: Visit, pair: Pair) -> Evidence | None:
+        """What is wrong with one tensor in both places of `pair`; `apart` is the call with two of its values."""
+        first, second = pair
+        both = f"{situation.input_name(first)} and {situation.input_name(second)}"
+        try:
+            shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents(situation.seed))
+        except UserCodeError as error:
+            message = f"one tensor cannot be passed for {both}, and two of the same values can: {error}"
+            return self._found(situation, first, message, error)
+        if shared is None or shared.in_place:
+            return None
+        if shared.numbers != apart.numbers:
+            return self._found(situation, first, f"other outputs carry a gradient when one tensor is passed for {both}")
+        parted = _parted(situation, arguments, apart, shared, pair)
+        if parted is None:
+            return None
+        if isinstance(parted, str):
+            message = f"{parted} has other values when one tensor is passed for {both} than for two of the same values"
+            return self._found(situation, first, message)
+        name = situation.input_name(parted)
+        if parted == first:
+            message = (
+                f"{both}: one tensor passed for both does not get the sum of the gradients that two of the same values "
+                "get"
+            )
+        else:
+            message = f"{name}: its gradient is another one when one tensor is passed for {both}"
+        return self._found(situation, parted, message)
+
+    def _found(
+        self, situation: Situation, position: int, message: str, raised: UserCodeError | None = None
+    ) -> Evidence:
+        name = situation.input_name(position)
+        return self.failed(FindingKind.ALIASED_INPUTS, message, input=name, raised=raised)
+
+
+def _pairs(subject: Subject) -> Iterator[Pair]:
+    """Pairs of active inputs of the same shape and dtype, but for what a module itself holds."""
+    held = {name for name, _ in subject.info.held}
+    given = subject.arguments
+    free = [
+        i for i in subject.active if given[i].name not in held and given[i].sparsity is None and given[i].value.size
+    ]
+    for first, second in combinations(free, 2):
+        one, other = given[first].value, given[second].value
+        if (one.shape, one.dtype) == (other.shape, other.dtype):
+            yield first, second
+
+
+def _equal(arguments: Arguments, pair: Pair) -> Iterator[Arguments]:
+    """The arguments with the first one's values in both places, then with the second one's."""
+    for donor in pair:
+        value = arguments[donor].value
+        yield [replace(a, value=value.copy()) if i in pair else a for i, a in enumerate(arguments)]
+
+
+def _apart(situation: Situation, arguments: Arguments) -> Visit | None:
+    """The call with two tensors of equal values; None where there is nothing to compare with.
+
+    So it is where the Function refuses them or is not finite there, and where forward writes into its inputs.
+    """
+    subject = situation.subject
+    try:
+        found = subject.visit(arguments, signed_cotangents(situation.seed))
+    except UserCodeError:
+        return None
+    if found.in_place or found.gradients is None or found.numbers != subject.output_numbers:
+        return None
+    return found if all_finite(found.outputs) and all_finite(found.gradients) else None
+
+
+def _parted(situation: Situation, arguments: Arguments, apart: Visit, shared: Visit, pair: Pair) -> str | int | None:
+    """The output (by its name) or the input whose gradient (by its position) is not the same in both calls.
+
+    Beyond a tolerance, and beyond what rounding of the inputs makes of it.
+    """
+    wanted, got = _results(apart, pair), _results(shared, pair)
+    sizes = {key: _size(value) for key, value in wanted.items()}
+    by_position = dict(zip(apart.active, apart.gradients or (), strict=True))
+    sizes[pair[0]] = _size(by_position[pair[0]]) + _size(by_position[pair[1]])
+    tolerance = situation.tolerance(_TOLERANCE)
+    doubtful = [key for key in wanted if not _gap(wanted[key], got[key]) <= tolerance * sizes[key]]
+    if not doubtful:
+        return None
+    nudged = _apart(situation, _nudged(situation, arguments, pair))
+    if nudged is None:
+        return None
+    moved = _results(nudged, pair)
+    for key in doubtful:
+        if not _gap(wanted[key], got[key]) <= _MOVES * _gap(wanted[key], moved[key]):
+            return key
+    return None
+
+
+def _results(visit: Visit, pair: Pair) -> dict[str | int, NDArray[Any] | None]:
+    """The differentiable outputs by name, and the gradients by position: of both places of the pair their sum."""
+    first, second = pair
+    gradients: dict[str | int, NDArray[Any] | None] = dict(zip(visit.active, visit.gradients or (), strict=True))
+    other = gradients.pop(second, None)
+    own = gradients[first]
+    gradients[first] = other if own is None else own if other is None else own + other
+    return {**{f"output {n}": visit.outputs[n] for n in visit.numbers}, **gradients}
+
+
+def _nudged(situation: Situation, arguments: Arguments, pair: Pair) -> Arguments:
+    """The arguments moved by some rounding, both of the pair alike."""
+    generator = np.random.default_rng([situation.seed, 47])
+    made = list(arguments)
+    for position in situation.subject.active:
+        value = arguments[position].value
+        moved = value * (1 + _NUDGE * generator.choice([-1.0, 1.0], value.shape))
+        made[position] = replace(arguments[position], value=np.asarray(moved))
+    made[pair[1]] = replace(arguments[pair[1]], value=made[pair[0]].value.copy())
+    return made
+
+
+def _size(value: NDArray[Any] | None) -> float:
+    return 0.0 if value is None else float(np.max(np.abs(value), initial=0.0))
+
+
+def _gap(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float:
+    """The largest difference of two results; None counts as zeros. Infinite where shapes differ."""
+    if one is None or other is None:
+        return max(_size(one), _size(other))
+    return float(np.max(np.abs(one - other), initial=0.0)) if one.shape == other.shape else float("inf")
