@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from gradcli.diagnosis import cotangents, reductions, regions, whole
 from gradcli.diagnosis.entries import worst_entries
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.terms import missing_term
 from gradcli.findings import FindingKind
@@ -56,5 +57,6 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.mixed_up,
     regions.some_entries,
     missing_term,
+    lacking_form,
     cotangents.averaged,
 )

@@ -35,3 +35,10 @@ def found(made, *shapes, seed=0):
     subject = ENGINE.bind(made, ENGINE.adopt(values))
     evidence = run_battery(subject, Settings(order=1), seed=seed)
     return name_findings(evidence, subject, seed=seed)
+
+
+def assert_told(kind, says, made, shapes, seed):
+    """One finding, of this kind, whose message says this."""
+    (finding,) = found(made, *shapes, seed=seed)
+    assert finding.kind is kind, finding.message
+    assert says in finding.message

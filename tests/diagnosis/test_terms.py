@@ -3,7 +3,7 @@
 import pytest
 
 from gradcli.findings import FindingKind
-from tests.diagnosis.made import found, function
+from tests.diagnosis.made import assert_told, found, function
 
 
 def sigmoid(x):
@@ -48,9 +48,7 @@ DROPPED = {
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_dropped_term_is_told(name, seed):
     made, shapes, term = DROPPED[name]
-    (finding,) = found(made, *shapes, seed=seed)
-    assert finding.kind is FindingKind.MISSING_TERM, finding.message
-    assert f"lacks the term {term}; with it" in finding.message
+    assert_told(FindingKind.MISSING_TERM, f"lacks the term {term}; with it", made, shapes, seed)
 
 
 OTHERWISE = {

@@ -1,0 +1,223 @@
+"""A term that a Jacobian lacks, told by the form of what is missing: of low rank in every slice, or off the diagonal.
+
+Where input and output have one shape, what the claim lacks splits into slices: the entries that share their index along
+all axes but some. A lacking term q·sum(g·p) over a slice is an outer product q pᵀ there, with a coefficient of its own
+for each slice (1/σ in a normalisation); k² numbers of a slice then depend on one. Ranks and spans are told with the
+bounds of the differences, so that neither is an accident; both have to be there at other inputs too.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.suspect import Named, Suspect
+from gradcli.diagnosis.table import Table
+from gradcli.findings import FindingKind
+
+_LEAST = 3
+"""Entries of a slice at least for a rank to prove something."""
+_SPAN = 1e-6
+"""A vector lies in a span to this part of its length."""
+_BOUNDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slices:
+    """The residual and both Jacobians in slices along `axes`, shape (slices, outputs, entries); `error` for each."""
+
+    axes: tuple[int, ...]
+    lacking: FloatArray
+    right: FloatArray
+    claimed: FloatArray
+    error: FloatArray
+
+    @property
+    def width(self) -> int:
+        """How many outputs, and entries, a slice has."""
+        return int(self.lacking.shape[1])
+
+    def ranks(self, matrices: FloatArray) -> NDArray[np.intp]:
+        """The rank of each slice, beyond what may be error."""
+        values = np.linalg.svd(matrices, compute_uv=False)
+        ranks: NDArray[np.intp] = (values > self.error[:, None]).sum(axis=1)
+        return ranks
+
+
+def lacking_form(suspect: Suspect) -> Named | None:
+    """Lacks one or two terms of low rank, or all that other entries contribute."""
+    text = _told(suspect)
+    if text is None:
+        return None
+    other = suspect.elsewhere
+    if other is not None and other.table is not None and _told(other) != text:
+        return None
+    return FindingKind.MISSING_TERM, f"{suspect.name}: {text}", {}
+
+
+def _told(suspect: Suspect) -> str | None:
+    table = suspect.table
+    codomain = suspect.facts.subject.codomain
+    if table is None or len(codomain.blocks) > 1 or not table.known.all() or not np.any(table.claimed):
+        return None
+    if codomain.size == 1:
+        return _of_one_output(suspect, table)
+    if codomain.blocks[0].shape != suspect.shape:
+        return None
+    slices = _sliced(table, suspect.shape)
+    return None if slices is None else _off_diagonal(slices) or _low_rank(suspect, slices)
+
+
+def _sliced(table: Table, shape: tuple[int, ...]) -> _Slices | None:
+    """The residual by slices along the axes that its entries cross; None where it crosses none."""
+    lacking = np.where(table.wrong, table.residual, 0.0)
+    places = np.indices(shape).reshape(len(shape), -1)
+    rows, columns = np.nonzero(lacking)
+    axes = tuple(axis for axis in range(len(shape)) if (places[axis][rows] != places[axis][columns]).any())
+    if not axes:
+        return None
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    order = np.arange(int(np.prod(shape))).reshape(shape).transpose(*rest, *axes)
+    index = order.reshape(-1, int(np.prod([shape[axis] for axis in axes])))
+    pick = (index[:, :, None], index[:, None, :])
+    error = _BOUNDS * np.linalg.norm(table.floor[pick], axis=(1, 2))
+    return _Slices(
+        axes=axes,
+        lacking=table.residual[pick],
+        right=table.numeric[pick],
+        claimed=table.claimed[pick],
+        error=error,
+    )
+
+
+def _along(axes: Sequence[int], rank: int) -> str:
+    if len(axes) == rank:
+        return ""
+    return f" along ax{'es' if len(axes) > 1 else 'is'} {', '.join(map(str, axes))}"
+
+
+def _off_diagonal(slices: _Slices) -> str | None:
+    """The claim is the diagonal of the right Jacobian, and nothing off it."""
+    diagonal = np.eye(slices.claimed.shape[1], dtype=bool)
+    if not np.array_equal(slices.claimed, np.where(diagonal, slices.claimed, 0.0)):
+        return None
+    met = np.abs(np.where(diagonal, slices.lacking, 0.0)).max(axis=(1, 2)) <= slices.error
+    if not met.all() or not np.any(slices.claimed):
+        return None
+    where = f"ax{'es' if len(slices.axes) > 1 else 'is'} {', '.join(map(str, slices.axes))}"
+    return (
+        "the returned gradient has only what each output contributes to its own entry; it lacks the terms between "
+        f"different entries along {where}"
+    )
+
+
+def _low_rank(suspect: Suspect, slices: _Slices) -> str | None:
+    ranks = slices.ranks(slices.lacking)
+    rank = int(ranks.max(initial=0))
+    if rank not in (1, 2) or slices.width < _LEAST + rank - 1 or (ranks == 0).all():
+        return None
+    live = ranks == rank
+    if not live.all() or (slices.ranks(slices.right) <= rank).any():
+        return None
+    left, values, right = np.linalg.svd(slices.lacking)
+    allowed = np.maximum(_SPAN, slices.error / values[:, rank - 1])
+    candidates = list(_candidates(suspect, slices.axes))
+    inner = [c for c in candidates if _spans(left[:, :, :rank], c[1], allowed)]
+    outer = [c for c in candidates if _spans(right[:, :rank].transpose(0, 2, 1), c[1], allowed)]
+    where = _along(slices.axes, len(suspect.shape))
+    if rank == 1:
+        return _one_term(inner, outer, where)
+    return _two_terms(slices, inner, outer, where)
+
+
+_Candidate = tuple[str, FloatArray]
+
+
+def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], where: str) -> str:
+    sums = f"a sum of grad_output{where} with weights" if not inner else _sum_of(inner[0][0], where)
+    if not outer:
+        return f"the returned gradient lacks a term: {sums}, times a factor of each entry; with it, it is right"
+    term = f"a term {_shape_of(outer[0][0], where)}, with {sums} as a factor"
+    return f"the returned gradient lacks {term}; with it, it is right"
+
+
+def _shape_of(name: str, where: str) -> str:
+    return f"proportional to {name}" if name else f"constant{where}" if where else "that is the same in every entry"
+
+
+def _sum_of(name: str, where: str) -> str:
+    return f"the sum of grad_output{'·' if name else ''}{name}{where}"
+
+
+def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Candidate], where: str) -> str | None:
+    """Two terms p·sum(g·q), in the first pairs of names for which the residual is diagonal."""
+    for (p, ps), (q, qs) in itertools.permutations(outer, 2):
+        for (a, as_), (b, bs) in itertools.permutations(inner, 2):
+            outers, inners = np.stack([ps, qs], axis=2), np.stack([as_, bs], axis=2)
+            core = np.linalg.pinv(inners) @ slices.lacking @ np.linalg.pinv(outers).transpose(0, 2, 1)
+            if not np.isfinite(core).all():
+                continue
+            rebuilt = inners @ (core * np.eye(2)) @ outers.transpose(0, 2, 1)
+            if (np.linalg.norm(rebuilt - slices.lacking, axis=(1, 2)) <= slices.error).all():
+                first = f"one {_shape_of(p, where)}, with {_sum_of(a, where)} as a factor"
+                second = f"one {_shape_of(q, where)}, with {_sum_of(b, where)} as a factor"
+                return f"the returned gradient lacks two terms: {first}, and {second}; with them, it is right"
+    return None
+
+
+def _spans(span: FloatArray, vectors: FloatArray, allowed: FloatArray) -> bool:
+    """Whether in every slice the vector (slices, k) lies in the span of orthonormal columns (slices, k, r)."""
+    sizes = np.linalg.norm(vectors, axis=1)
+    if not np.isfinite(sizes).all() or not (sizes > 0).all():
+        return False
+    inside = np.einsum("skr,sr->sk", span, np.einsum("skr,sk->sr", span, vectors))
+    return bool((np.linalg.norm(vectors - inside, axis=1) <= allowed * sizes).all())
+
+
+def _candidates(suspect: Suspect, axes: tuple[int, ...]) -> Iterator[_Candidate]:
+    """Named vectors of every slice, shape (slices, k): 1, output, input, centred input, exp(output), times others."""
+    subject, shape = suspect.facts.subject, suspect.shape
+    own = subject.arguments[subject.active[suspect.place]]
+    value, output = (
+        np.asarray(own.value, dtype=np.float64),
+        np.asarray(subject.call().outputs[subject.output_numbers[0]]),
+    )
+    centred = value - value.mean(axis=axes or None, keepdims=True)
+    with np.errstate(all="ignore"):
+        grown = np.exp(output)
+    mean = f"mean({own.name})"
+    named = [("", np.ones(shape)), ("output", output), (own.name, value), (f"({own.name} - {mean})", centred)]
+    named.append(("exp(output)", grown))
+    others = [("", np.ones(()))] + [
+        (a.name, np.asarray(a.value))
+        for a in subject.arguments
+        if a.is_tensor and a is not own and a.sparsity is None and np.asarray(a.value).dtype.kind == "f"
+    ]
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    for (text, one), (name, other) in itertools.product(named, others):
+        try:
+            product = np.broadcast_to(one * other, shape)
+        except ValueError:  # shapes that do not meet
+            continue
+        joined = "·".join(part for part in (name, text) if part)
+        vectors = product.transpose(*rest, *axes).reshape(-1, int(np.prod([shape[axis] for axis in axes])))
+        yield joined, np.array(vectors, dtype=np.float64)
+
+
+def _of_one_output(suspect: Suspect, table: Table) -> str | None:
+    """What the gradient of a single number lacks is proportional to a vector with a name."""
+    count = table.claimed.shape[1]
+    if count < _LEAST or not table.wrong.any():
+        return None
+    lacking = table.residual
+    size = float(np.linalg.norm(lacking))
+    allowed = np.array([max(_SPAN, _BOUNDS * float(np.linalg.norm(table.floor)) / size)])
+    span = (lacking / size)[:, :, None]
+    axes = tuple(range(len(suspect.shape)))
+    for name, vectors in _candidates(suspect, axes):
+        if _spans(span, vectors, allowed) and not _spans(span, table.claimed, allowed):
+            return f"the returned gradient lacks a term {_shape_of(name, '')}; with it, it is right"
+    return None

@@ -1,0 +1,98 @@
+"""Terms whose coefficient is another number for each slice, matrix products, and functions of the input are told."""
+
+import pytest
+
+from gradcli.findings import FindingKind as K
+from tests.diagnosis.made import assert_told, found, function, ns
+
+
+def scaled(x, axes):
+    mean = x.mean(axes, keepdim=True)
+    return x - mean, 1 / (((x - mean) ** 2).mean(axes, keepdim=True) + 1e-5).sqrt()
+
+
+def norm(axes, *, first, second, affine=False):
+    """A normalisation over axes, with the terms of the mean and of the variance in its backward, or without."""
+
+    def forward(x, *weights):
+        centred, root = scaled(x, axes)
+        return centred * root * weights[0] + weights[1] if affine else centred * root
+
+    def backward(g, x, *rest):
+        centred, root = scaled(x, axes)
+        hat, wide = centred * root, g * rest[0] if affine else g
+        gx = wide - first * wide.mean(axes, keepdim=True) - second * hat * (wide * hat).mean(axes, keepdim=True)
+        return (root * gx, (g * hat).sum(0), g.sum(0)) if affine else root * gx
+
+    return function(forward, backward)
+
+
+def unit(x):
+    return x / (x * x).sum(-1, keepdim=True).sqrt()
+
+
+SILU = function(lambda x: x * x.sigmoid(), lambda g, x, y: g * x.sigmoid())
+PRODUCT = function(lambda x: x * x.sin(), lambda g, x, y: g * x * x.cos())
+SQUARE = function(lambda a: a @ a, lambda g, a, y: g @ a.t())
+GRAM = function(lambda x: x.t() @ x, lambda g, x, y: x @ g)
+QUADRATIC = function(lambda x, a: x @ (a @ x), lambda g, x, a, y: (g * (a @ x), g * x.unsqueeze(1) * x))
+VARIANCE = function(lambda x: ((x - x.mean()) ** 2).mean(), lambda g, x, y: g * 2 * x / 7)
+DIAGONAL = function(lambda x: x.softmax(-1), lambda g, x, y: g * y * (1 - y))
+
+DROPPED = {
+    "mean": (norm(-1, first=0, second=1), ((3, 5),), "constant along axis 1, with the sum of grad_output along axis 1"),
+    "variance": (norm(-1, first=1, second=0), ((3, 5),), "proportional to output, with the sum of grad_output·output"),
+    "both": (norm(-1, first=0, second=0), ((3, 5),), "lacks two terms: one constant along axis 1"),
+    "batch": (norm(0, first=0, second=1), ((5, 3),), "constant along axis 0"),
+    "channels": (norm((0, 2), first=0, second=1), ((3, 2, 3),), "constant along axes 0, 2"),
+    "affine mean": (
+        norm(-1, first=0, second=1, affine=True),
+        ((3, 5), (5,), (5,)),
+        "with the sum of grad_output·arg1 along axis 1",
+    ),
+    "affine variance": (
+        norm(-1, first=1, second=0, affine=True),
+        ((3, 5), (5,), (5,)),
+        "proportional to (arg0 - mean(arg0)), with the sum of grad_output·arg1·(arg0 - mean(arg0)) along axis 1",
+    ),
+    "unit": (
+        function(unit, lambda g, x, y: g / (x * x).sum(-1, keepdim=True).sqrt()),
+        ((4, 3),),
+        "proportional to output",
+    ),
+    "log-softmax": (function(lambda x: x.log_softmax(-1), lambda g, x, y: g * 1), ((3, 4),), "exp(output)"),
+    "diagonal": (DIAGONAL, ((3, 4),), "only what each output contributes to its own entry"),
+    "variance of all": (VARIANCE, ((7,),), "that is the same in every entry"),
+    "silu": (SILU, ((3, 4),), "sigmoid(arg0)·(1 - sigmoid(arg0))"),
+    "sine": (PRODUCT, ((3, 4),), "grad_output·sin(arg0)"),
+    "square": (SQUARE, ((3, 3),), "arg0ᵀ @ grad_output"),
+    "gram": (GRAM, ((4, 3),), "arg0 @ grad_outputᵀ"),
+    "quadratic": (QUADRATIC, ((4,), (4, 4)), "grad_output·arg1ᵀ @ arg0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DROPPED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_form_of_what_is_lacking_is_told(name, seed):
+    made, shapes, says = DROPPED[name]
+    assert_told(K.MISSING_TERM, says, made, shapes, seed)
+
+
+OTHERWISE = {
+    "a wrong function": (function(lambda x: x.softmax(-1), lambda g, x, y: g * (y * y - x)), ((3, 4),)),
+    "a matrix not transposed": (function(lambda x, w: x @ w, lambda g, x, w, y: (g @ w, x.t() @ g)), ((3, 3), (3, 3))),
+    "a sum of all, wrong": (function(lambda x: (x.sum()).sin() + 0 * x, lambda g, x, y: g.sum() * x.exp()), ((4,),)),
+    "a mask turned round": (function(lambda x: x.clamp(min=0), lambda g, x, y: g * (x < 0)), ((4, 5),)),
+    "one number": (
+        function(lambda x: (x * x).sum(), lambda g, x, y: g * (x + ns.tensor([0.3, 0.1, 0.7, 0.2]))),
+        ((4,),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_term_is_made_up(name, seed):
+    made, shapes = OTHERWISE[name]
+    (finding,) = found(made, *shapes, seed=seed)
+    assert finding.kind in (K.WRONG_GRADIENT, K.WRONG_ENTRIES, K.IGNORES_GRAD_OUTPUT), finding.message
