@@ -81,9 +81,9 @@ class FindingKind(Enum):
         "GC110",
         "The returned gradient lacks a term.",
         "With one more term of a simple form (grad_output times inputs and output, sums of such along axes, matrix "
-        "products) the gradient agrees with slopes of forward along several directions, for several cotangents; or what "
-        "the Jacobian of a small Function lacks has rank one or two in every slice, or lies off the diagonal. Either "
-        "holds at a second point.",
+        "products) the gradient agrees with slopes of forward along several directions, for several cotangents; or "
+        "what the Jacobian of a small Function lacks has rank one or two in every slice, or lies off the diagonal. "
+        "Either holds at a second point.",
         "Differentiate every place the input occurs in, statistics such as a mean or a norm included.",
     )
     WRONG_SHIFT = (
@@ -104,8 +104,8 @@ class FindingKind(Enum):
         "ignores-grad-output",
         "GC113",
         "backward does not use grad_output.",
-        "Different cotangents give the same gradient; or only one element, one slice or the sum of the cotangent matters, "
-        "or that of one output does not.",
+        "Different cotangents give the same gradient; or only one element, one slice or the sum of the cotangent "
+        "matters, or that of one output does not.",
         "Multiply by grad_output: backward returns a vector-Jacobian product, not a derivative.",
     )
     NONLINEAR_BACKWARD = (
