@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.cases import Argument
 from gradcli.diagnosis.table import Gradient, Table, measured
 from gradcli.errors import UserCodeError
 from gradcli.numerics.difference import directional_derivative
@@ -68,16 +69,26 @@ class Facts:
         generator = np.random.default_rng([self._seed, 37])
         return self.at([_moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
 
-    @cached_property
-    def reordered(self) -> "Facts | None":
-        """The facts at inputs whose entries have changed places, moved a little; None where that is refused."""
-        generator = np.random.default_rng([self._seed, 41])
-        values = [self.subject.arguments[p].value for p in self.subject.active]
-        return self.at([_moved(_permuted(value, generator), generator) for value in values])
+    def rearranged(self, number: int) -> "Facts | None":
+        """The facts at inputs whose entries have all changed places, moved a little; None where that is refused.
 
-    def at(self, values: Sequence[NDArray[Any]]) -> "Facts | None":
-        """The facts at other values of the active inputs; None where forward refuses them or gives other shapes."""
+        Every `number` gives other places, and every input its own. Whole numbers that are untracked inputs are
+        mirrored within their range, so that as indices they name others.
+        """
+        generator = np.random.default_rng([self._seed, 41, number])
         arguments = list(self.subject.arguments)
+        for position, argument in enumerate(arguments):
+            if position not in self.subject.active and argument.is_tensor and argument.value.dtype.kind in "biu":
+                arguments[position] = replace(argument, value=_mirrored(argument.value, generator))
+        values = [_moved(_deranged(arguments[p].value, generator), generator) for p in self.subject.active]
+        return self.at(values, arguments)
+
+    def at(self, values: Sequence[NDArray[Any]], given: Sequence[Argument] | None = None) -> "Facts | None":
+        """The facts at other values of the active inputs; None where forward refuses them or gives other shapes.
+
+        The other arguments are those `given`, or the subject's own.
+        """
+        arguments = list(self.subject.arguments if given is None else given)
         if any(arguments[position].sparsity is not None for position in self.subject.active):
             return None
         for position, value in zip(self.subject.active, values, strict=True):
@@ -214,8 +225,19 @@ def _moved(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
     return np.asarray(value + part * np.where(value == 0, size, value), dtype=value.dtype)
 
 
-def _permuted(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    return generator.permutation(value.reshape(-1)).reshape(value.shape)
+def _deranged(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    """The entries in another order, in which none of them is where it was: along one cycle through all."""
+    cycle = generator.permutation(value.size)
+    changed = np.empty(value.size, dtype=value.dtype)
+    changed[cycle] = value.reshape(-1)[np.roll(cycle, 1)]
+    return changed.reshape(value.shape)
+
+
+def _mirrored(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    """Booleans in another order; whole numbers too, counted from the other end of their range."""
+    if value.dtype.kind == "b" or not value.size:
+        return _deranged(value, generator)
+    return _deranged(np.asarray(value.max() - (value - value.min()), dtype=value.dtype), generator)
 
 
 def _size(flat: Sequence[FloatArray], direction: FloatArray) -> FloatArray:

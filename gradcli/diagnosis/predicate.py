@@ -1,89 +1,228 @@
-"""Rules that say which entries are wrong: by value, by place, by neither."""
+"""Rules that say which entries are wrong: by value, by place, by neither.
 
-from collections.abc import Iterator
+A rule that fits a few wrong entries may do so by accident. Where the entries can be had at other inputs too, whose
+values have changed places, a rule has to fit there as well: entries that stay wrong wherever the values go are wrong by
+their place, and those that move with the values by their value.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import exp, lgamma
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.diagnosis.places import by_indices, by_place
+
 Mask = NDArray[np.bool_]
+_ACCIDENT = 1e-2
+"""How probable it may be that some rule fits by accident."""
+_HALVINGS = 10
+"""An edge is known to a thousandth of the gap between the values that are there."""
 
 
-def fitting_rule(wrong: Mask, values: NDArray[Any], name: str) -> str | None:
-    """The first rule that holds exactly for the wrong entries, None where none does.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Which entries of an input are `wrong` at some inputs, as far as they are `known`, and what there is to tell by.
+
+    `values` are the input's, of the same shape; `others` those of other inputs that fit its shape, `indices` whole
+    numbers of others, `numbers` arguments, all by name.
+    """
+
+    wrong: Mask
+    values: NDArray[Any]
+    known: Mask | None = None
+    others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    indices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def fits(self, mask: Mask) -> bool:
+        """Whether a rule's entries are the wrong ones."""
+        return np.array_equal(mask[self.seen], self.wrong[self.seen])
+
+    @property
+    def seen(self) -> Mask:
+        """Which entries are known to be wrong or right."""
+        return np.ones(self.wrong.shape, bool) if self.known is None else self.known
+
+    @property
+    def accident(self) -> float:
+        """The probability that as many entries, taken at random, are the wrong ones."""
+        return _accident(int(self.seen.sum()), int(self.wrong.sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule in words, and whether it goes by values ("x < 0") or by place ("the last row")."""
+
+    text: str
+    by_value: bool
+
+
+def _accident(count: int, chosen: int) -> float:
+    """One over the number of ways to choose some of a count."""
+    return exp(lgamma(chosen + 1) + lgamma(count - chosen + 1) - lgamma(count + 1))
+
+
+Probe = Callable[[float, bool], bool | None]
+"""Whether an entry is wrong at another value (at that magnitude, if so asked); None where that cannot be told."""
+
+
+def _untold(_value: float, _magnitude: bool) -> None:
+    return None
+
+
+def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -> Rule | None:
+    """The first rule that holds exactly for the wrong entries of all samples, None where none is proven.
 
     Args:
-        wrong: which entries are wrong, in the input's shape; some are and some are not.
-        values: the input's values, of the same shape.
+        samples: the first is the one to be told of, where some entries are wrong and some are not.
         name: the input's name, for the sentence.
+        probe: asked to find the edge between wrong and right values.
     """
-    if wrong.all() or not wrong.any() or wrong.ndim == 0:
+    first = samples[0]
+    if first.wrong.all() or not first.wrong.any() or first.wrong.ndim == 0:
         return None
-    rules = _by_place(wrong.shape) if wrong.sum() == 1 else [*_by_value(values, name), *_by_place(wrong.shape)]
-    for text, mask in rules:
-        if np.array_equal(mask, wrong):
-            return text
-    return _by_threshold(wrong, values, name)
+    single = len(samples) == 1
+    stays = all(sample.fits(first.wrong) for sample in samples)
+    place = next((text for text, mask in by_place(first.wrong.shape) if first.fits(mask)), None) if stays else None
+    if place is not None and (not single or first.wrong.sum() == 1):
+        return Rule(text=place, by_value=False)
+    if not stays or (single and first.wrong.sum() > 1):
+        value = _by_value(samples, name, probe)
+        if value is not None:
+            return Rule(text=value, by_value=True)
+    place = place or _by_indices(samples)
+    if place is not None:
+        return Rule(text=place, by_value=False)
+    value = _by_threshold(samples, name, probe) if single else None
+    return None if value is None else Rule(text=value, by_value=True)
 
 
-def _by_value(values: NDArray[Any], name: str) -> Iterator[tuple[str, Mask]]:
-    if values.dtype.kind == "c":
-        return
-    yield f"{name} < 0", values < 0
-    yield f"{name} > 0", values > 0
-    yield f"{name} = 0", values == 0
-    yield f"|{name}| > 1", np.abs(values) > 1
-    yield f"|{name}| < 1", np.abs(values) < 1
-    yield f"{name} is largest", values == values.max()
-    yield f"{name} is smallest", values == values.min()
-    for axis in range(values.ndim):
-        if values.ndim > 1:
-            yield f"{name} is largest along axis {axis}", values == values.max(axis=axis, keepdims=True)
+def _by_indices(samples: Sequence[Sample]) -> str | None:
+    """What a mask, or indices, pick in every sample."""
+    picked = [dict(by_indices(s.wrong.shape, s.indices, _masks(s))) for s in samples]
+    return next(
+        (text for text in picked[0] if all(s.fits(p[text]) for s, p in zip(samples, picked, strict=True))), None
+    )
 
 
-def _by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
-    places = np.indices(shape)
-    for axis, size in enumerate(shape):
-        what = {0: "row", 1: "column"}.get(axis, "slice") if len(shape) == 2 else f"index along axis {axis}"
-        if size > 1:
-            yield f"the last {what}", places[axis] == size - 1
-            yield f"the first {what}", places[axis] == 0
-            for step in range(1, size - 1):
-                yield f"index {step} along axis {axis}" if len(shape) != 2 else f"{what} {step}", places[axis] == step
-    if len(shape) >= 2:
-        row, column = places[-2], places[-1]
-        yield "the diagonal", row == column
-        yield "off the diagonal", row != column
-        yield "above the diagonal", row < column
-        yield "below the diagonal", row > column
-        yield "on and above the diagonal", row <= column
-        yield "on and below the diagonal", row >= column
-    flat = np.arange(int(np.prod(shape))).reshape(shape)
-    if flat.size > 3:
-        yield "even indices", flat % 2 == 0
-        yield "odd indices", flat % 2 == 1
-    for width in (4, 8, 16, 32):
-        if width < flat.size:
-            yield f"the tail after the last full block of {width}", flat >= flat.size // width * width
+def _masks(sample: Sample) -> dict[str, NDArray[Any]]:
+    return {name: value for name, value in sample.others.items() if value.dtype.kind == "b"}
 
 
-def _by_threshold(wrong: Mask, values: NDArray[Any], name: str) -> str | None:
-    """A threshold on the value or its magnitude, with at least two entries on each side."""
-    if values.dtype.kind == "c" or wrong.sum() < 2 or (~wrong).sum() < 2:
+_Test = tuple[str, Callable[[Sample], Mask]]
+
+
+def _by_value(samples: Sequence[Sample], name: str, probe: Probe) -> str | None:
+    if samples[0].values.dtype.kind == "c":
         return None
-    for text, measure in ((name, values), (f"|{name}|", np.abs(values))):
-        bad, good = measure[wrong], measure[~wrong]
+    rules = list(_value_rules(samples[0], name))
+    accident = len(rules) * float(np.prod([sample.accident for sample in samples]))
+    if len(samples) > 1 and accident > _ACCIDENT:
+        return None
+    fitting = (text for text, rule in rules if all(sample.fits(rule(sample)) for sample in samples))
+    return next(fitting, None) or (_by_threshold(samples, name, probe) if len(samples) > 1 else None)
+
+
+def _value_rules(sample: Sample, name: str) -> Iterator[_Test]:
+    yield f"{name} < 0", lambda s: s.values < 0
+    yield f"{name} > 0", lambda s: s.values > 0
+    yield f"{name} = 0", lambda s: s.values == 0
+    yield from _by_numbers(sample.numbers, name)
+    yield f"|{name}| > 1", lambda s: np.abs(s.values) > 1
+    yield f"|{name}| < 1", lambda s: np.abs(s.values) < 1
+    yield f"{name} is largest", lambda s: s.values == s.values.max()
+    yield f"{name} is not largest", lambda s: s.values != s.values.max()
+    yield f"{name} is smallest", lambda s: s.values == s.values.min()
+    yield f"{name} is not smallest", lambda s: s.values != s.values.min()
+    for axis in range(sample.values.ndim if sample.values.ndim > 1 else 0):
+        yield f"{name} is largest along axis {axis}", partial(_largest, axis=axis)
+        yield f"{name} is not largest along axis {axis}", partial(_largest, axis=axis, turned=True)
+    for other, value in sample.others.items():
+        if value.dtype.kind == "f":
+            yield from _by_other(other, name)
+
+
+def _largest(sample: Sample, *, axis: int, turned: bool = False) -> Mask:
+    largest: Mask = sample.values == sample.values.max(axis=axis, keepdims=True)
+    return ~largest if turned else largest
+
+
+def _by_other(other: str, name: str) -> Iterator[_Test]:
+    """By another input of the same shape."""
+    yield f"{name} < {other}", lambda s: s.values < s.others[other]
+    yield f"{name} > {other}", lambda s: s.values > s.others[other]
+    yield f"{other} < 0", lambda s: s.others[other] < 0
+    yield f"{other} > 0", lambda s: s.others[other] > 0
+
+
+def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
+    """By the numbers that are forward's arguments, as a clip's edges."""
+    for text, c in numbers.items():
+        told = f"{text} = {c:g}"
+        yield f"{name} > {text} ({told})", partial(_inside, low=c, high=np.inf)
+        yield f"{name} < {text} ({told})", partial(_inside, low=-np.inf, high=c)
+        yield f"|{name}| < {text} ({told})", partial(_inside, low=-abs(c), high=abs(c))
+        yield f"|{name}| > {text} ({told})", partial(_inside, low=-abs(c), high=abs(c), turned=True)
+        yield f"{name} lies between 0 and {text} ({told})", partial(_inside, low=min(c, 0.0), high=max(c, 0.0))
+        for other, d in numbers.items():
+            if c < d:
+                both = f"{text} and {other} ({told}, {other} = {d:g})"
+                yield f"{name} lies between {both}", partial(_inside, low=c, high=d)
+                yield f"{name} lies outside {both}", partial(_inside, low=c, high=d, turned=True)
+
+
+def _inside(sample: Sample, *, low: float, high: float, turned: bool = False) -> Mask:
+    """Which values lie between two numbers, or with `turned` do not."""
+    inside: Mask = (sample.values > low) & (sample.values < high)
+    return ~inside if turned else inside
+
+
+def _by_threshold(samples: Sequence[Sample], name: str, probe: Probe) -> str | None:
+    """A threshold on the value or its magnitude, or an interval, that all samples agree on."""
+    wrong = np.concatenate([s.wrong.reshape(-1) for s in samples])
+    known = np.concatenate([s.seen.reshape(-1) for s in samples])
+    values = np.concatenate([s.values.reshape(-1) for s in samples])
+    if values.dtype.kind == "c" or wrong.sum() < 2 or (known & ~wrong).sum() < 2:
+        return None
+    for text, measure, magnitude in ((name, values, False), (f"|{name}|", np.abs(values), True)):
+        bad, good = measure[wrong], measure[known & ~wrong]
         if bad.min() > good.max():
-            return f"{text} > {_between(good.max(), bad.min()):.4g}"
+            return f"{text} > {_edge(good.max(), bad.min(), True, probe, magnitude):.4g}"
         if bad.max() < good.min():
-            return f"{text} < {_between(bad.max(), good.min()):.4g}"
+            return f"{text} < {_edge(bad.max(), good.min(), False, probe, magnitude):.4g}"
+    if 3 * known.sum() * _accident(int(known.sum()), int(wrong.sum())) > _ACCIDENT / 10:
+        return None
+    for text, measure, magnitude in ((name, values, False), (f"|{name}|", np.abs(values), True)):
+        bad, good = measure[wrong], measure[known & ~wrong]
+        below, above = good[good < bad.min()], good[good > bad.max()]
+        if below.size and above.size and below.size + above.size == good.size:
+            low = _edge(below.max(), bad.min(), True, probe, magnitude)
+            high = _edge(bad.max(), above.min(), False, probe, magnitude)
+            return f"{text} lies between {low:.4g} and {high:.4g}"
     return None
+
+
+def _edge(low: float, high: float, wrong_above: bool, probe: Probe, magnitude: bool) -> float:
+    """The edge between wrong and right values, closed in on as far as the probe tells, as the roundest number there."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        wrong = probe(middle, magnitude)
+        if wrong is None:
+            break
+        low, high = (low, middle) if wrong == wrong_above else (middle, high)
+    return _between(low, high)
 
 
 def _between(low: float, high: float) -> float:
     """The roundest number between two: a threshold in code is rarely 0.7313."""
+    if low < 0 < high:
+        return 0.0
     for digits in range(-1, 6):
         candidate = round((low + high) / 2, digits)
-        if low < candidate < high:
+        if low <= candidate <= high:
             return float(candidate)
     return float((low + high) / 2)

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from gradcli.diagnosis.entries import indices_of, pulled_back, wrong_mask
 from gradcli.diagnosis.factor import factor_on, fit_factor
-from gradcli.diagnosis.predicate import fitting_rule
+from gradcli.diagnosis.predicate import Rule, fitting_rule
+from gradcli.diagnosis.samples import probe_of, samples_of
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.findings import FindingKind
@@ -22,15 +23,16 @@ def some_entries(suspect: Suspect) -> Named | None:
     if mask is None or mask.all() or not mask.any():
         return None
     name = suspect.name
-    rule = fitting_rule(mask, np.asarray(suspect.mismatch.input_value), name)
+    rule = fitting_rule(samples_of(suspect, mask), name, probe_of(suspect, mask))
     count = int(mask.sum())
     c = _factor_there(suspect, suspect.mismatch, mask, parts)
-    where = f"wrong only where {rule}" if rule and rule.startswith(("|", name)) else f"wrong only in {rule}"
-    if rule is None:
-        listed = ", ".join(str(list(i)) for i in indices_of(mask, 4)) + (", ..." if count > 4 else "")
-        where = f"wrong only in entr{'y' if count == 1 else 'ies'} {listed}"
+    where = _where(rule, mask)
     there = _there(c)
-    extra = {"predicate": rule, "wrong_total": count, "factor": None if c is None or c == 0 else f"{c:.9g}"}
+    extra = {
+        "predicate": None if rule is None else rule.text,
+        "wrong_total": count,
+        "factor": None if c is None or c == 0 else f"{c:.9g}",
+    }
     kind = FindingKind.WRONG_SIGN if c is not None and abs(c + 1) < 1e-7 else FindingKind.WRONG_ENTRIES
     size = _relative_size(suspect.mismatch)
     return (
@@ -39,6 +41,16 @@ def some_entries(suspect: Suspect) -> Named | None:
         "the others are right",
         extra,
     )
+
+
+def _where(rule: Rule | None, mask: NDArray[np.bool_]) -> str:
+    """Which entries are wrong, in words: by the rule, else the first few of them."""
+    if rule is not None:
+        direct = rule.text.startswith(("off", "above", "below", "on and"))
+        return f"wrong only {'' if direct else 'where ' if rule.by_value else 'in '}{rule.text}"
+    count = int(mask.sum())
+    listed = ", ".join(str(list(i)) for i in indices_of(mask, 4)) + (", ..." if count > 4 else "")
+    return f"wrong only in entr{'y' if count == 1 else 'ies'} {listed}"
 
 
 def _relative_size(mismatch: Mismatch) -> float:
@@ -64,4 +76,18 @@ def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_],
     claimed, numeric, bound = pulled_back(mismatch, facts.cotangents[1][rows])
     if not np.any(mismatch.claimed[:, chosen]):
         return 0.0
-    return fit_factor(claimed[chosen], numeric[chosen], bound[chosen]) if chosen.sum() > 1 else None
+    if chosen.sum() == 1:
+        value = numeric[chosen][0]
+        return _confirmed(suspect, float(claimed[chosen][0] / value) if value else None, several=False)
+    return _confirmed(suspect, fit_factor(claimed[chosen], numeric[chosen], bound[chosen]), several=True)
+
+
+def _confirmed(suspect: Suspect, c: float | None, *, several: bool) -> float | None:
+    """The factor, where it holds at inputs close by too; of one entry anything has a factor, so it must be seen to."""
+    other = None if c is None else suspect.elsewhere
+    table = None if other is None else other.table
+    if table is None or c is None:
+        return c if several else None
+    wrong = np.any(table.wrong, axis=0)
+    error = np.abs(table.claimed - c * table.numeric)[:, wrong]
+    return c if wrong.any() and (error <= (1 + abs(c)) * table.floor[:, wrong]).all() else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.diagnosis.predicate import fitting_rule
+from gradcli.diagnosis.predicate import Rule, Sample, fitting_rule
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_one_slice_is_named(shape: tuple[int, ...], place: object, told: str) ->
     wrong = np.zeros(shape, bool)
     wrong[place] = True  # type: ignore[index]  # the places are NumPy's own
     values = np.random.default_rng(0).standard_normal(shape)
-    assert fitting_rule(wrong, values, "x") == told
+    assert fitting_rule([Sample(wrong=wrong, values=values)], "x") == Rule(text=told, by_value=False)

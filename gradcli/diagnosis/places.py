@@ -1,0 +1,74 @@
+"""Rules for wrong entries by their place: rows, diagonals, borders, and what an index or a mask picks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+
+def by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
+    """Slices, diagonals, borders, even and odd indices, each with its text."""
+    places: NDArray[np.intp] = np.indices(shape)
+    for axis, size in enumerate(shape):
+        what = {0: "row", 1: "column"}.get(axis, "slice") if len(shape) == 2 else f"index along axis {axis}"
+        if size > 1:
+            yield f"the last {what}", places[axis] == size - 1
+            yield f"the first {what}", places[axis] == 0
+            for step in range(1, size - 1):
+                yield f"index {step} along axis {axis}" if len(shape) != 2 else f"{what} {step}", places[axis] == step
+    if len(shape) >= 2:
+        row, column = places[-2], places[-1]
+        yield "the diagonal", row == column
+        yield "off the diagonal", row != column
+        yield "above the diagonal", row < column
+        yield "below the diagonal", row > column
+        yield "on and above the diagonal", row <= column
+        yield "on and below the diagonal", row >= column
+    yield from _borders(shape, places)
+    flat = np.arange(int(np.prod(shape))).reshape(shape)
+    if flat.size > 3:
+        yield "even indices", flat % 2 == 0
+        yield "odd indices", flat % 2 == 1
+    for width in (4, 8, 16, 32):
+        if width < flat.size:
+            yield f"the tail after the last full block of {width}", flat >= flat.size // width * width
+
+
+def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:
+    """The border of all axes, of the last two, and of one."""
+    groups = {tuple(range(len(shape))), tuple(range(len(shape)))[-2:], *((axis,) for axis in range(len(shape)))}
+    for axes in sorted(groups, key=len, reverse=True):
+        if all(shape[axis] > 3 for axis in axes):
+            edge: Mask = np.zeros(shape, bool)
+            for axis in axes:
+                edge |= (places[axis] == 0) | (places[axis] == shape[axis] - 1)
+            where = "" if len(axes) == len(shape) else f" along ax{'es' if len(axes) > 1 else 'is'} "
+            where += "" if not where else ", ".join(map(str, axes))
+            yield f"the border{where}", edge
+            yield f"the inside, off the border{where}", ~edge
+
+
+def by_indices(
+    shape: tuple[int, ...], indices: Mapping[str, NDArray[Any]], masks: Mapping[str, NDArray[Any]]
+) -> Iterator[tuple[str, Mask]]:
+    """What a boolean input is true for, and what the whole numbers of another input pick along an axis."""
+    for name, mask in masks.items():
+        yield f"the entries for which {name} is True", mask
+        yield f"the entries for which {name} is False", ~mask
+    places: NDArray[np.intp] = np.indices(shape)
+    for name, index in indices.items():
+        if not index.size or len(shape) == 0:
+            continue
+        for axis, size in enumerate(shape):
+            if index.shape == shape[:axis] + shape[axis + 1 :] and len(shape) > 1:
+                picked: Mask = places[axis] == np.expand_dims(index % size, axis)
+                yield f"the entries that {name} picks along axis {axis}", picked
+                yield f"the entries that {name} does not pick along axis {axis}", ~picked
+            counts = np.bincount((index % size).reshape(-1), minlength=size)[places[axis]]
+            what = "rows" if axis == 0 else f"indices along axis {axis}"
+            yield f"the {what} that {name} names more than once", counts > 1
+            yield f"the {what} that {name} names", counts > 0
+            yield f"the {what} that {name} does not name", counts == 0

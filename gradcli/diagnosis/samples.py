@@ -1,0 +1,94 @@
+"""The wrong entries of an input at several inputs, for telling by what rule they are wrong."""
+
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+
+import numpy as np
+
+from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.predicate import Mask, Probe, Sample
+from gradcli.diagnosis.suspect import Suspect
+from gradcli.diagnosis.table import SIGNIFICANCE
+
+_MOST = 4
+_SECONDS = 0.4
+"""How long an edge is looked for."""
+_COARSE = 1e-3
+_ENOUGH = 1e-5
+"""Inputs are added until so few sets of entries as large as the wrong ones would fit by accident."""
+
+
+def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
+    """The wrong entries here, and at inputs whose entries have changed places, where these can be had."""
+    found = [_sample(suspect.facts, suspect.place, mask, None)]
+    for other in _others(suspect):
+        table = other.table(suspect.place)
+        if table is None:
+            break
+        wrong: Mask = np.any(table.wrong, axis=0).reshape(mask.shape)
+        known: Mask = np.all(table.known, axis=0).reshape(mask.shape) | wrong
+        found.append(_sample(other, suspect.place, wrong, known))
+        if float(np.prod([sample.accident for sample in found])) < _ENOUGH:
+            break
+    return found
+
+
+def probe_of(suspect: Suspect, mask: Mask) -> Probe:
+    """Whether the first wrong entry is wrong at another value, all else being equal."""
+    facts, place = suspect.facts, suspect.place
+    position = facts.subject.active[place]
+    column = int(np.flatnonzero(mask)[0])
+    values = [np.asarray(facts.subject.arguments[p].value) for p in facts.subject.active]
+    started = perf_counter()
+
+    def is_wrong(value: float, magnitude: bool) -> bool | None:
+        if perf_counter() - started > _SECONDS or values[place].dtype.kind != "f":
+            return None
+        changed = values[place].copy()
+        changed.flat[column] = abs(value) * np.sign(changed.flat[column]) if magnitude else value
+        there = facts.at([*values[:place], changed, *values[place + 1 :]])
+        gradient = None if there is None else there.of(position)[1]
+        if there is None or gradient is None or gradient.shape != mask.shape:
+            return None
+        slope, bound = there.entry_slope(place, column, there.cotangents[1])
+        gap, size = abs(float(gradient.flat[column]) - slope), float(np.abs(gradient).max(initial=abs(slope)))
+        return gap > 3 * bound + SIGNIFICANCE * size if bound <= _COARSE * size else None
+
+    return is_wrong
+
+
+def _others(suspect: Suspect) -> Iterator[Facts]:
+    if suspect.facts.table(suspect.place) is None:
+        return
+    for number in range(_MOST):
+        facts = suspect.facts.rearranged(number)
+        if facts is not None:
+            yield facts
+
+
+def _sample(facts: Facts, place: int, wrong: Mask, known: Mask | None) -> Sample:
+    subject = facts.subject
+    own = subject.arguments[subject.active[place]]
+    numbers: Mapping[str, float] = {
+        a.name: float(a.value)
+        for a in subject.arguments
+        if not a.is_tensor and isinstance(a.value, int | float) and not isinstance(a.value, bool) and a.value
+    }
+    arrays = {a.name: np.asarray(a.value) for a in subject.arguments if a.is_tensor and a is not own and not a.sparsity}
+    fitting = {n: v for n, v in arrays.items() if v.dtype.kind in "fb" and _fits(v.shape, wrong.shape)}
+    return Sample(
+        wrong=wrong,
+        known=known,
+        values=np.asarray(own.value),
+        others={n: np.broadcast_to(v, wrong.shape) for n, v in fitting.items()},
+        indices={n: v for n, v in arrays.items() if v.dtype.kind in "iu"},
+        numbers=numbers,
+    )
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return (
+        len(shape) > 0
+        and len(shape) <= len(wanted)
+        and all(a in (1, b) for a, b in zip(reversed(shape), reversed(wanted), strict=False))
+    )

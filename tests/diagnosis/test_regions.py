@@ -1,0 +1,79 @@
+"""The rule by which entries are wrong is told where it holds at other inputs too, with the edge where it lies."""
+
+import numpy as np
+import pytest
+
+from gradcli.findings import FindingKind as K
+from tests.diagnosis.made import assert_told, found, function, ns
+
+EVERY = function(lambda x: x.clamp(-0.6, 0.6), lambda g, x, y: g * 1)
+UPPER = function(lambda x: x.clamp(-0.5, 0.8), lambda g, x, y: g * (x > -0.5))
+INSIDE = function(lambda x: x.clamp(-0.5, 0.8), lambda g, x, y: g * ((x > 0) & (x < 0.8)))
+SMALLER = function(lambda a, b: ns.maximum(a, b), lambda g, a, b, y: (g * 1, g * (b >= a)))
+MASKED = function(lambda x, mask: x.masked_fill(mask, -1.0), lambda g, x, mask, y: (g * 1, None))
+GATED = function(lambda x, z: x * z.clamp(min=0), lambda g, x, z, y: (g * z, g * x * (z > 0)))
+LARGEST = function(lambda x: x.max(), lambda g, x, y: g * ns.ones_like(x))
+ROWS = function(lambda x: x.max(1)[0], lambda g, x, y: g.unsqueeze(1) * ns.ones_like(x))
+BORDER = function(lambda x: x.exp(), lambda g, x, y: ns.nn.functional.pad((g * y)[1:-1, 1:-1], (1, 1, 1, 1)))
+HUBER = function(
+    lambda x: ns.where(x.abs() < 0.75, 0.5 * x * x, 0.75 * (x.abs() - 0.375)),
+    lambda g, x, y: g * x,
+)  # fmt: skip
+
+
+def picks(scores, target):
+    return -scores.log_softmax(-1).gather(1, target.unsqueeze(1)).mean()
+
+
+TARGETS = np.array([0, 3, 2, 0, 1])
+PICKED = function(picks, lambda g, x, target, y: (g * x.softmax(-1) / 5, None))
+
+PLANTED = {
+    "magnitude": (EVERY, ((4, 5),), "where |arg0| > 0.6 "),
+    "upper edge": (UPPER, ((4, 5),), "where arg0 > 0.8 "),
+    "between": (INSIDE, ((4, 5),), "where arg0 lies between -0.5 and 0 "),
+    "huber": (HUBER, ((4, 5),), "where |arg0| > 0.75 "),
+    "another input": (SMALLER, ((4, 3), (4, 3)), "where arg0 < arg1 "),
+    "of another input": (GATED, ((3, 4), (3, 4)), "where arg1 < 0 "),
+    "mask": (MASKED, ((4, 3), np.random.default_rng(5).random((4, 3)) < 0.5), "for which arg1 is True "),
+    "not largest": (LARGEST, ((3, 5),), "where arg0 is not largest "),
+    "not largest of rows": (ROWS, ((3, 5),), "where arg0 is not largest along axis 1 "),
+    "border": (BORDER, ((5, 5),), "in the border "),
+    "picked": (PICKED, ((5, 4), TARGETS), "that arg1 picks along axis 1 "),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_rule_is_told(name, seed):
+    made, shapes, says = PLANTED[name]
+    assert_told(K.WRONG_ENTRIES, f"wrong only {says}" if "where" in says else says, made, shapes, seed)
+
+
+@pytest.mark.parametrize("values", [[3.0, -1.0, 2.0, 1.0, 0.5], [-0.2, -3.0, -2.0, 5.0, -0.5]])
+def test_one_entry_by_place_is_not_told_by_its_value(values):
+    lost = ns.tensor(np.array([1.0, 1.0, 1.0, 0.0, 1.0]))
+    made = function(lambda x: x.sin(), lambda g, x, y: g * x.cos() * lost)
+    (finding,) = found(made, np.array(values))
+    assert finding.predicate == "index 3 along axis 0", finding.message
+
+
+def test_one_wrong_entry_is_told_by_its_value_where_it_moves_with_it():
+    made = function(lambda x: x.clamp(max=2.0), lambda g, x, y: g * 1)
+    (finding,) = found(made, np.linspace(-1.9, 2.3, 14))
+    assert finding.kind is K.WRONG_ENTRIES
+    assert finding.predicate == "arg0 > 2"
+
+
+def test_the_sign_of_one_entry_is_told():
+    turned = ns.tensor(np.array([1.0, 1.0, -1.0, 1.0]))
+    made = function(lambda x: x.sin(), lambda g, x, y: g * x.cos() * turned)
+    (finding,) = found(made, (4,))
+    assert (finding.kind, finding.factor) == (K.WRONG_SIGN, "-1")
+
+
+def test_the_quotient_of_one_wrong_entry_is_no_factor():
+    added = ns.tensor(np.array([0.0, 0.0, 0.3, 0.0]))
+    made = function(lambda x: x.sin(), lambda g, x, y: g * (x.cos() + added))
+    (finding,) = found(made, (4,))
+    assert (finding.kind, finding.factor) == (K.WRONG_ENTRIES, None)
