@@ -77,6 +77,7 @@ class BoundFunction(SpacedSubject):
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
+        self._body_maps: dict[int, TensorMap] = {}
         self._caller, self._call = self._first_call()
         self._unused: Call | None = self._call
         self._latest: Call | None = None
@@ -112,20 +113,19 @@ class BoundFunction(SpacedSubject):
     def derivative_map(self, order: int) -> TensorMap:
         """The map whose derivative is checked at `order`."""
         if order not in self._maps:
-            domain, codomain = spaces_of_order(order, self._domain, self._codomain)
             lower = self.derivative_map(order - 1) if order > 1 else None
-            self._maps[order] = TensorMap(
-                self._caller, self.active, self._numbers, order, domain, codomain, self.counters, lower
-            )
+            self._maps[order] = self._map(self._caller, order, lower)
         return self._maps[order]
 
     def body_map(self, order: int) -> TensorMap | None:
         """The framework's own derivative of forward's body; None where it cannot stand for forward."""
-        body = self._body
-        if body is None:
-            return None
+        if self._body is not None and order not in self._body_maps:
+            self._body_maps[order] = self._map(self._body, order, None)
+        return self._body_maps.get(order)
+
+    def _map(self, caller: Caller, order: int, lower: TensorMap | None) -> TensorMap:
         domain, codomain = spaces_of_order(order, self._domain, self._codomain)
-        return TensorMap(body, self.active, self._numbers, order, domain, codomain, self.counters)
+        return TensorMap(caller, self.active, self._numbers, order, domain, codomain, self.counters, lower)
 
     @cached_property
     def _body(self) -> Caller | None:

@@ -1,6 +1,7 @@
 """The embedded engine as a backend."""
 
 import sys
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
@@ -19,7 +20,7 @@ class EngineFramework(Framework):
     name = "engine"
     module_home = "gradcli.engine.nn"
 
-    @property
+    @cached_property
     def namespace(self) -> ModuleType:
         """gradcli.engine."""
         import gradcli.engine

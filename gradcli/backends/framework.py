@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.generators import SharedGenerator
+from gradcli.backends.generators import PythonGenerator, SharedGenerator
 from gradcli.cases import Sparsity
 from gradcli.errors import UsageError
 
-_SHARED = SharedGenerator()
+_SHARED, _PYTHONS = SharedGenerator(), PythonGenerator()
 
 
 class Framework(ABC):
@@ -140,16 +140,11 @@ class Framework(ABC):
 
     def random_state(self) -> tuple[Any, Any, object]:
         """A snapshot of every generator, for `restore_random_state`."""
-        return random.getstate(), _SHARED.state(), self.generator_states()
+        return _PYTHONS.state(), _SHARED.state(), self.generator_states()
 
     def is_in_state(self, state: tuple[Any, Any, object]) -> bool:
         """Whether nobody has drawn a random number, or set a generator, since the snapshot."""
-        if not self.are_generators_at(state[2]) or not _SHARED.is_at(state[1]):
-            return False
-        _, words, kept = random.getstate()
-        _, known, own = state[0]
-        # The place in the twister's words; and the first of them, which change when it has gone round.
-        return bool((words[-1], words[:8], kept) == (known[-1], known[:8], own))
+        return self.are_generators_at(state[2]) and _SHARED.is_at(state[1]) and _PYTHONS.is_at(state[0])
 
     def restore_random_state(self, state: tuple[Any, Any, object]) -> None:
         """Put every generator back as it was."""

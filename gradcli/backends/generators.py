@@ -1,6 +1,8 @@
-"""NumPy's legacy generator, which user code shares with everybody: its state, and whether anyone has drawn since."""
+"""The generators that user code shares with everybody, NumPy's and Python's: their states, and whether anyone drew."""
 
 import ctypes
+import random
+import sys
 from typing import Any, final
 
 import numpy as np
@@ -58,3 +60,55 @@ def _is_told_by(seen: bytes, full: Any) -> bool:
     twister = _Twister.from_buffer_copy(seen)
     _, key, position, kept, _ = full
     return not kept and twister.position == position and bool((np.frombuffer(twister.key, np.uint32) == key).all())
+
+
+class _PythonsTwister(ctypes.Structure):
+    """How CPython lays out the state of its Mersenne twister, behind the head of the object."""
+
+    _fields_ = (("position", ctypes.c_int), ("key", ctypes.c_uint32 * _WORDS))
+
+
+@final
+class PythonGenerator:
+    """The generator behind `random`, looked at in the same way: a copy of its state is 625 numbers, each an object.
+
+    Where the memory does not say what the copy says, Python is asked every time.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[bytes, Any] | None = None
+
+    def state(self) -> Any:
+        """A snapshot, for `random.setstate`; the last one again while nobody draws."""
+        if self._known is not None and self._is(*self._known):
+            return self._known[1]
+        full, seen = random.getstate(), _memory_of_python()
+        self._known = None if seen is None or not _is_told_by_python(seen, full) else (seen, full)
+        return full
+
+    def is_at(self, state: Any) -> bool:
+        """Whether the generator is where a snapshot was taken."""
+        if self._known is not None and self._known[1] is state:
+            return self._is(*self._known)
+        return bool(random.getstate() == state)
+
+    def _is(self, seen: bytes, full: Any) -> bool:
+        return bool(_the_generator().gauss_next == full[2]) and _memory_of_python() == seen
+
+
+def _the_generator() -> Any:
+    """The object behind the functions of `random`."""
+    return random.getstate.__self__  # type: ignore[attr-defined]  # they are its methods
+
+
+def _memory_of_python() -> bytes | None:
+    """The memory of Python's twister; None where objects are laid out in another way."""
+    place = object.__basicsize__
+    if sys.implementation.name != "cpython" or random.Random.__basicsize__ < place + ctypes.sizeof(_PythonsTwister):
+        return None
+    return ctypes.string_at(id(_the_generator()) + place, ctypes.sizeof(_PythonsTwister))
+
+
+def _is_told_by_python(seen: bytes, full: Any) -> bool:
+    twister = _PythonsTwister.from_buffer_copy(seen)
+    return bool((*twister.key, twister.position) == full[1])

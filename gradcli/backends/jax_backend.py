@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
@@ -33,7 +34,7 @@ class JaxFramework(Framework):
 
     name = "jax"
 
-    @property
+    @cached_property
     def namespace(self) -> ModuleType:
         """jax.numpy."""
         import jax.numpy

@@ -45,6 +45,7 @@ class TensorMap(VectorMap):
         self.domain = domain
         self.codomain = codomain
         self.has_jvp = False
+        self.framework: Framework = caller.framework
         self._caller = caller
         self._active = tuple(active)
         self._outputs = tuple(outputs)
@@ -54,16 +55,15 @@ class TensorMap(VectorMap):
         self._retainable = True
         self._tracked = order > 1
 
-    @property
-    def framework(self) -> Framework:
-        """The framework whose tensors are used."""
-        return self._caller.framework
-
     def value(self, x: FloatArray) -> FloatArray:
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
+        return self.values_at([x])[0]
+
+    def values_at(self, points: Sequence[FloatArray]) -> list[FloatArray]:
+        """The map at each point, shapes (codomain.size,). Raises UserCodeError."""
         try:
             with users_code(self.framework, silent=True):
-                return self._flat(self._values(x))
+                return [self._flat(self._values(x)) for x in points]
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
@@ -153,6 +153,32 @@ class TensorMap(VectorMap):
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "backward") from error
         return value, rows
+
+    def value_and_vjps_beside(
+        self, other: VectorMap, x: FloatArray, cotangents: FloatArray
+    ) -> tuple[FloatArray | None, FloatArray, FloatArray | None]:
+        """As one after the other, in one backward pass through both graphs where neither is in the way of the other."""
+        if isinstance(other, TensorMap) and len(cotangents) == 1 and self._order == other._order == 1:
+            try:
+                return self._together(other, x, cotangents[0])
+            except (Exception, SystemExit):  # alone, each answers for itself
+                return super().value_and_vjps_beside(other, x, cotangents)
+        return super().value_and_vjps_beside(other, x, cotangents)
+
+    def _together(
+        self, other: "TensorMap", x: FloatArray, cotangent: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The value, and both gradients of one cotangent."""
+        with users_code(self.framework, silent=True, recording=True):
+            ours, theirs = self._tensors(x, requires_grad=True), other._tensors(x, requires_grad=True)
+            outputs, beside = self._forward(ours), other._forward(theirs)
+            value = self._flat(outputs)
+            seeds = [self.framework.from_array(block) for block in self.codomain.views(cotangent)]
+            gradients = self._gradient(outputs + beside, ours + theirs, seeds + seeds, create_graph=False, retain=False)
+            self._counters.backward += 1
+            arrays = [self.framework.as_array(g) for g in gradients]
+        half = len(ours)
+        return value, self.domain.flatten(arrays[:half])[None], self.domain.flatten(arrays[half:])[None]
 
     def _flat(self, outputs: list[Any]) -> FloatArray:
         return self.codomain.flatten([self.framework.as_array(output) for output in outputs])

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cached_property
 from types import ModuleType
 from typing import Any, final
 
@@ -28,7 +29,7 @@ class TorchFramework(Framework):
     name = "torch"
     module_home = "torch.nn"
 
-    @property
+    @cached_property
     def namespace(self) -> ModuleType:
         """torch."""
         import torch
@@ -37,9 +38,7 @@ class TorchFramework(Framework):
 
     def is_tensor(self, value: object) -> bool:
         """Whether `value` is a torch.Tensor."""
-        import torch
-
-        return isinstance(value, torch.Tensor)
+        return isinstance(value, self.namespace.Tensor)
 
     def to_array(self, tensor: Any) -> NDArray[Any]:
         """A copy on the CPU; bfloat16 becomes float32, complex32 becomes complex64, sparse becomes dense.
@@ -80,13 +79,11 @@ class TorchFramework(Framework):
         PyTorch crashes on complex numbers at an address that is no multiple of their size, which a view into a vector
         of reals may have.
         """
-        import torch
-
         if array.dtype.kind == "f" and array.flags.carray:
-            return torch.from_numpy(array)
+            return self.namespace.from_numpy(array)
         whole = np.asarray(array, order="C")
         placed = whole.dtype.kind != "c" or whole.ctypes.data % whole.itemsize == 0
-        return torch.from_numpy(whole if whole.flags.writeable and placed else whole.copy())
+        return self.namespace.from_numpy(whole if whole.flags.writeable and placed else whole.copy())
 
     def dtype_name(self, tensor: Any) -> str:
         """The dtype without `torch.`."""
@@ -94,10 +91,8 @@ class TorchFramework(Framework):
 
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A leaf with a copy of the values, in memory that is aligned as PyTorch aligns it."""
-        import torch
-
         leaf = self.as_tensor(np.asarray(array)).clone()
-        return leaf if dtype is None else leaf.to(getattr(torch, dtype))
+        return leaf if dtype is None else leaf.to(getattr(self.namespace, dtype))
 
     def like(self, output: Any, array: NDArray[Any]) -> Any:
         """The same; nearly always it is of that dtype already."""

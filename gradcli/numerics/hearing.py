@@ -15,15 +15,12 @@ from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
 from gradcli.numerics.seen import Pair, Seen
 from gradcli.numerics.site import Site
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
-from gradcli.numerics.witness import CLEAR, Gap, compare, compare_all, wrong_focus
+from gradcli.numerics.witness import ALIKE, CLEAR, Gap, compare, compare_all, wrong_focus
 
 OFTEN = 0.1
 """Larger gaps are not looked into: an early stop leaves smaller ones."""
 EARLY = "an iteration that stops early?"
 LARGE = "forward's values are so large beside their changes that only steps as long as the input show it"
-ALIKE = 1e-12
-"""Claim and witness that differ by less for one cotangent have no error that it hides: one of 1e-6 would have to cancel
-to a millionth of itself."""
 DETACHED = (
     "forward's body is not what it computes: its own derivative differs from the differences of forward (it detaches, "
     "rounds or leaves the framework)"

@@ -21,12 +21,17 @@ Function = Callable[[Vector], Vector]
 
 def power_of_two_above(magnitudes: Vector) -> Vector:
     """The least power of two at or above each magnitude; 2^-1022 for zeros and subnormals."""
+    powers = round_up_to_power_of_two(np.maximum(magnitudes, 2.0**-1022))
+    return np.minimum(powers, 2.0**1023, out=powers)
+
+
+def round_up_to_power_of_two(magnitudes: Vector) -> Vector:
+    """The same in their own memory, for numbers between 2^-1022 and 2^1023."""
     # Adding all ones below the exponent carries into it unless the number is a power of two already.
-    bits = np.maximum(magnitudes, 2.0**-1022).view(np.int64)
+    bits = magnitudes.view(np.int64)
     bits += _FRACTION
     bits &= ~_FRACTION
-    powers: Vector = bits.view(np.float64)
-    return np.minimum(powers, 2.0**1023, out=powers)
+    return magnitudes
 
 
 def on_grid(t: float) -> float:

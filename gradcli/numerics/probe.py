@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.numerics.line import power_of_two_above
+from gradcli.numerics.line import power_of_two_above, round_up_to_power_of_two
 from gradcli.numerics.pieces import pieces
 from gradcli.numerics.space import Space, Vector
 
@@ -30,9 +30,10 @@ def entry_scales(space: Space, x: Vector) -> Vector:
             if not (low > 0 and high < np.inf):
                 typical = _typical(x[place]) if typical is None else typical
                 magnitudes = np.where((magnitudes > 0) & (magnitudes < np.inf), magnitudes, typical)
-            scales[piece] = power_of_two_above(magnitudes)
-            if not SMALLEST <= low <= high <= LARGEST:
-                np.clip(scales[piece], SMALLEST, LARGEST, out=scales[piece])
+            if SMALLEST <= low <= high <= LARGEST:
+                scales[piece] = round_up_to_power_of_two(magnitudes)
+            else:
+                np.clip(power_of_two_above(magnitudes), SMALLEST, LARGEST, out=scales[piece])
     return scales
 
 
@@ -44,14 +45,15 @@ def _typical(x: Vector) -> float:
 
 
 def snap(x: Vector, scales: Vector) -> Vector:
-    """Round x to the grid on which x + t v is exact; moves an entry by at most 2^-45 of its scale."""
+    """Round x to the grid on which x + t v is exact; moves an entry by at most 2^-45 of its scale.
+
+    Beside 1.5 · 2^8 of the scale a float64, of 53 bits, keeps multiples of 2^-44 of it.
+    """
     snapped = np.empty(x.size)
     for piece in pieces(slice(0, x.size)):
-        part = np.divide(x[piece], scales[piece], out=snapped[piece])
-        part *= 2.0**POINT_BITS
-        np.rint(part, out=part)
-        part *= 2.0**-POINT_BITS
-        part *= scales[piece]
+        beside = scales[piece] * (1.5 * 2.0 ** (52 - POINT_BITS))
+        part = np.add(x[piece], beside, out=snapped[piece])
+        part -= beside
     return snapped
 
 

@@ -19,6 +19,7 @@ from gradcli.numerics.evidence import (
     with_evidence,
     with_witness_evidence,
 )
+from gradcli.numerics.first_sight import Beginning
 from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
@@ -65,12 +66,12 @@ class Protocol:
         self.notes: list[str] = []
         self.moved = False
 
-    def run(self) -> Verification:
-        """Decide every pair of input and output block."""
+    def run(self, begun: Beginning | None = None) -> Verification:
+        """Decide every pair of input and output block, from what was asked at the point before, if anything was."""
         self._settle_empty_blocks()
         point = self.x
         if self._pending():
-            site = Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
+            site = self._site() if begun is None else begun.site(self.budget)
             site.evaluate()
             if self.witness_values and self.witness is not None and not same_values(self.witness, site):
                 site = site.alone()
@@ -92,6 +93,9 @@ class Protocol:
             vjps=self.map.vjps,
             notes=tuple(self.notes),
         )
+
+    def _site(self) -> Site:
+        return Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
 
     def _pairs(self) -> list[Pair]:
         return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]

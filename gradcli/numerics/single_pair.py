@@ -7,6 +7,7 @@ entry, as small as both allow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -59,13 +60,13 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     except Exception:  # outside the domain
         return None
     with np.errstate(all="ignore"):
-        beside, bent = _quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
+        beside, bent = quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
         right, left = (claim.read(y) if claim.jvp_rows else claim.told(y) for y in (right, left))
-        slope, bend = _quotients(right, left, values, step)
+        slope, bend = quotients(right, left, values, step)
         claimed = claim.along(v)[0] if claim.jvp_rows else claim.slopes(v)
         error = np.abs(slope - claimed)
         error += (4 * EPS * np.maximum(np.abs(right), np.abs(left)) + 16 * TINY) / step
-    straight = STRAIGHT * max(1.0, site.x.size / MANY) ** 0.5
+    straight = straightness(site.x.size)
     for output, scale in scales.items():
         rows = _rows(site, output)
         # Where one is not a number, neither is the largest, and no comparison holds.
@@ -78,15 +79,20 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     return _reading(site, v, Focus(drawn=drawn, judged=site.scales), np.abs(values), slope, claimed, error)
 
 
-def _quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
+def quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
     """The slope between the sides, and half the change of slope from one to the other, without its sign."""
-    slope = right - left
+    slope, bend = changes(right, left, centre)
     slope *= 0.5 / step
+    bend *= 0.5 / step
+    return slope, bend
+
+
+def changes(right: Vector, left: Vector, centre: Vector) -> tuple[Vector, Vector]:
+    """The change from side to side, and how far the sides together are from twice the centre."""
     bend = right + left
     bend -= centre
     bend -= centre
-    bend *= 0.5 / step
-    return slope, np.abs(bend, out=bend)
+    return right - left, np.abs(bend, out=bend)
 
 
 def _rows(site: Site, output: int) -> Places:
@@ -103,16 +109,31 @@ def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
 
 
 def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
-    """A step, and the part of a block within which it certifies; None where rounding leaves none."""
     largest = max(float(np.abs(values[_rows(site, output)]).max()) / scale for output, scale in scales.items())
-    rounding = ROUNDED * EPS * largest
-    entries = site.x.size**0.25
+    return step_for(largest, site.x.size, site.rng)
+
+
+def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, float] | None:
+    """A step, and the part of a block within which it certifies; None where rounding leaves none.
+
+    Args:
+        value: the largest |u·f|, in units of the block's largest scaled entry.
+        size: how many entries the direction moves.
+        rng: draws the step.
+    """
+    rounding = ROUNDED * EPS * value
+    entries = size**0.25
     part = max(FINEST, (rounding * entries / CURVED**0.5) ** (2 / 3))
     if not part <= COARSEST:
         return None
     longest = (CURVED * part) ** 0.5 / entries
     step = max(min(NEAREST, longest), rounding / part)
-    return on_grid(step * (1 + SPREAD * site.rng.random())), part
+    return on_grid(step * (1 + SPREAD * rng.random())), part
+
+
+def straightness(size: int) -> float:
+    """How much the slope may change across a point with so many entries, as part of a block's largest."""
+    return STRAIGHT * math.sqrt(max(1.0, size / MANY))
 
 
 def _reading(

@@ -85,12 +85,12 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, See
 def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     """The site with one cotangent for an output that weighs every entry by its slope; None where they are alike."""
     places = site.map.codomain.slices[output]
-    if site.claim.cotangents is None or not site.claim.watch or _are_alike(seen.reading.numeric[places]):
+    if site.claim.cotangents is None or not site.claim.watch or are_alike(seen.reading.numeric[places]):
         return None
     value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
     slopes = np.maximum(np.abs(seen.reading.numeric[places]), LEAST * value)
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
-    if not known.size or _are_alike(known):
+    if not known.size or are_alike(known):
         return None
     weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
     cotangent = np.zeros((1, site.map.codomain.size))
@@ -101,7 +101,7 @@ def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     return rows.with_same_rows(site.x)
 
 
-def _are_alike(slopes: Vector) -> bool:
+def are_alike(slopes: Vector) -> bool:
     """Whether no more slopes, which may have a sign, lie far below the largest than chance alone makes small.
 
     A slope along a random direction is below a part p of its usual size in about p of all cases, and the usual size is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,10 @@ class VectorMap(ABC):
     @abstractmethod
     def value(self, x: Vector) -> Vector:
         """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
+
+    def values_at(self, points: Sequence[Vector]) -> list[Vector]:
+        """Evaluate the map at several points; a backend that prepares each evaluation overrides this loop."""
+        return [np.asarray(self.value(x), dtype=np.float64) for x in points]
 
     def value_noise(self, x: Vector) -> Vector | None:  # noqa: ARG002 - for those that override it
         """Return how noisy each value at x may be beyond its own rounding: standard deviations, length m.
@@ -59,6 +64,19 @@ class VectorMap(ABC):
         """Return what `vjp_many` does, and before it the value at x where that costs no further evaluation."""
         return None, self.vjp_many(x, cotangents)
 
+    def value_and_vjps_beside(
+        self, other: VectorMap, x: Vector, cotangents: Matrix
+    ) -> tuple[Vector | None, Matrix, Matrix | None]:
+        """Return what `value_and_vjps` does, and the gradients that another map claims; None where that raises.
+
+        A backend that can pull back through both at once overrides this.
+        """
+        value, rows = self.value_and_vjps(x, cotangents)
+        try:
+            return value, rows, np.asarray(other.vjp_many(x, cotangents), dtype=np.float64)
+        except Exception:  # it speaks beside this one's claim, or not at all
+            return value, rows, None
+
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
         raise NotImplementedError(
@@ -82,6 +100,11 @@ class CountedMap(VectorMap):
         """Evaluate the wrapped map and count it."""
         self.values += 1
         return self.inner.value(x)
+
+    def values_at(self, points: Sequence[Vector]) -> list[Vector]:
+        """Evaluate the wrapped map and count each point."""
+        self.values += len(points)
+        return self.inner.values_at(points)
 
     def value_noise(self, x: Vector) -> Vector | None:
         """Ask the wrapped map; not counted."""
@@ -112,6 +135,15 @@ class CountedMap(VectorMap):
         value, rows = self.inner.value_and_vjps(x, cotangents)
         self.values += value is not None
         return value, rows
+
+    def value_and_vjps_beside(
+        self, other: VectorMap, x: Vector, cotangents: Matrix
+    ) -> tuple[Vector | None, Matrix, Matrix | None]:
+        """Run the wrapped map for what it says itself, and count that."""
+        self.vjps += len(cotangents)
+        value, rows, told = self.inner.value_and_vjps_beside(other, x, cotangents)
+        self.values += value is not None
+        return value, rows, told
 
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Run the wrapped jvp and count it."""

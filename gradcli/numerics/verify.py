@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gradcli.numerics.first_sight import EVALUATIONS, at_first_sight, begin
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.protocol import Protocol
+from gradcli.numerics.seeds import generator_of
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 
@@ -53,6 +55,13 @@ def verify(
         raise ValueError(f"expected a point of length {map.domain.size}, got shape={np.shape(x)}")
     counted = CountedMap(map)
     chosen = range(len(map.domain.blocks)) if inputs is None else inputs
-    rng = np.random.default_rng([0x6772, seed % 2**63])
+    rng = generator_of(seed)
     point = np.asarray(x, dtype=np.float64)
-    return Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget).run()
+    begun = None
+    if witness is not None and inputs is None and not (tables or witness_values) and budget > EVALUATIONS:
+        begun = begin(counted, witness, point, rng)
+        settled = None if begun is None else at_first_sight(begun)
+        if settled is not None:
+            return settled
+    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget)
+    return protocol.run(begun)

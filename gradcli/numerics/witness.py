@@ -24,6 +24,9 @@ Mask = npt.NDArray[np.bool_]
 
 EQUAL = 1e-11
 """Claim and witness are equal if they differ by less than this part of the block."""
+ALIKE = 1e-12
+"""Claim and witness that differ by less for one cotangent have no error that it hides: one of 1e-6 would have to cancel
+to a millionth of itself."""
 FLOOR = 64 * EPS
 """Beyond that, the rounding of the outputs, seen as a gradient, is this times sum_j |u_j f_j| / s_i."""
 SAME = 1e-9

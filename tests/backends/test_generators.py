@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.backends import generators
 from gradcli.backends.framework import Framework
-from gradcli.backends.generators import SharedGenerator
+from gradcli.backends.generators import PythonGenerator, SharedGenerator
 from gradcli.verdict import Verdict
 
 torch = pytest.importorskip("torch", reason="the Functions are PyTorch's")
@@ -124,3 +125,38 @@ def test_another_bit_generator_is_asked_for_its_state():
         assert not shared.is_at(state)
     finally:
         np.random.mtrand.set_bit_generator(before)
+
+
+@pytest.mark.parametrize("draw", [random.random, lambda: random.gauss(0.0, 1.0), lambda: random.getrandbits(7)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_number_drawn_from_pythons_generator_shows(draw, kept):
+    before = random.getstate()
+    try:
+        random.seed(3)
+        if kept:
+            random.gauss(0.0, 1.0)
+        watched = PythonGenerator()
+        state = watched.state()
+        assert state == random.getstate()
+        assert watched.is_at(state)
+        assert watched.state() is state
+        draw()
+        assert not watched.is_at(state)
+        assert watched.state() == random.getstate() != state
+        random.setstate(state)
+        assert watched.is_at(state)
+    finally:
+        random.setstate(before)
+
+
+def test_pythons_generator_is_asked_where_its_memory_is_not_known(monkeypatch):
+    monkeypatch.setattr(generators, "_memory_of_python", lambda: None)
+    before = random.getstate()
+    try:
+        watched = PythonGenerator()
+        state = watched.state()
+        assert watched.is_at(state)
+        random.random()
+        assert not watched.is_at(state)
+    finally:
+        random.setstate(before)
