@@ -72,15 +72,16 @@ class Facts:
     def rearranged(self, number: int) -> "Facts | None":
         """The facts at inputs whose entries have all changed places, moved a little; None where that is refused.
 
-        Every `number` gives other places, and every input its own. Whole numbers that are untracked inputs are
-        mirrored within their range, so that as indices they name others.
+        Every `number` gives other places, and every input its own; odd ones give values between those of two entries
+        as well. Whole numbers that are untracked inputs are mirrored within their range: as indices they name others.
         """
         generator = np.random.default_rng([self._seed, 41, number])
         arguments = list(self.subject.arguments)
         for position, argument in enumerate(arguments):
             if position not in self.subject.active and argument.is_tensor and argument.value.dtype.kind in "biu":
                 arguments[position] = replace(argument, value=_mirrored(argument.value, generator))
-        values = [_moved(_deranged(arguments[p].value, generator), generator) for p in self.subject.active]
+        change = _blended if number % 2 else _deranged
+        values = [_moved(change(arguments[p].value, generator), generator) for p in self.subject.active]
         return self.at(values, arguments)
 
     def at(self, values: Sequence[NDArray[Any]], given: Sequence[Argument] | None = None) -> "Facts | None":
@@ -231,6 +232,12 @@ def _deranged(value: NDArray[Any], generator: np.random.Generator) -> NDArray[An
     changed = np.empty(value.size, dtype=value.dtype)
     changed[cycle] = value.reshape(-1)[np.roll(cycle, 1)]
     return changed.reshape(value.shape)
+
+
+def _blended(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
+    """For every entry, a value between those of two others."""
+    one, other = _deranged(value, generator), _deranged(value, generator)
+    return np.asarray(one + generator.random(value.shape) * (other - one), dtype=value.dtype)
 
 
 def _mirrored(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:

@@ -10,9 +10,9 @@ from gradcli.diagnosis.predicate import Mask, Probe, Sample
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
 
-_MOST = 4
-_SECONDS = 0.4
-"""How long an edge is looked for."""
+_LEAST, _MOST = 3, 7
+_SECONDS = 0.5
+"""How long other inputs are tried, and an edge is looked for."""
 _COARSE = 1e-3
 _ENOUGH = 1e-5
 """Inputs are added until so few sets of entries as large as the wrong ones would fit by accident."""
@@ -28,7 +28,7 @@ def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
         wrong: Mask = np.any(table.wrong, axis=0).reshape(mask.shape)
         known: Mask = np.all(table.known, axis=0).reshape(mask.shape) | wrong
         found.append(_sample(other, suspect.place, wrong, known))
-        if float(np.prod([sample.accident for sample in found])) < _ENOUGH:
+        if len(found) >= _LEAST and float(np.prod([sample.accident for sample in found])) < _ENOUGH:
             break
     return found
 
@@ -60,7 +60,10 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
 def _others(suspect: Suspect) -> Iterator[Facts]:
     if suspect.facts.table(suspect.place) is None:
         return
+    started = perf_counter()
     for number in range(_MOST):
+        if number >= _LEAST and perf_counter() - started > _SECONDS:
+            return
         facts = suspect.facts.rearranged(number)
         if facts is not None:
             yield facts
