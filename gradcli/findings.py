@@ -240,14 +240,16 @@ class FindingKind(Enum):
         "zero-size",
         "GC312",
         "The gradient is wrong, or raises, for empty inputs.",
-        "Inputs with an axis of size 0 are tried where forward accepts them.",
-        "Handle size 0, and do not divide by a size.",
+        "The axis of the batch is given size 0 where forward accepts it: backward must not raise, and gradients must "
+        "have their inputs' shapes, be finite, and zero where the outputs are empty.",
+        "Handle size 0: reshape with sizes instead of -1, and do not divide by a size.",
     )
     BATCH_SIZE = (
         "batch-size",
         "GC313",
         "The gradient is wrong for some batch sizes.",
-        "Other sizes of the leading axis are tried.",
+        "Other sizes of a leading axis whose entries stand side by side, so that exchanging two of them exchanges them "
+        "in the outputs, are tried where forward accepts them; what seems wrong there is verified by differences.",
         "Look for a size that is written down as a constant, and for squeeze without an axis.",
     )
     NOT_TWICE_DIFFERENTIABLE = (

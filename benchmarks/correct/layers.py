@@ -63,7 +63,8 @@ def group_norm(x):
 
 
 def group_norm_vjp(g, y, x):
-    flat, d = x.reshape(len(x), 2, -1), g.reshape(len(x), 2, -1)
+    grouped = len(x), 2, x.shape[1:].numel() // 2
+    flat, d = x.reshape(grouped), g.reshape(grouped)
     rstd = torch.rsqrt(flat.var(-1, unbiased=False, keepdim=True) + 1e-5)
     h = (flat - flat.mean(-1, keepdim=True)) * rstd
     return (rstd * (d - d.mean(-1, keepdim=True) - h * (d * h).mean(-1, keepdim=True))).reshape(x.shape)

@@ -91,7 +91,9 @@ on_engine(
     lambda x: x.clamp(-1, 1),
     normal(6, scale=2),
 )
-on_engine("engine mean", lambda x: x.mean(), lambda g, y, x: g * E.ones_like(x) / 12, lambda x: x.mean(), normal(3, 4))
+on_engine(
+    "engine mean", lambda x: x.mean(), lambda g, y, x: g * E.ones_like(x) / x.numel(), lambda x: x.mean(), normal(3, 4)
+)
 on_engine("engine transpose", lambda x: (x * x).t(), lambda g, y, x: 2 * x * g.t(), lambda x: (x * x).t(), normal(3, 4))
 on_engine(
     "engine cube, blind", lambda x: x**3, lambda g, y, x: 3 * g * x * x, lambda x: x**3, decades(-3, 3), blind=True

@@ -161,6 +161,8 @@ def _gradient_of(transforms: Transforms, function: Callable[..., Any], inputs: i
 class TransformedSubject(ArraySubject):
     """A function bound to arguments, pytrees taken apart."""
 
+    compiles_shapes = True
+
     def __init__(
         self, transforms: Transforms, info: TargetInfo, target: Any, rule: Rule | None, arguments: Sequence[Argument]
     ) -> None:

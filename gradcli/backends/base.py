@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import Lingering, Seeds, Visit
+from gradcli.backends.visits import Lingering, Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -190,6 +190,8 @@ class Subject(ABC):
     counters: Counters
     has_graph: bool = False
     """Whether a call leaves a graph that can be kept, with a node that stands for it."""
+    compiles_shapes: bool = False
+    """Whether inputs of another shape cost a compilation, which takes longer than all else."""
 
     @property
     @abstractmethod
@@ -321,21 +323,12 @@ class Subject(ABC):
         """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
         return None
 
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None) -> Visit:
+    @abstractmethod
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
         """One call at other arguments, and one backward pass for the cotangents that `seeds` makes for its outputs.
 
-        Raises:
-            UserCodeError: forward or backward raised; its `phase` says which.
+        Where values close by are given, forward is called there too. Raises UserCodeError, whose `phase` says where.
         """
-        other = self.rebind(arguments)
-        outputs = other.first_call.outputs
-        cotangents = None if seeds is None else seeds([outputs[n] for n in other.output_numbers])
-        return Visit(
-            outputs=outputs,
-            numbers=other.output_numbers,
-            active=other.active,
-            gradients=None if cotangents is None else other.backward(cotangents),
-        )
 
     def visit_sharing(
         self,

@@ -38,7 +38,7 @@ from gradcli.backends.pulling import carries_gradient, pulled_back
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.backends.visiting import sharing, visited
-from gradcli.backends.visits import Lingering, Seeds, Visit
+from gradcli.backends.visits import Lingering, Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
 from gradcli.targets import TargetInfo
@@ -307,10 +307,10 @@ class BoundFunction(SpacedSubject):
         is_own = self._origin is not None
         return lingering(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
 
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None) -> Visit:
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
         """One call at other arguments, and one pass through its graph."""
         caller = self._calling(self._function, arguments)
-        return visited(caller, self.active, self.counters, seeds)
+        return visited(caller, self.active, self.counters, seeds, beside)
 
     def visit_sharing(self, arguments: Sequence[Argument], first: int, second: int, seeds: Seeds) -> Visit | None:
         """The same with one tensor in two places, where both are positional."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import Session
+from gradcli.backends.visits import Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
@@ -103,6 +105,11 @@ class NullSubject(Subject):
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """None for every input."""
         return tuple(None for _ in self.active)
+
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
+        """The inner subject's call, None for every gradient."""
+        inner = self._inner.visit(arguments, None, beside)
+        return inner if seeds is None else replace(inner, gradients=tuple(None for _ in inner.active))
 
     def backward_laid_out(
         self, cotangents: Sequence[NDArray[Any] | None], *, inputs: Layout, outputs: Layout

@@ -1,9 +1,14 @@
 """A Subject that has settled, from its first call, which spaces it maps between."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.tensor_maps import spaces_of_order
+from gradcli.backends.visits import Outputs, Seeds, Values, Visit
+from gradcli.cases import Argument
+from gradcli.errors import UserCodeError
 from gradcli.numerics.space import Space
 
 
@@ -41,3 +46,25 @@ class SpacedSubject(Subject):
         free = domain.size - self._domain.size
         cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
         return np.concatenate([self.point, cotangents])
+
+    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
+        """A call, and a pass of its own, of the same Function bound to other arguments."""
+        other = self.rebind(arguments)
+        outputs, numbers = other.first_call.outputs, other.output_numbers
+        cotangents = None if seeds is None else seeds([outputs[n] for n in numbers])
+        return Visit(
+            outputs=outputs,
+            numbers=numbers,
+            active=other.active,
+            gradients=None if cotangents is None else other.backward(cotangents),
+            beside=None if beside is None else _outputs_beside(other, beside),
+        )
+
+
+def _outputs_beside(subject: Subject, values: Values) -> Outputs | None:
+    """The differentiable outputs at other values of the active inputs; None where forward raises there."""
+    point = subject.domain.flatten([values[position] for position in subject.active])
+    try:
+        return tuple(subject.codomain.unflatten(subject.derivative_map(1).value(point)))
+    except UserCodeError:
+        return None

@@ -1,6 +1,7 @@
 """Calls of a Function of PyTorch's shape at other arguments than its own, with one backward pass each."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,15 @@ from gradcli.backends.base import Counters
 from gradcli.backends.call import Caller
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.backends.pulling import carries_gradient, pulled_back
-from gradcli.backends.visits import Seeds, Visit
+from gradcli.backends.visits import Outputs, Seeds, Values, Visit
 
 
-def visited(caller: Caller, active: Sequence[int], counters: Counters, seeds: Seeds | None) -> Visit:
+def visited(
+    caller: Caller, active: Sequence[int], counters: Counters, seeds: Seeds | None, beside: Values | None = None
+) -> Visit:
     """One call by `caller` at its own arguments, and a pass for the cotangents that `seeds` makes, if there is one.
+
+    Where values close by are given, forward is called there as well.
 
     Raises:
         UserCodeError: forward or backward raised; its `phase` says which.
@@ -33,8 +38,27 @@ def visited(caller: Caller, active: Sequence[int], counters: Counters, seeds: Se
                 gradients = pulled_back(framework, counters, call, pairs)
     except (Exception, SystemExit) as error:
         raise user_code_error(error, phase) from error
-    in_place = any(given is output for given in call.passed if is_tensor(given) for output in call.returned)
-    return Visit(outputs=outputs, numbers=numbers, active=tuple(active), gradients=gradients, in_place=in_place)
+    return Visit(
+        outputs=outputs,
+        numbers=numbers,
+        active=tuple(active),
+        gradients=gradients,
+        beside=None if beside is None else _values(caller, beside, numbers, counters),
+        in_place=any(given is output for given in call.passed if is_tensor(given) for output in call.returned),
+    )
+
+
+def _values(caller: Caller, values: Values, numbers: Sequence[int], counters: Counters) -> Outputs | None:
+    """The outputs of these numbers at other values, without a graph unless forward needs one; None where it raises."""
+    framework, found = caller.framework, None
+    for recording in (False, True):
+        counters.forward += 1
+        leaves = {i: caller.leaf(value, recording) for i, value in values.items()}
+        with suppress(Exception, SystemExit):
+            with users_code(framework, silent=True), framework.namespace.set_grad_enabled(recording):
+                found = tuple([framework.to_array(output) for output in caller.outputs(leaves, numbers)])
+            break
+    return found
 
 
 def sharing(function: Callable[..., Any], first: int, second: int) -> Callable[..., Any]:

@@ -1,13 +1,16 @@
 """What calls beside those at the given arguments were like: at others, and after their result was released."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+Outputs = tuple[NDArray[Any], ...]
 Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
 """Makes a cotangent for each of the differentiable outputs."""
+Values = Mapping[int, NDArray[Any]]
+"""Of active inputs, by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,13 +18,15 @@ class Visit:
     """What a call at other arguments gave.
 
     `numbers` are the differentiable ones of `outputs`; `gradients` those of the `active` inputs, None where none were
-    asked for; `in_place` says that forward returned one of its inputs, written to.
+    asked for; `beside` the differentiable outputs at the values close by that were asked for, None where forward raised
+    there. `in_place` says that forward returned one of its inputs, written to.
     """
 
-    outputs: tuple[NDArray[Any], ...]
+    outputs: Outputs
     numbers: tuple[int, ...]
     active: tuple[int, ...]
     gradients: tuple[NDArray[Any] | None, ...] | None
+    beside: Outputs | None = None
     in_place: bool = False
 
 

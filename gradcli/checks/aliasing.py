@@ -66,7 +66,7 @@ class AliasingCheck(Check):
         first, second = pair
         both = f"{situation.input_name(first)} and {situation.input_name(second)}"
         try:
-            shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents(situation.seed))
+            shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents)
         except UserCodeError as error:
             message = f"one tensor cannot be passed for {both}, and two of the same values can: {error}"
             return self._found(situation, first, message, error)
@@ -124,7 +124,7 @@ def _apart(situation: Situation, arguments: Arguments) -> Visit | None:
     """
     subject = situation.subject
     try:
-        found = subject.visit(arguments, signed_cotangents(situation.seed))
+        found = subject.visit(arguments, signed_cotangents)
     except UserCodeError:
         return None
     if found.in_place or found.gradients is None or found.numbers != subject.output_numbers:

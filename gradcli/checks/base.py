@@ -1,7 +1,7 @@
 """What a check of the battery is, and what it is given."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +42,12 @@ class Situation:
     seed: int
     sweep: bool = False
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` returned when it was first asked for under this name, by whichever check."""
+        if name not in self._runs:
+            self._runs[name] = make()
+        return self._runs[name]
 
     def reference(self) -> Gradients:
         """The gradients for `cotangents()`, from one backward pass for all checks. Raises UserCodeError."""

@@ -17,7 +17,7 @@ _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
 """Checks without which the later ones would only repeat the same failure."""
 
 
-_FOR_THE_UNFAILED = frozenset({"aliasing", "other-inputs", "higher-order"})
+_FOR_THE_UNFAILED = frozenset({"aliasing", "sizes", "empty", "other-inputs", "higher-order"})
 """Checks that are left out once anything has failed."""
 
 

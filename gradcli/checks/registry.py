@@ -15,6 +15,7 @@ from gradcli.checks.precision import PrecisionCheck
 from gradcli.checks.primal import ForwardCheck
 from gradcli.checks.repeat import RepeatCheck
 from gradcli.checks.returns import ReturnsCheck
+from gradcli.checks.sizes import EmptyCheck, SizesCheck
 from gradcli.checks.subsets import SubsetsCheck
 from gradcli.checks.unused import UnusedOutputsCheck
 from gradcli.checks.variants import ConstantsCheck, UntrackedCheck
@@ -37,6 +38,8 @@ CHECKS: tuple[Check, ...] = (
     UntrackedCheck(),
     ConstantsCheck(),
     PrecisionCheck(),
+    SizesCheck(),
+    EmptyCheck(),
     OtherInputsCheck(),
     HigherOrderCheck(),
 )

@@ -1,35 +1,36 @@
-"""Seeded cotangents for outputs whose shapes are known only once a call has been made."""
+"""Cotangents and directions for arrays whose shapes are known only once a call has been made."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.visits import Seeds
+_LENGTH = 997
+_GENERATOR = np.random.default_rng(43)
+_SIGNED = _GENERATOR.choice([-1.0, 1.0], _LENGTH) * (0.5 + 0.5 * _GENERATOR.random(_LENGTH))
+"""Numbers of either sign, of magnitudes in [1/2, 1), which are gone through from some place on."""
 
 
-def signed_cotangents(seed: int) -> Seeds:
-    """Makes cotangents of either sign, of magnitudes in [1/2, 1): the same each time for the same shapes."""
+def signed(shape: Sequence[int], dtype: np.dtype[Any], start: int) -> NDArray[Any]:
+    """Such numbers in an array, from place `start` on: the same each time, at no cost."""
+    size = math.prod(shape)
+    places = np.arange(start, start + size) % _LENGTH
+    found = _SIGNED[places]
+    if dtype.kind == "c":
+        found = found + 1j * _SIGNED[places - size]
+    return found.reshape(shape)
 
-    def cotangents(outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        generator = np.random.default_rng([seed, 43])
-        return [_signed(generator, output) for output in outputs]
 
-    return cotangents
-
-
-def _signed(generator: np.random.Generator, output: NDArray[Any]) -> NDArray[Any]:
-    parts = [
-        generator.choice([-1.0, 1.0], output.shape) * (0.5 + 0.5 * generator.random(output.shape))
-        for _ in range(1 + (output.dtype.kind == "c"))
-    ]
-    return np.asarray(parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1])
+def signed_cotangents(outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """A cotangent for each of the outputs, the same each time for outputs of the same shapes."""
+    return [signed(output.shape, output.dtype, 101 * number) for number, output in enumerate(outputs)]
 
 
 def paired(one: NDArray[Any], other: NDArray[Any]) -> float:
     """The real pairing of two arrays, Re <one, other>, by which gradients are meant."""
-    return float(np.sum(one.real * other.real) + np.sum(one.imag * other.imag))
+    return float(np.vdot(one, other).real)
 
 
 def all_finite(arrays: Sequence[NDArray[Any] | None]) -> bool:

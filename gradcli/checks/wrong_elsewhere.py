@@ -112,12 +112,16 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
 def told(arguments: Sequence[Argument], wrong: Wrong) -> str:
     """The note: where, what backward gives there, what is right, and how to make a case of it that fails."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
-    what = f"at other inputs{where} the gradient of {wrong.input} is wrong"
-    if wrong.slope is not None:
-        what += f"{' at this very point' if wrong.lone else ''}: claimed {wrong.claimed:.9g}, numeric {wrong.slope}"
+    at = " at this very point" if wrong.lone and wrong.slope is not None else ""
+    what = f"at other inputs{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
     advice = f"as a case that fails: {flags}" if flags else "to count it, give such values by -i or in a spec"
     return f"{what}; not counted, since these inputs were not asked for; {advice}"
+
+
+def measured(wrong: Wrong) -> str:
+    """What backward gives and what is right, to stand behind a sentence; nothing where only the whole is known."""
+    return "" if wrong.slope is None else f": claimed {wrong.claimed:.9g}, numeric {wrong.slope}"
 
 
 def _as_flags(arguments: Sequence[Argument]) -> str | None:

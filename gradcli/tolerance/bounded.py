@@ -81,6 +81,8 @@ def _settings(claim: Claim, options: Options, significance: float) -> Settings:
         "untracked": True,
         "memory": True,
         "aliasing": True,
+        "sizes": True,
+        "empty": True,
         "layout": not of_function and not options.non_contiguous,
         "unused-outputs": not options.check_undefined_grad,
         "forward-mode": not options.check_forward_ad,

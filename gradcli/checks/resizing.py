@@ -1,0 +1,231 @@
+"""The inputs of a Function with another size of the batch."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Subject
+from gradcli.backends.visits import Values, Visit
+from gradcli.cases import Argument
+from gradcli.checks.base import Situation, relative_gap
+from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
+from gradcli.errors import UserCodeError
+from gradcli.numerics.vector_map import VectorMap
+
+Arguments = tuple[Argument, ...]
+
+_STEP = 2.0**-12
+"""Relative to each entry: what differs by a wrong size differs by percents, which quotients over such a step show."""
+_APART = 1e-2
+_TOLERANCE = 128 * 2.0**-24
+"""Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
+_NOISE = 2.0**-46
+_KEPT_WHOLE = ("one-hot", "indices", "boolean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The axis of a batch: its `size`, in front of inputs, and the name of one that has it."""
+
+    size: int
+    name: str
+
+    def is_in(self, subject: Subject, argument: Argument) -> bool:
+        """Whether an argument has the axis."""
+        return argument.is_tensor and argument.shape[:1] == (self.size,) and not _is_held(subject, argument)
+
+    def resized(self, subject: Subject, size: int) -> Arguments:
+        """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept."""
+        return tuple(
+            replace(a, value=_stretched(a.value, size, mixed=_may_be_mixed(a))) if self.is_in(subject, a) else a
+            for a in subject.arguments
+        )
+
+    def is_followed(self, given: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]], size: int) -> bool:
+        """Whether outputs have the new size in front where they had the old one there, and are alike elsewhere."""
+        return len(given) == len(found) and all(
+            one.ndim == other.ndim
+            and all(
+                new == size if place == 0 and old == self.size else new == old or (old, new) == (self.size, size)
+                for place, (old, new) in enumerate(zip(one.shape, other.shape, strict=True))
+            )
+            for one, other in zip(given, found, strict=True)
+        )
+
+    def is_one(self, situation: Situation) -> bool:
+        """Whether the entries stand side by side: exchanged in the inputs they are exchanged in the outputs.
+
+        An output without the axis stays as it is. So it is with rows of data, and neither with pixels, matrices and
+        sequences, whose sizes a Function may well insist on, nor with random numbers drawn for each.
+        """
+        subject = situation.subject
+        exchanged = [replace(a, value=_exchanged(a.value)) if self.is_in(subject, a) else a for a in subject.arguments]
+        try:
+            found = subject.visit(exchanged)
+        except UserCodeError:
+            return False
+        if found.numbers != subject.output_numbers:
+            return False
+        for number in found.numbers:
+            given = subject.first_call.outputs[number]
+            wanted = _exchanged(given) if given.shape[:1] == (self.size,) else given
+            if relative_gap(wanted, found.outputs[number]) > situation.tolerance(_TOLERANCE):
+                return False
+        return True
+
+
+def batches(situation: Situation) -> tuple[Batch, ...]:
+    """The axis in front of the first active input, and the one in front of the outputs, where they are of a batch.
+
+    A size that is found elsewhere in the inputs as well, or among the arguments as a number, may stand for something
+    else, and so may 1: such an axis is none, and neither is any beside sparse inputs.
+    """
+    found: tuple[Batch, ...] = situation.once("batches", lambda: tuple(_batches(situation)))
+    return found
+
+
+def _batches(situation: Situation) -> Iterator[Batch]:
+    subject = situation.subject
+    tensors = [a for a in subject.arguments if a.is_tensor and not _is_held(subject, a) and a.shape]
+    outputs = [subject.first_call.outputs[n] for n in subject.output_numbers]
+    leading = next((o.shape[0] for o in outputs if o.ndim), None)
+    owners = [*[a for a in tensors if a.requires_grad][:1], *[a for a in tensors if a.shape[0] == leading][:1]]
+    inner = {size for a in tensors for size in a.shape[1:]}
+    for size, name in {a.shape[0]: a.name for a in owners}.items():
+        batch = Batch(size=size, name=name)
+        clear = size > 1 and size not in inner and not any(_tells(a, size) for a in subject.arguments)
+        if clear and all(a.sparsity is None for a in subject.arguments) and batch.is_one(situation):
+            yield batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """A call with another size of the batch, which forward took as it was meant.
+
+    `visit` is what came of it, `error` what backward raised where that is no more than its own fault; `steps` lead to
+    where forward was called as well.
+    """
+
+    size: int
+    arguments: Arguments
+    visit: Visit
+    steps: Values
+    error: UserCodeError | None = None
+
+
+def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool = True) -> Resized | None:
+    """The Function with another size of the batch, and `steps` away; None where there is nothing to say of it.
+
+    So it is where forward refuses the size, gives outputs that do not follow it or are not finite, and where backward
+    raises as the framework's own derivative of forward's body does.
+    """
+    subject, error = situation.subject, None
+    arguments = batch.resized(subject, size)
+    away = {position: _step(arguments[position].value) for position in subject.active} if steps else {}
+    beside = {position: arguments[position].value + step for position, step in away.items()}
+    try:
+        visit = subject.visit(arguments, signed_cotangents, beside or None)
+    except UserCodeError as raised:
+        error = raised
+        try:
+            visit = subject.visit(arguments)
+        except UserCodeError:
+            return None
+    if not _accepted(situation, batch, visit, size) or (error and framework_fails_too(situation, arguments)):
+        return None
+    return Resized(size=size, arguments=arguments, visit=visit, steps=away, error=error)
+
+
+def _step(value: NDArray[Any]) -> NDArray[Any]:
+    """A step of each entry, of its own size where it has one, to either side."""
+    sizes = np.abs(value)
+    return np.asarray(_STEP * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
+
+
+def _accepted(situation: Situation, batch: Batch, visit: Visit, size: int) -> bool:
+    """Whether forward took the new size as it was meant: outputs follow it, and are finite."""
+    subject = situation.subject
+    return (
+        (visit.numbers, visit.active) == (subject.output_numbers, subject.active)
+        and batch.is_followed(subject.first_call.outputs, visit.outputs, size)
+        and all_finite(visit.outputs)
+    )
+
+
+def framework_fails_too(situation: Situation, arguments: Arguments) -> bool:
+    """Whether the framework's own derivative of forward's body raises there as well, or is not finite."""
+    try:
+        other = situation.subject.rebind(arguments)
+        witness: VectorMap | None = other.body_map(1)
+    except UserCodeError:
+        return True
+    if witness is None:
+        return False
+    cotangents = signed_cotangents([other.first_call.outputs[n] for n in other.output_numbers])
+    try:
+        _, rows = witness.value_and_vjps(other.point, other.codomain.flatten(list(cotangents))[None])
+    except UserCodeError:
+        return True
+    return not bool(np.isfinite(rows).all())
+
+
+def seems_wrong(call: Resized) -> bool:
+    """Whether a quotient along one direction does not bear out the gradients of a call.
+
+    At a kink, and where forward is noisy or steep, a right gradient seems wrong as well.
+    """
+    visit, beside = call.visit, call.visit.beside
+    outputs = [visit.outputs[n] for n in visit.numbers]
+    if beside is None or any(one.shape != other.shape for one, other in zip(outputs, beside, strict=True)):
+        return True
+    gradients = zip(visit.active, visit.gradients or (), strict=True)
+    with np.errstate(all="ignore"):
+        cotangents = signed_cotangents(outputs)
+        actual = sum(paired(c, two - one) for c, one, two in zip(cotangents, outputs, beside, strict=True))
+        terms = [g.conj() * call.steps[position] for position, g in gradients if g is not None]
+        claimed = sum(float(term.sum().real) for term in terms)
+        spread = math.sqrt(sum(paired(term, term) for term in terms))
+        floor = _NOISE * sum(paired(np.abs(c), np.abs(one)) for c, one in zip(cotangents, outputs, strict=True))
+        return not abs(actual - claimed) <= _APART * max(spread, abs(actual)) + floor
+
+
+def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
+    """The array with another size in front: cut, or stretched; `mixed` says that what is between is a mixture."""
+    given = value.shape[0]
+    if size <= given:
+        return np.ascontiguousarray(value[:size])
+    places = np.linspace(0.0, given - 1.0, size)
+    below = places.astype(np.int64)
+    if not mixed:
+        return value[below]
+    weight = (places - below).reshape(-1, *[1] * (value.ndim - 1))
+    return np.asarray((1 - weight) * value[below] + weight * value[np.minimum(below + 1, given - 1)])
+
+
+def _exchanged(value: NDArray[Any]) -> NDArray[Any]:
+    """The array with its first two rows exchanged."""
+    found = value.copy()
+    found[:2] = value[1::-1]
+    return found
+
+
+def _may_be_mixed(argument: Argument) -> bool:
+    kept = argument.domain is not None and argument.domain.partition("(")[0] in _KEPT_WHOLE
+    return argument.requires_grad and not kept
+
+
+def _is_held(subject: Subject, argument: Argument) -> bool:
+    return any(name == argument.name for name, _ in subject.info.held)
+
+
+def _tells(argument: Argument, size: int) -> bool:
+    """Whether an argument is, or holds, a number that may be the size of the axis."""
+    value = argument.value
+    if argument.is_tensor:
+        return not argument.requires_grad and value.size == 1 and bool((value == size).all())
+    several = value if isinstance(value, tuple | list) else (value,)
+    return any(isinstance(each, int | float) and not isinstance(each, bool) and each == size for each in several)

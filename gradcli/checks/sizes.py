@@ -1,0 +1,179 @@
+"""Sizes of the leading axis other than the one given, down to none at all."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import final
+
+import numpy as np
+
+from gradcli.checks.base import Check, Situation
+from gradcli.checks.gradient import comparable
+from gradcli.checks.resizing import (
+    Batch,
+    Resized,
+    batches,
+    call_resized,
+    framework_fails_too,
+    seems_wrong,
+)
+from gradcli.checks.seeding import all_finite
+from gradcli.checks.wrong_elsewhere import Wrong, measured, wrong_at
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+_LARGE = 5
+_ARBITRATED = 2
+"""At so many sizes differences are asked: a forward that is noisy gives occasion at each."""
+
+
+class BatchCheck(Check):
+    """Something that holds whatever the size of a batch."""
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Try each batch, once a case, where somebody wrote a backward; stop at the first mistake."""
+        wanted = situation.sweep or self.name in situation.settings.only
+        if not wanted or situation.subject.info.backward is None or not comparable(situation):
+            return
+        tried = False
+        for problem in (each for batch in batches(situation) for each in self.along(situation, batch)):
+            if problem is not None:
+                yield problem
+                return
+            tried = True
+        if tried:
+            yield self.passed()
+
+    def is_dear(self, situation: Situation) -> bool:
+        """Whether another size takes longer than all other checks, and nobody asked for this one by name."""
+        return situation.subject.compiles_shapes and self.name not in situation.settings.only
+
+    @abstractmethod
+    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
+        """What is wrong at each other size of the batch that forward accepts; None where nothing is."""
+
+
+@final
+class SizesCheck(BatchCheck):
+    """The gradients are right for other batch sizes."""
+
+    name = "sizes"
+    sentence = "the gradients are right for other sizes of the batch, where forward accepts them"
+
+    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
+        """Try a larger size, 2 or 3, and 1: the last only where another is accepted, since forward may broadcast it."""
+        accepted = asked = 0
+        for size in self._others(situation, batch.size):
+            call = None if size == 1 and not accepted else call_resized(situation, batch, size)
+            if call is None:
+                continue
+            accepted += 1
+            if call.error is not None:
+                yield self._raised(situation, batch, call)
+            elif asked < _ARBITRATED and seems_wrong(call):
+                asked += 1
+                yield self._wrong(situation, batch, call)
+            else:
+                yield None
+
+    def _others(self, situation: Situation, size: int) -> tuple[int, ...]:
+        """Sizes to try beside the one given, even and odd ones among them all; the first where each is compiled."""
+        larger = _LARGE if size < _LARGE else size + 1
+        if self.is_dear(situation):
+            return (larger,)
+        return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
+
+    def _raised(self, situation: Situation, batch: Batch, call: Resized) -> Evidence:
+        situation.reference()  # raises where backward fails at the size given, too
+        return self.failed(
+            FindingKind.BATCH_SIZE,
+            f"backward fails when the leading axis of {batch.name} has size {call.size}, not {batch.size}, which "
+            f"forward accepts: {call.error}",
+            input=batch.name,
+            raised=call.error,
+        )
+
+    def _wrong(self, situation: Situation, batch: Batch, call: Resized) -> Evidence | None:
+        wrong = _proven(situation, call)
+        if wrong is None:
+            return None
+        # Where the check is asked for alone, what is wrong at the size given is not about sizes.
+        if not situation.settings.wants("gradient") and wrong_at(situation, situation.subject.arguments) is not None:
+            return None
+        return self.failed(
+            FindingKind.BATCH_SIZE,
+            f"the gradient of {wrong.input} is wrong when the leading axis of {batch.name} has size {call.size}, not "
+            f"{batch.size}{measured(wrong)}",
+            input=wrong.input,
+        )
+
+
+@final
+class EmptyCheck(BatchCheck):
+    """Empty inputs have gradients, too."""
+
+    name = "empty"
+    sentence = "backward takes an empty batch where forward does, and returns gradients of the right shape and value"
+
+    def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
+        """Try a batch of size 0."""
+        if self.is_dear(situation):
+            backend = situation.subject.info.backend
+            note = f"another size costs {backend} a compilation: --only {self.name} asks for it"
+            yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
+            return
+        call = call_resized(situation, batch, 0, steps=False)
+        if call is not None:
+            yield self._problem(situation, batch, call)
+
+    def _problem(self, situation: Situation, batch: Batch, call: Resized) -> Evidence | None:
+        where = f"when the leading axis of {batch.name} has size 0"
+        nothing_there = not any(call.visit.outputs[n].size for n in call.visit.numbers)
+        if call.error is not None:
+            # What reduces over nothing has to end somewhere: the product of no factors is nobody's batch.
+            if not nothing_there:
+                return None
+            message = f"backward fails {where}, which forward accepts: {call.error}"
+            return self.failed(FindingKind.ZERO_SIZE, message, input=batch.name, raised=call.error)
+        return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
+
+    def _misshapen(self, situation: Situation, call: Resized, where: str) -> Evidence | None:
+        """A gradient of another shape, one that is not finite, and one that depends on outputs that are not there."""
+        nothing_there = not any(call.visit.outputs[n].size for n in call.visit.numbers)
+        for position, gradient in zip(call.visit.active, call.visit.gradients or (), strict=True):
+            shape, problem = call.arguments[position].shape, None
+            if gradient is None:
+                continue
+            if gradient.shape != shape:
+                problem = f"has shape {gradient.shape}, expected {shape}"
+            elif not all_finite([gradient]) and not framework_fails_too(situation, call.arguments):
+                problem = "is not finite"
+            elif nothing_there and bool(np.any(np.isfinite(gradient) & (gradient != 0))):
+                problem = "is not zero, although the output is empty"
+            if problem is not None:
+                name = situation.input_name(position)
+                return self.failed(FindingKind.ZERO_SIZE, f"the gradient of {name} {problem} {where}", input=name)
+        return None
+
+    def _wrong(self, situation: Situation, batch: Batch, call: Resized, where: str) -> Evidence | None:
+        """A wrong gradient of an input that is not empty, by outputs that are not."""
+        inputs = any(call.arguments[position].value.size for position in call.visit.active)
+        outputs = any(call.visit.outputs[number].size for number in call.visit.numbers)
+        again = call_resized(situation, batch, 0) if inputs and outputs else None
+        wrong = _proven(situation, again) if again is not None and seems_wrong(again) else None
+        if wrong is None:
+            return None
+        message = f"the gradient of {wrong.input} is wrong {where}{measured(wrong)}"
+        return self.failed(FindingKind.ZERO_SIZE, message, input=wrong.input)
+
+
+def _proven(situation: Situation, call: Resized) -> Wrong | None:
+    """What differences prove wrong at another size; None where the framework itself does no better.
+
+    A single point at which a gradient is wrong is not for sizes to tell: the values there are nobody's choice.
+    """
+    gradients = call.visit.gradients or ()
+    if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
+        return None
+    wrong = wrong_at(situation, call.arguments)
+    return None if wrong is None or wrong.lone else wrong

@@ -1,0 +1,242 @@
+"""Other sizes of the leading axis, and none: what is wrong there is found, and what is right passes."""
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.findings import FindingKind
+from gradcli.verdict import Verdict
+from tests.backends.functions import TABLE, arguments
+from tests.checks.frameworks import backend, constant, examined, ns, tensor
+
+__all__ = ["backend", "ns"]
+
+GENERATOR = np.random.default_rng(3)
+X = tensor("x", GENERATOR.normal(size=(4, 3)))
+W = tensor("w", GENERATOR.normal(size=(3,)))
+T = tensor("t", GENERATOR.normal(size=(4, 3)), grad=False)
+
+
+def of_rows(ns, forward, backward):
+    """A Function of x and others, whose backward is given what was passed and grad_output."""
+
+    class OfRows(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, *given):
+            ctx.given = [value for value in given if not ns.is_tensor(value)]
+            ctx.save_for_backward(*[value for value in given if ns.is_tensor(value)])
+            return forward(*given)
+
+        @staticmethod
+        def backward(ctx, g):
+            found = backward(*ctx.saved_tensors, *ctx.given, g)
+            return found if isinstance(found, tuple) else (found, *[None] * (len(ctx.needs_input_grad) - 1))
+
+    return OfRows
+
+
+def mean_square(x, t):
+    return ((x - t) ** 2).mean()
+
+
+def scale_rows(x, w):
+    return x * w
+
+
+WRONG = {
+    "the size of the batch written down": (mean_square, lambda x, t, g: g * 2 * (x - t) / 12, (X, T)),
+    "a sum divided by the rows given": (
+        lambda x, w: (x * w).sum(1),
+        lambda x, w, g: (g[:, None] * w, (g[:, None] * x).mean(0) * 4),
+        (X, W),
+    ),
+    "squeeze that takes the batch, too": (
+        lambda x, w: (x * w).sum(1, keepdim=True),
+        lambda x, w, g: (g.squeeze().reshape(-1, 1) * w * (1 if x.shape[0] > 1 else 2), (g * x).sum(0)),
+        (X, W),
+    ),
+    "wrong for odd sizes": (
+        scale_rows,
+        lambda x, w, g: (g * w, (g * x)[: x.shape[0] // 2 * 2].sum(0)),
+        (X, W),
+    ),
+}
+RAISES = {
+    "reshaped to the size given": (scale_rows, lambda x, w, g: (g.reshape(4, 3) * w, (g * x).sum(0)), (X, W)),
+    "squeeze, then an axis that is gone": (
+        lambda x, w: x * w,
+        lambda x, w, g: (g * w, (g * x).squeeze(0).sum(0) if x.shape[0] > 1 else (g * x).squeeze(0).sum(1)),
+        (X, W),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", {**WRONG, **RAISES}.values(), ids={**WRONG, **RAISES}.keys())
+def test_what_is_wrong_for_other_sizes_alone_is_found(backend, ns, mistake):
+    forward, backward, given = mistake
+    verdict, evidence, findings = examined(backend, of_rows(ns, forward, backward), *given, sweep=True)
+    assert verdict is Verdict.FAILED
+    assert {finding.kind for finding in findings} == {FindingKind.BATCH_SIZE}
+    assert [e.check for e in evidence if e.verdict is Verdict.FAILED] == ["sizes"]
+    assert "leading axis of x" in findings[0].message
+
+
+def test_without_a_sweep_only_a_check_that_is_named_runs(backend, ns):
+    forward, backward, given = WRONG["the size of the batch written down"]
+    function = of_rows(ns, forward, backward)
+    verdict, _, _ = examined(backend, function, *given)
+    assert verdict is Verdict.PASSED
+    verdict, _, findings = examined(backend, function, *given, only=("sizes",))
+    assert verdict is Verdict.FAILED
+    assert findings[0].kind is FindingKind.BATCH_SIZE
+
+
+def test_what_is_wrong_at_the_size_given_is_not_told_twice(backend, ns):
+    function = of_rows(ns, mean_square, lambda x, t, g: g * 2 * (x - t) / 7)
+    _, _, findings = examined(backend, function, X, T, sweep=True)
+    assert {finding.kind for finding in findings} == {FindingKind.WRONG_FACTOR}
+    _, evidence, _ = examined(backend, function, X, T, only=("sizes",))
+    assert all(e.verdict is not Verdict.FAILED for e in evidence)
+
+
+def test_a_number_that_may_be_the_size_is_left_alone(backend, ns):
+    function = of_rows(ns, lambda x, n: x.sum() / x.shape[0], lambda x, n, g: (g / n).expand(x.shape))
+    verdict, evidence, _ = examined(backend, function, X, constant("n", 4), sweep=True, skip=("constants",))
+    assert verdict is Verdict.PASSED
+    assert not [e for e in evidence if e.check in ("sizes", "empty") and e.verdict is not Verdict.SKIPPED]
+
+
+def written_for_these_sizes(ns):
+    """Functions whose backward is right at the sizes given, of inputs whose leading axis is no batch, with an input."""
+    differences = ns.tensor([[-1.0, 1.0, 0.0, 0.0], [0.0, -1.0, 1.0, 0.0], [0.0, 0.0, -1.0, 1.0]], dtype=ns.float64)
+    return {
+        "a matrix": (lambda x: x.diagonal().sum(), lambda x, g: g * ns.eye(3, dtype=g.dtype), (3, 3)),
+        "a sequence": (
+            lambda x: ((x[1:] - x[:-1]) ** 2).sum(),
+            lambda x, g: 2 * g * differences.t().mm(differences).mv(x),
+            (4,),
+        ),
+        "one row": (lambda x: x * x, lambda x, g: 2 * g.reshape(1, 3) * x, (1, 3)),
+        "positions": (
+            lambda x: x * ns.arange(x.shape[0], dtype=x.dtype)[:, None],
+            lambda x, g: g * differences.new_tensor([[0.0], [1.0], [2.0], [3.0]]),
+            (4, 2),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["a matrix", "a sequence", "one row", "positions"])
+def test_what_is_no_batch_may_insist_on_its_size(backend, ns, name):
+    forward, backward, shape = written_for_these_sizes(ns)[name]
+    x = tensor("x", GENERATOR.normal(size=shape))
+    verdict, evidence, _ = examined(backend, of_rows(ns, forward, backward), x, sweep=True, order=1)
+    assert verdict is Verdict.PASSED
+    assert not [e for e in evidence if e.check in ("sizes", "empty")]
+
+
+def test_what_reduces_over_nothing_may_raise(backend, ns):
+    def others(x, g):
+        return g * ns.stack([ns.cat([x[:i], x[i + 1 :]]).prod() for i in range(x.shape[0])])
+
+    function = of_rows(ns, lambda x: x.prod(), others)
+    verdict, evidence, _ = examined(backend, function, tensor("x", [0.5, -1.5, 2.0]), sweep=True, order=1)
+    assert verdict is Verdict.PASSED
+    assert {e.check for e in evidence} >= {"sizes", "empty"}
+
+
+def test_a_bias_of_one_row_is_no_batch(backend, ns):
+    def summed(x, b, g):
+        return g, g.sum(0, keepdim=True)
+
+    function = of_rows(ns, lambda x, b: x + b, summed)
+    for rows in (1, 4):
+        x, b = tensor("x", GENERATOR.normal(size=(rows, 3))), tensor("b", GENERATOR.normal(size=(1, 3)))
+        verdict, _, _ = examined(backend, function, x, b, sweep=True)
+        assert verdict is Verdict.PASSED
+
+
+def test_an_empty_batch_is_tried_and_what_fails_there_is_found(backend, ns):
+    cases = {
+        "fails": lambda x, w, g: (g.reshape(-1, x.numel() // x.shape[0]) * w, (g * x).sum(0)),
+        "is not finite": lambda x, w, g: (g * w, (g * x).mean(0) * float(x.shape[0])),
+        "is not zero": lambda x, w, g: (g * w, (g * x).sum(0) + (0.0 if x.shape[0] else 1.0)),
+    }
+    for told, backward in cases.items():
+        verdict, evidence, findings = examined(backend, of_rows(ns, scale_rows, backward), X, W, sweep=True)
+        assert verdict is Verdict.FAILED, told
+        assert [finding.kind for finding in findings] == [FindingKind.ZERO_SIZE]
+        assert told in findings[0].message
+        assert [e.check for e in evidence if e.verdict is Verdict.FAILED] == ["empty"]
+
+
+def test_a_wrong_gradient_of_what_is_not_empty_is_found(backend, ns):
+    function = of_rows(
+        ns,
+        lambda x, w: x.sum(0) + w * w,
+        lambda x, w, g: (g.expand(x.shape), 2 * w * g if x.shape[0] else w * g),
+    )
+    verdict, _, findings = examined(backend, function, X, W, sweep=True)
+    assert verdict is Verdict.FAILED
+    assert [(finding.kind, finding.input) for finding in findings] == [(FindingKind.ZERO_SIZE, "w")]
+
+
+def test_a_mean_over_nothing_is_not_finite_in_forward_and_no_finding(backend, ns):
+    function = of_rows(ns, lambda x, t: ((x - t) ** 2).mean(), lambda x, t, g: g * 2 * (x - t) / (x.shape[0] * 3))
+    verdict, evidence, _ = examined(backend, function, X, T, sweep=True)
+    assert verdict is Verdict.PASSED
+    assert [e.check for e in evidence if e.check in ("sizes", "empty")] == ["sizes"]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
+def test_the_table_passes(backend, ns, row):
+    verdict, evidence, _ = examined(backend, row.build(ns), *arguments(row), sweep=True)
+    assert verdict is Verdict.PASSED
+    tried = {e.check for e in evidence if e.verdict is Verdict.PASSED} & {"sizes", "empty"}
+    assert tried == (set() if row.name == "cube-scalar" else {"sizes", "empty"})
+
+
+def test_the_smallest_input_shows_the_same():
+    forward, backward, given = WRONG["the size of the batch written down"]
+    function = of_rows(gradcli.engine, forward, backward)
+    report = gradcli.check(
+        function, tuple(gradcli.engine.tensor(a.value, requires_grad=a.requires_grad) for a in given)
+    )
+    (case,) = report.cases
+    assert case.verdict is Verdict.FAILED
+    assert {finding.kind for finding in case.findings} == {FindingKind.BATCH_SIZE}
+    assert case.smallest
+
+
+def test_numpy_and_jax_are_tried_as_well():
+    def squares(x):
+        return (x**2).mean()
+
+    report = gradcli.check(squares, (np.array([1.0, 2.0, -0.5]),), grad=lambda x: 2 * x / 3)
+    assert {finding.kind for finding in report.cases[0].findings} == {FindingKind.BATCH_SIZE}
+    report = gradcli.check(squares, (np.array([1.0, 2.0, -0.5]),), grad=lambda x: 2 * x / x.size)
+    assert report.verdict is Verdict.PASSED
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+
+    def of(size):
+        function = jax.custom_vjp(lambda x: (x**2).mean())
+        function.defvjp(lambda x: ((x**2).mean(), x), lambda x, g: (2 * x * g / (size or x.size),))
+        return function
+
+    x = (np.array([1.0, 2.0, -0.5]),)
+    assert {f.kind for f in gradcli.check(of(3), x).cases[0].findings} == {FindingKind.BATCH_SIZE}
+    report = gradcli.check(of(None), x)
+    assert report.verdict is Verdict.PASSED
+    shown = [e for e in report.cases[0].evidence if e.check == "empty"]
+    assert [e.verdict for e in shown] == [Verdict.SKIPPED]
+    assert "--only empty" in shown[0].note
+
+
+def test_an_empty_batch_is_tried_on_jax_where_it_is_asked_for():
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+    function = jax.custom_vjp(lambda x, w: x * w)
+    weighted = jax.numpy.sum
+    function.defvjp(
+        lambda x, w: (x * w, (x, w)), lambda kept, g: (g * kept[1], weighted(g * kept[0], 0) + (not kept[0].size))
+    )
+    report = gradcli.check(function, (np.ones((4, 3)), np.ones(3)), only=("gradient", "empty"))
+    assert {finding.kind for finding in report.cases[0].findings} == {FindingKind.ZERO_SIZE}
