@@ -59,4 +59,5 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     missing_term,
     lacking_form,
     cotangents.averaged,
+    regions.most_entries,
 )

@@ -33,8 +33,20 @@ def by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
         yield "even indices", flat % 2 == 0
         yield "odd indices", flat % 2 == 1
     for width in (4, 8, 16, 32):
-        if width < flat.size:
+        if 2 * width < flat.size:
             yield f"the tail after the last full block of {width}", flat >= flat.size // width * width
+    yield from _ranges(shape, places)
+
+
+def _ranges(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:
+    """Half of the indices along an axis at most, from one on or up to one."""
+    for axis, size in enumerate(shape):
+        for step in range(1, size):
+            what = f"{('row', 'column')[axis]} {{}}" if len(shape) == 2 else f"index {{}} of axis {axis}"
+            if 2 * (size - step) <= size:
+                yield f"from {what.format(step)} on", places[axis] >= step
+            if 2 * step <= size:
+                yield f"up to {what.format(step - 1)}", places[axis] < step
 
 
 def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:

@@ -14,31 +14,56 @@ from gradcli.results import Mismatch
 
 
 def some_entries(suspect: Suspect) -> Named | None:
-    """Wrong in some entries, right in the others."""
-    block = suspect.facts.subject.domain.blocks[suspect.place]
-    parts = 2 if block.complex else 1
+    """Wrong in some entries by a rule, or in no more than half of them, and right in the others."""
+    mask = _wrong_entries(suspect)
+    if mask is None:
+        return None
+    rule = fitting_rule(samples_of(suspect, mask), suspect.name, probe_of(suspect, mask))
+    few = 2 * int(mask.sum()) <= mask.size and _others_stay_right(suspect, mask)
+    return _told(suspect, mask, rule) if rule is not None or few else None
+
+
+def most_entries(suspect: Suspect) -> Named | None:
+    """Wrong in most entries, by no rule, and right in the others."""
+    mask = _wrong_entries(suspect)
+    return None if mask is None or not _others_stay_right(suspect, mask) else _told(suspect, mask, None)
+
+
+def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
+    """Which entries are wrong, for any output; None where that is not known, or all or none are."""
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
+    seen = [suspect.mismatch, *(e.mismatch for e in suspect.evidence if e.mismatch is not suspect.mismatch)]
+    masks = [wrong_mask(m, suspect.shape, parts, SIGNIFICANCE) for m in seen if m is not None]
+    known = [mask for mask in masks if mask is not None]
+    if not known or len(known) < len(masks):
+        return None
+    wrong: NDArray[np.bool_] = np.logical_or.reduce(known)
+    return None if wrong.all() or not wrong.any() else wrong
+
+
+def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:
+    """Whether no other entry is wrong at inputs close by: one may be right at these numbers alone."""
+    other = suspect.elsewhere
+    table = None if other is None else other.table
+    return table is None or not (np.any(table.wrong, axis=0).reshape(mask.shape) & ~mask).any()
+
+
+def _told(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named | None:
     if suspect.mismatch is None:
         return None
-    mask = wrong_mask(suspect.mismatch, block.shape, parts, SIGNIFICANCE)
-    if mask is None or mask.all() or not mask.any():
-        return None
-    name = suspect.name
-    rule = fitting_rule(samples_of(suspect, mask), name, probe_of(suspect, mask))
-    count = int(mask.sum())
-    c = _factor_there(suspect, suspect.mismatch, mask, parts)
-    where = _where(rule, mask)
-    there = _there(c)
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
+    alone = sum(e.mismatch is not None for e in suspect.evidence) <= 1
+    c = _factor_there(suspect, suspect.mismatch, mask, parts) if alone else None
+    count, size = int(mask.sum()), _relative_size(suspect.mismatch)
+    there = _there(c) or f", by {size:.1e} of the largest entry"
     extra = {
         "predicate": None if rule is None else rule.text,
         "wrong_total": count,
         "factor": None if c is None or c == 0 else f"{c:.9g}",
     }
-    kind = FindingKind.WRONG_SIGN if c is not None and abs(c + 1) < 1e-7 else FindingKind.WRONG_ENTRIES
-    size = _relative_size(suspect.mismatch)
     return (
-        kind,
-        f"{name}: {where} ({count} of {mask.size} entries){there or f', by {size:.1e} of the largest entry'}; "
-        "the others are right",
+        FindingKind.WRONG_SIGN if c is not None and abs(c + 1) < SIGNIFICANCE else FindingKind.WRONG_ENTRIES,
+        f"{suspect.name}: {_where(rule, mask)} ({count} of {mask.size} entries){there}; the others are right",
         extra,
     )
 
@@ -46,7 +71,7 @@ def some_entries(suspect: Suspect) -> Named | None:
 def _where(rule: Rule | None, mask: NDArray[np.bool_]) -> str:
     """Which entries are wrong, in words: by the rule, else the first few of them."""
     if rule is not None:
-        direct = rule.text.startswith(("off", "above", "below", "on and"))
+        direct = rule.text.startswith(("off", "above", "below", "on and", "from", "up to"))
         return f"wrong only {'' if direct else 'where ' if rule.by_value else 'in '}{rule.text}"
     count = int(mask.sum())
     listed = ", ".join(str(list(i)) for i in indices_of(mask, 4)) + (", ..." if count > 4 else "")

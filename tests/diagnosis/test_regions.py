@@ -39,6 +39,11 @@ PLANTED = {
     "not largest": (LARGEST, ((3, 5),), "where arg0 is not largest "),
     "not largest of rows": (ROWS, ((3, 5),), "where arg0 is not largest along axis 1 "),
     "border": (BORDER, ((5, 5),), "in the border "),
+    "from an index on": (
+        function(lambda x: (x * x)[:4].sum() + x.sum(), lambda g, x, y: g * (2 * x + 1)),
+        ((6,),),
+        "from index 4 of axis 0 on ",
+    ),
     "picked": (PICKED, ((5, 4), TARGETS), "that arg1 picks along axis 1 "),
 }
 
@@ -77,3 +82,23 @@ def test_the_quotient_of_one_wrong_entry_is_no_factor():
     made = function(lambda x: x.sin(), lambda g, x, y: g * (x.cos() + added))
     (finding,) = found(made, (4,))
     assert (finding.kind, finding.factor) == (K.WRONG_ENTRIES, None)
+
+
+def test_an_entry_that_is_right_at_this_number_alone_is_not_called_right():
+    made = function(lambda x: x**3, lambda g, x, y: g * (x * x + x + 1))
+    (finding,) = found(made, np.array([1.0, 2.0, 3.0]))
+    assert finding.kind is K.WRONG_GRADIENT, finding.message
+
+
+def test_an_entry_that_is_right_does_not_hide_what_the_others_lack():
+    made = function(lambda x: x.cumsum(0), lambda g, x, y: g * 1)
+    assert_told(K.MISSING_TERM, "only what each output contributes to its own entry", made, ((5,),), 0)
+
+
+def test_entries_wrong_for_one_output_each_are_told_together():
+    made = function(
+        lambda x: (x[:2] * 3, x[2:] * 2), lambda g, h, x, y, z: ns.cat([g[:1] * 3, g[1:], h[:1], 2 * h[1:]])
+    )
+    (finding,) = found(made, (5,))
+    assert finding.kind is K.WRONG_ENTRIES
+    assert "[1], [2] (2 of 5 entries)" in finding.message
