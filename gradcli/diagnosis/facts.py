@@ -121,6 +121,10 @@ class Facts:
             self._tables[place] = measured(self.subject, place, self.returned_for, seed=self._seed)
         return self._tables[place]
 
+    def part_of_table(self, place: int, only: NDArray[np.intp]) -> Table | None:
+        """The Jacobian in some entries of an input, the others being unknown; None as for `table`."""
+        return measured(self.subject, place, self.returned_for, seed=self._seed, only=only)
+
     def is_felt(self, place: int) -> bool:
         """Whether forward's slope along the active input number `place` is seen to differ from zero."""
         return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.slopes(place))

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from gradcli.diagnosis.entries import indices_of, pulled_back, wrong_mask
 from gradcli.diagnosis.factor import factor_on, fit_factor
 from gradcli.diagnosis.predicate import Rule, fitting_rule
-from gradcli.diagnosis.samples import probe_of, samples_of
+from gradcli.diagnosis.samples import looked_at, probe_of, samples_of
 from gradcli.diagnosis.suspect import Named, Suspect
-from gradcli.diagnosis.table import SIGNIFICANCE
+from gradcli.diagnosis.table import SIGNIFICANCE, Table
 from gradcli.findings import FindingKind
 from gradcli.results import Mismatch
 
@@ -19,8 +19,9 @@ def some_entries(suspect: Suspect) -> Named | None:
     if mask is None:
         return None
     rule = fitting_rule(samples_of(suspect, mask), suspect.name, probe_of(suspect, mask))
-    few = 2 * int(mask.sum()) <= mask.size and _others_stay_right(suspect, mask)
-    return _told(suspect, mask, rule) if rule is not None or few else None
+    if rule is None and not (2 * int(mask.sum()) <= mask.size and _others_stay_right(suspect, mask)):
+        return None
+    return _told(suspect, mask, rule)
 
 
 def most_entries(suspect: Suspect) -> Named | None:
@@ -43,9 +44,14 @@ def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
 
 def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:
     """Whether no other entry is wrong at inputs close by: one may be right at these numbers alone."""
-    other = suspect.elsewhere
-    table = None if other is None else other.table
+    table = _close_by(suspect, mask)
     return table is None or not (np.any(table.wrong, axis=0).reshape(mask.shape) & ~mask).any()
+
+
+def _close_by(suspect: Suspect, mask: NDArray[np.bool_]) -> Table | None:
+    """The Jacobian at inputs close by, in some of the wrong entries and some of the others."""
+    other = suspect.elsewhere
+    return None if other is None else other.facts.part_of_table(other.place, looked_at(mask))
 
 
 def _told(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named | None:
@@ -103,14 +109,13 @@ def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_],
         return 0.0
     if chosen.sum() == 1:
         value = numeric[chosen][0]
-        return _confirmed(suspect, float(claimed[chosen][0] / value) if value else None, several=False)
-    return _confirmed(suspect, fit_factor(claimed[chosen], numeric[chosen], bound[chosen]), several=True)
+        return _confirmed(suspect, mask, float(claimed[chosen][0] / value) if value else None, several=False)
+    return _confirmed(suspect, mask, fit_factor(claimed[chosen], numeric[chosen], bound[chosen]), several=True)
 
 
-def _confirmed(suspect: Suspect, c: float | None, *, several: bool) -> float | None:
+def _confirmed(suspect: Suspect, mask: NDArray[np.bool_], c: float | None, *, several: bool) -> float | None:
     """The factor, where it holds at inputs close by too; of one entry anything has a factor, so it must be seen to."""
-    other = None if c is None else suspect.elsewhere
-    table = None if other is None else other.table
+    table = None if c is None else _close_by(suspect, mask)
     if table is None or c is None:
         return c if several else None
     wrong = np.any(table.wrong, axis=0)

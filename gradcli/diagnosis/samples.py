@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.predicate import Mask, Probe, Sample
@@ -14,6 +15,7 @@ _LEAST, _MOST = 3, 7
 _SECONDS = 0.5
 """How long other inputs are tried, and an edge is looked for."""
 _COARSE = 1e-3
+_LOOKED_AT = 24
 _ENOUGH = 1e-5
 """Inputs are added until so few sets of entries as large as the wrong ones would fit by accident."""
 
@@ -21,8 +23,8 @@ _ENOUGH = 1e-5
 def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
     """The wrong entries here, and at inputs whose entries have changed places, where these can be had."""
     found = [_sample(suspect.facts, suspect.place, mask, None)]
-    for other in _others(suspect):
-        table = other.table(suspect.place)
+    for number, other in enumerate(_others(suspect)):
+        table = other.part_of_table(suspect.place, looked_at(mask, number))
         if table is None:
             break
         wrong: Mask = np.any(table.wrong, axis=0).reshape(mask.shape)
@@ -57,9 +59,18 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
     return is_wrong
 
 
+def looked_at(mask: Mask, number: int = 0) -> NDArray[np.intp]:
+    """Entries to look at elsewhere: all of a few, else some of the wrong ones and some of the others."""
+    if mask.size <= _LOOKED_AT:
+        return np.arange(mask.size)
+    generator = np.random.default_rng(number)
+    wrong, right = (generator.permutation(np.flatnonzero(part)) for part in (mask, ~mask))
+    half = _LOOKED_AT // 2
+    chosen: NDArray[np.intp] = np.sort(np.concatenate([wrong[:half], right[: _LOOKED_AT - min(half, wrong.size)]]))
+    return chosen
+
+
 def _others(suspect: Suspect) -> Iterator[Facts]:
-    if suspect.facts.table(suspect.place) is None:
-        return
     started = perf_counter()
     for number in range(_MOST):
         if number >= _LEAST and perf_counter() - started > _SECONDS:

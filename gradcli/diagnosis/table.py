@@ -65,27 +65,36 @@ class Table:
         return self.known & (np.abs(self.numeric) > self.floor)
 
 
-def measured(subject: Subject, place: int, backward: Backward, *, seed: int) -> Table | None:
-    """The table for the active input number `place`; None where it is complex or large, and where a call fails."""
+def measured(
+    subject: Subject, place: int, backward: Backward, *, seed: int, only: NDArray[np.intp] | None = None
+) -> Table | None:
+    """The table for the active input number `place`; None where it is complex or large, and where a call fails.
+
+    With `only`, no other entries of the input are measured.
+    """
     domain, codomain = subject.domain, subject.codomain
-    columns = np.arange(domain.size)[domain.slices[place]]
+    count = domain.sizes[place]
+    wanted = np.arange(count) if only is None else only
     if any(block.complex for block in (*domain.blocks, *codomain.blocks)):
         return None
-    if codomain.size > _MOST_ROWS or columns.size > _MOST_COLUMNS:
+    if codomain.size > _MOST_ROWS or count > _MOST_COLUMNS:
         return None
     map_ = subject.derivative_map(1)
     try:
-        if _seconds(map_, subject.point) * (columns.size * _RUNS_A_COLUMN + codomain.size) > _SECONDS:
+        if _seconds(map_, subject.point) * (wanted.size * _RUNS_A_COLUMN + codomain.size) > _SECONDS:
             return None
         claimed = _claimed(subject, place, backward, domain.blocks[place].shape)
         if claimed is None:
             return None
         generator = np.random.default_rng([seed, 43, place])
-        found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=claimed, quick=True)
+        columns, some = wanted + domain.slices[place].start, claimed[:, wanted]
+        found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=some, quick=True)
     except UserCodeError:  # at inputs that nobody asked for
         return None
     known = np.isfinite(found.numeric) & np.isfinite(found.bound) & np.isin(found.status, (Status.OK, Status.NOISE))
-    return Table(claimed=claimed, numeric=found.numeric, bound=np.where(known, found.bound, np.inf))
+    numeric, bound = np.zeros_like(claimed), np.full_like(claimed, np.inf)
+    numeric[:, wanted], bound[:, wanted] = found.numeric, np.where(known, found.bound, np.inf)
+    return Table(claimed=claimed, numeric=numeric, bound=bound)
 
 
 def _seconds(map_: VectorMap, point: FloatArray) -> float:
