@@ -141,10 +141,11 @@ def telling_column(site: Site, input_: int, output: int, significance: float) ->
     """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
 
     Along a random direction the entries count by their size times that of their input; an error in the largest entry
-    may look small there if its input is small. None where no single entry is to blame.
+    may look small there if its input is small, and many errors may cancel. None where no single entry is to blame.
     """
     places = site.map.domain.slices[input_]
-    for column in _blamed(site, input_, output)[:SUSPECTS].tolist():
+    blamed = _blamed(site, input_, output)[:SUSPECTS]
+    for column in (blamed if blamed.size else _largest_columns(site, input_, output)).tolist():
         drawn = np.zeros(site.x.size)
         drawn[places.start + column] = site.scales[places.start + column]
         focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
@@ -157,6 +158,13 @@ def telling_column(site: Site, input_: int, output: int, significance: float) ->
 def _blamed(site: Site, input_: int, output: int) -> Indices:
     found = locate(site, input_, output)
     return np.zeros(0, np.intp) if found is None else found.entries
+
+
+def _largest_columns(site: Site, input_: int, output: int) -> Indices:
+    """The column of the largest claimed entry in units of the derivative, and of the one that counts most."""
+    places = site.map.domain.slices[input_]
+    size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
+    return np.unique([np.argmax(size), np.argmax(size * site.scales[places])])
 
 
 def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:

@@ -18,11 +18,14 @@ from gradcli.numerics.survey import by_differences, is_quiet, survey
 CONFIRMING = 4
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
 CONFIRMING_WITH_WITNESS = 2
+FINE = 1e-7
+"""Where a point says something within a resolution that is coarser, as another flat stretch does, more are asked."""
+MORE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """What other points say of one pair: the first one with a signal, or how many were truly zero."""
+    """What other points say of one pair: the most telling one with a signal, or how many were truly zero."""
 
     seen: Seen | None
     where: str
@@ -51,6 +54,8 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
 def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
     """Try other points until one shows a derivative or a claim that is not zero, all pairs at each point.
 
+    What shows within a coarse resolution only is looked at in a few more of them: the finest counts.
+
     With a witness the gradients at other points are compared with its own; differences of the map are taken only where
     one of them shows a signal.
 
@@ -60,10 +65,10 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         significance: as for the comparison.
     """
     needed = CONFIRMING if site.testimony is None else CONFIRMING_WITH_WITNESS
-    zeros = dict.fromkeys(pairs, 0)
+    zeros, heard = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
     decided: dict[Pair, Elsewhere] = {}
     for where, x in other_points(site):
-        open_ = [pair for pair in pairs if pair not in decided and zeros[pair] < needed]
+        open_ = [pair for pair in pairs if _is_open(decided.get(pair), heard[pair], zeros[pair], needed)]
         if not open_:
             break
         still, signal = (
@@ -72,11 +77,28 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         for pair in still:
             zeros[pair] += 1
         for pair, seen in signal.items():
-            decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
+            heard[pair] += 1
+            before = decided.get(pair)
+            if before is None or before.seen is None or _tells_more(seen, before.seen):
+                decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
     for pair in pairs:
         if pair not in decided:
             decided[pair] = Elsewhere(seen=None, where="", zeros=zeros[pair], enough=zeros[pair] >= needed - 1)
     return decided
+
+
+def _is_open(known: Elsewhere | None, heard: int, zeros: int, needed: int) -> bool:
+    """Whether another point may say more of a pair."""
+    if known is None or known.seen is None:
+        return zeros < needed
+    return heard <= MORE and (known.seen.resolution is None or known.seen.resolution > FINE)
+
+
+def _tells_more(seen: Seen, before: Seen) -> bool:
+    """Whether a point objects where another agreed, or says the same within a finer resolution."""
+    if seen.impression is not before.impression:
+        return seen.impression is Impression.DIFFERS
+    return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
 
 
 def _heard(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,11 @@ from gradcli.numerics.compare import FAIL_FACTOR, PASS_RESOLUTION, Impression, J
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.hearing import Hearing, hear
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
-from gradcli.numerics.probe import focuses, random_direction
+from gradcli.numerics.probe import Focus, focuses, random_direction
 from gradcli.numerics.rounding_only import is_rounding_only
 from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through, stronger, unmoved, vanishing
 from gradcli.numerics.site import CERTIFIED, Glance, Site
+from gradcli.numerics.space import Vector
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
 
 QUIET = 1e-18
@@ -27,6 +28,8 @@ FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("b
 ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
 LONG = 400
+LARGE, LEAST_SEEN = 0.5, 5e-7
+"""Entries of half the largest and more are looked at alone where an error of 1e-6, half of which counts, may hide."""
 
 
 def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
@@ -200,7 +203,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
     places = site.map.domain.slices[input_]
     best: dict[Pair, Seen] = {}
     chosen = focuses(site.scales, places)
-    for focus in chosen if len(chosen) > 1 else chosen * 2:
+    for number, focus in enumerate(_directions(site, input_, outputs, chosen, best)):
         if _is_long(site, (input_, outputs[0])):
             glance = site.glance(random_direction(site.rng, focus.drawn), focus)
             clear = {(input_, o): _clear(site, (input_, o), glance, significance) for o in outputs}
@@ -218,9 +221,40 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
                 quiet=judgement.impression is Impression.SILENT and vanishing(reading, site.rows(output)),
             )
             before = best.get((input_, output))
-            combine = stronger if len(chosen) == 1 else _beside
+            combine = stronger if len(chosen) == 1 and number < 2 else _beside
             best[input_, output] = seen if before is None else combine(before, seen)
     return best
+
+
+def _directions(
+    site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, Seen]
+) -> Iterator[Focus]:
+    """A group of scales after the other, or two directions through all; then what these could not see."""
+    yield from chosen if len(chosen) > 1 else chosen * 2
+    known = [(output, best[input_, output]) for output in outputs]
+    coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
+    drawn = _drowned_beside(site, input_, coarse)
+    if drawn is not None:
+        yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
+
+
+def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
+    """The scales of the largest entries whose errors small inputs hide from directions through all; zero elsewhere.
+
+    An error of 1e-6 in an entry is so much times its input's scale along a direction, and may be below what is seen
+    there, though the entry is as large as any.
+    """
+    places = site.map.domain.slices[input_]
+    scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
+    for output, resolution in resolutions.items():
+        size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
+        scaled = size * scales
+        hidden |= (size >= LARGE * size.max()) & (LEAST_SEEN * scaled < resolution * scaled.max())
+    if not hidden.any():
+        return None
+    drawn = np.zeros(site.x.size)
+    drawn[places] = np.where(hidden, scales, 0.0)
+    return drawn
 
 
 def _beside(whole: Seen, group: Seen) -> Seen:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.numerics.verify import Outcome, Verification, verify
-from tests.numerics.cases import FormulaMap, space
+from tests.numerics.cases import FormulaMap, elementwise, space
 
 Array = np.ndarray
 FAR = np.array([6.0, -5.5, 6.5])
@@ -70,3 +70,20 @@ def test_of_many_rows_one_is_asked_first_whether_a_wrong_claim_may_hold_over_wid
     found = verify(rippled, np.array([0.3, 0.7, -0.2]), seed=1).blocks[0]
     assert found.outcome is Outcome.DIFFERS, found
     assert rippled.asked < 600
+
+
+@pytest.mark.parametrize("place", [-0.69741998, -1.1, 1.9])
+def test_of_other_points_that_agree_coarsely_the_finest_counts(place) -> None:
+    def spoil(j):
+        return j * (1 + 1e-6)
+
+    steep = elementwise(
+        "steep", lambda x: np.tanh(20 * (x - 0.3)), lambda x: 20 / np.cosh(20 * (x - 0.3)) ** 2, [place]
+    )
+    for seed in range(3):
+        with np.errstate(all="ignore"):
+            (right,) = verify(steep.map(), steep.x, seed=seed).blocks
+            (wrong,) = verify(steep.map(spoil), steep.x, seed=seed).blocks
+        assert right.outcome is Outcome.AGREES
+        assert right.resolution < 1e-6
+        assert wrong.outcome is Outcome.DIFFERS
