@@ -22,7 +22,7 @@ def block_after(marker):
 
 def stable(text):
     """The words without what differs from run to run and machine to machine: line breaks, times and bounds."""
-    text = re.sub(r"\d+\.\d+ s", "TIME", text)
+    text = re.sub(r"\d+(\.\d+)? (ms|s|min)\b", "TIME", text)
     text = re.sub(r"(± |relative error of |within |exact to )[\d.e-]+", r"\1BOUND", text)
     return text.split()
 
