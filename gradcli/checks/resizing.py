@@ -57,22 +57,26 @@ class Batch:
         )
 
     def is_one(self, situation: Situation) -> bool:
-        """Whether the entries stand side by side: exchanged in the inputs they are exchanged in the outputs.
+        """Whether the entries stand side by side: in another order in the inputs they are so in the outputs.
 
         An output without the axis stays as it is. So it is with rows of data, and neither with pixels, matrices and
         sequences, whose sizes a Function may well insist on, nor with random numbers drawn for each.
         """
+        orders = {tuple(order.tolist()): order for order in (np.arange(self.size)[::-1], _exchanged(self.size))}
+        return all(self._takes(situation, order) for order in orders.values())
+
+    def _takes(self, situation: Situation, order: NDArray[np.intp]) -> bool:
         subject = situation.subject
-        exchanged = [replace(a, value=_exchanged(a.value)) if self.is_in(subject, a) else a for a in subject.arguments]
+        given = [replace(a, value=a.value[order]) if self.is_in(subject, a) else a for a in subject.arguments]
         try:
-            found = subject.visit(exchanged)
+            found = subject.visit(given)
         except UserCodeError:
             return False
         if found.numbers != subject.output_numbers:
             return False
         for number in found.numbers:
-            given = subject.first_call.outputs[number]
-            wanted = _exchanged(given) if given.shape[:1] == (self.size,) else given
+            before = subject.first_call.outputs[number]
+            wanted = before[order] if before.shape[:1] == (self.size,) else before
             if relative_gap(wanted, found.outputs[number]) > situation.tolerance(_TOLERANCE):
                 return False
         return True
@@ -206,11 +210,9 @@ def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
     return np.asarray((1 - weight) * value[below] + weight * value[np.minimum(below + 1, given - 1)])
 
 
-def _exchanged(value: NDArray[Any]) -> NDArray[Any]:
-    """The array with its first two rows exchanged."""
-    found = value.copy()
-    found[:2] = value[1::-1]
-    return found
+def _exchanged(size: int) -> NDArray[np.intp]:
+    """The order in which the first two of so many have changed places."""
+    return np.array([1, 0, *range(2, size)])
 
 
 def _may_be_mixed(argument: Argument) -> bool:

@@ -1,11 +1,13 @@
 """Sizes of the leading axis other than the one given, down to none at all."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import final
 
 import numpy as np
 
+from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.resizing import (
@@ -23,6 +25,8 @@ from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
 _LARGE = 5
+_CONFIRMED, _MOVED = 2, 0x73697A65
+"""Other values at which what is wrong at a size has to be wrong, too."""
 _ARBITRATED = 2
 """At so many sizes differences are asked: a forward that is noisy gives occasion at each."""
 
@@ -176,4 +180,29 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
     wrong = wrong_at(situation, call.arguments)
-    return None if wrong is None or wrong.lone else wrong
+    if wrong is None or wrong.lone or not _is_about_the_size(situation, call, wrong.input):
+        return None
+    return wrong
+
+
+def _is_about_the_size(situation: Situation, call: Resized, name: str) -> bool:
+    """Whether the gradient of an input is wrong at that size for other values as well, and right at the size given.
+
+    What is cut or stretched may be a matrix of less rank, or lie where forward is rough: that is about the values.
+    """
+    for number in range(_CONFIRMED):
+        again = wrong_at(situation, _moved(call.arguments, number))
+        if again is None or again.lone or again.input != name:
+            return False
+    return wrong_at(situation, _moved(situation.subject.arguments, 0)) is None
+
+
+def _moved(arguments: Sequence[Argument], number: int) -> tuple[Argument, ...]:
+    """The arguments with every number that takes a gradient off by up to an eighth of its size, each time otherwise."""
+    rng = np.random.default_rng([_MOVED, number])
+    return tuple(
+        replace(a, value=a.value * (1 + rng.uniform(-0.125, 0.125, a.value.shape)).astype(a.value.real.dtype))
+        if a.is_tensor and a.requires_grad
+        else a
+        for a in arguments
+    )
