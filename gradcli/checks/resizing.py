@@ -45,6 +45,13 @@ class Batch:
             for a in subject.arguments
         )
 
+    def is_kept_by(self, outputs: Sequence[NDArray[Any]]) -> bool:
+        """Whether an output has the axis, so that the entries are known one by one, and fewer of them are safe to try.
+
+        What adds all of them up may hold numbers of theirs, and read past the end of fewer without asking.
+        """
+        return any(output.shape[:1] == (self.size,) for output in outputs)
+
     def is_followed(self, given: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]], size: int) -> bool:
         """Whether outputs have the new size in front where they had the old one there, and are alike elsewhere."""
         return len(given) == len(found) and all(

@@ -3,9 +3,10 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
@@ -67,7 +68,7 @@ class SizesCheck(BatchCheck):
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
         """Try a larger size, 2 or 3, and 1: the last only where another is accepted, since forward may broadcast it."""
         accepted = asked = 0
-        for size in self._others(situation, batch.size):
+        for size in self._others(situation, batch):
             call = None if size == 1 and not accepted else call_resized(situation, batch, size)
             if call is None:
                 continue
@@ -80,10 +81,11 @@ class SizesCheck(BatchCheck):
             else:
                 yield None
 
-    def _others(self, situation: Situation, size: int) -> tuple[int, ...]:
-        """Sizes to try beside the one given, even and odd ones among them all; the first where each is compiled."""
+    def _others(self, situation: Situation, batch: Batch) -> tuple[int, ...]:
+        """Sizes to try beside the one given, even and odd ones among them all; a larger one where that is all."""
+        size = batch.size
         larger = _LARGE if size < _LARGE else size + 1
-        if self.is_dear(situation):
+        if self.is_dear(situation) or not batch.is_kept_by(_outputs(situation)):
             return (larger,)
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
@@ -126,7 +128,8 @@ class EmptyCheck(BatchCheck):
             note = f"another size costs {backend} a compilation: --only {self.name} asks for it"
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
-        call = call_resized(situation, batch, 0, steps=False)
+        kept = batch.is_kept_by(_outputs(situation))
+        call = call_resized(situation, batch, 0, steps=False) if kept else None
         if call is not None:
             yield self._problem(situation, batch, call)
 
@@ -169,6 +172,11 @@ class EmptyCheck(BatchCheck):
             return None
         message = f"the gradient of {wrong.input} is wrong {where}{measured(wrong)}"
         return self.failed(FindingKind.ZERO_SIZE, message, input=wrong.input)
+
+
+def _outputs(situation: Situation) -> list[NDArray[Any]]:
+    subject = situation.subject
+    return [subject.first_call.outputs[number] for number in subject.output_numbers]
 
 
 def _proven(situation: Situation, call: Resized) -> Wrong | None:
