@@ -17,6 +17,11 @@ LARGEST = 1e-2
 ROWS_TRIED = 3
 ENLARGED = 4
 """Two kinks side by side may look alike at two sizes by chance."""
+MOST_ENLARGED = 10
+GROWING = 1.5
+"""What has grown by so much of itself is enlarged further,"""
+GROWN = 20.0
+"""and is a pole once it is so many times as large."""
 BINOMIALS = 30.4
 """Root of the sum of the squared sixth-difference coefficients: their size for unit noise."""
 
@@ -26,7 +31,7 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
 
     A sixth difference of 49 equally spaced values is small wherever the function is smooth and stands out where it is
     not. The place is enlarged by six again and again: at a kink the difference falls by six each time, at a jump it
-    stays.
+    stays, at a pole it grows.
 
     Returns:
         For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that
@@ -65,15 +70,18 @@ def _roughness(values: Vector) -> Vector:
 
 
 def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> float:
-    """The jump of one row near node `peak` + 3, or 0.0 if enlarging shows a kink or a smooth curve."""
-    low, high = -reach, reach
-    for _ in range(ENLARGED):
+    """The jump of one row near node `peak` + 3, or 0.0 if enlarging shows a kink, a pole or a smooth curve."""
+    low, high, most = -reach, reach, GROWN * height
+    for number in range(MOST_ENLARGED):
         spacing = (high - low) / (NODES - 1)
         low, high = low + (peak - 1) * spacing, low + (peak + 7) * spacing
         _, values = _sample(line, low, high)
         rough = _roughness(values[:, row])
         now = float(rough.max()) if np.isfinite(rough).all() else 0.0
-        if now < 0.4 * height or now < 64 * EPS * float(np.abs(values[:, row]).max()):
+        if not 0.4 * height <= now <= most or now < 64 * EPS * float(np.abs(values[:, row]).max()):
             return 0.0
+        grown = now > GROWING * height
         peak, height = int(np.argmax(rough)), now
+        if number + 1 >= ENLARGED and not grown:
+            break
     return 3.0 * height

@@ -38,6 +38,8 @@ ROUGHNESS = 1.5
 """A slope over a length is taken to be uncertain by so many times the noise over that length."""
 HALVINGS = 30
 BRACKETS = 3
+POLE = 1e3
+"""A change that grows by more as it is halved is that of a pole."""
 
 
 @final
@@ -101,7 +103,10 @@ class Stretch:
         return found * size / noise if noise > 0 else np.inf
 
     def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
-        """What is left of the change between two nodes when the bracket is halved towards the larger part."""
+        """What is left of the change between two nodes when the bracket is halved towards the larger part.
+
+        Nothing at a pole, beside which values grow without end.
+        """
 
         def at(t: float) -> float:
             value = self.value(t, row)
@@ -113,6 +118,7 @@ class Stretch:
 
         low, high = self.nodes[bracket : bracket + 2].tolist()
         below, above = at(low), at(high)
+        most = POLE * max(abs(above - below), float(self.noise[row]) / float(self.line.scale[self.rows][row]))
         for _ in range(HALVINGS):
             middle = on_grid(0.5 * (low + high))
             between = at(middle)
@@ -120,7 +126,8 @@ class Stretch:
                 high, above = middle, between
             else:
                 low, below = middle, between
-        return abs(above - below)
+        jump = abs(above - below)
+        return jump if jump <= most else 0.0
 
 
 def stretch(site: Site, direction: Vector, reach: float, asked: Mask | None = None) -> Stretch | None:
