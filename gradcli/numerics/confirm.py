@@ -34,6 +34,7 @@ times as far over the shortest steps says why."""
 ROUGH = 1e3
 """Roundings of the values; noise below is rounding."""
 SHORTEST = 0.05 * 2.0**-25
+SWINGS = 5
 COARSELY_STORED = 2.0**-20
 """Unit roundoff beyond that of float32: values stored in half precision."""
 READABLE = 300.0
@@ -140,7 +141,7 @@ def _better_explanation(
     if not left.any():
         return Doubt.NOISE, "a finer scale agrees with the claim"
     text = (
-        _too_fast(first, left)
+        _too_fast(site, first, left)
         or _few_digits(site, output, first, left)
         or hidden_by_format(site, output, first, left)
         or _roughness(site, output, first, left, spread, latest)
@@ -152,21 +153,32 @@ def _better_explanation(
     return None, None
 
 
-def _too_fast(first: Reading, left: Mask) -> str | None:
+def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
     """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step.
 
-    Noise that is small beside the values will do where the claim takes the rounding of x further than they are large.
+    Noise that is small beside the values will do where the claim takes the rounding of x further than they are large,
+    or is another one at the end of the shortest step.
     """
     with np.errstate(all="ignore"):
         rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
         immense = np.abs(first.claimed) * EPS > first.size
         random = rough & (immense | (first.noise > RANDOM * first.size))
         many = np.abs(first.claimed) * SHORTEST > PERIODS * first.noise
-    if not (random & many)[left].all():
+    if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
         return None
     return (
         "forward's values look random at every distance: if the claim is right, they oscillate faster than steps follow"
     )
+
+
+def _swings(site: Site, first: Reading, left: Mask) -> bool:
+    """Whether the claim along the direction changes by about the difference within the shortest step."""
+    spread = np.zeros(first.claimed.size)
+    for t in site.rng.uniform(-SHORTEST, SHORTEST, SWINGS):
+        claim = site.claim_at(site.x + t * first.direction)
+        if claim is not None:
+            spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
+    return bool((2 * spread >= first.error)[left].all())
 
 
 def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:

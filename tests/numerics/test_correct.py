@@ -199,6 +199,16 @@ def test_nor_is_a_small_term_that_does_so_beside_a_smooth_one(seed) -> None:
     assert verify(map_, np.array([0.3 + 0.1 * seed]), seed=seed).blocks[0].outcome is not Outcome.DIFFERS
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_nor_is_a_term_that_does_so_beside_values_that_are_hundreds_of_times_as_large(seed) -> None:
+    def slope(x: np.ndarray) -> np.ndarray:
+        fast = np.exp(x - 1.5)
+        return np.diag(2 * x - np.exp(np.cos(fast)) * np.sin(fast) * fast)
+
+    map_ = FormulaMap(lambda x: x * x + np.exp(np.cos(np.exp(x - 1.5))), slope, space((1,)), space((1,)))
+    assert verify(map_, np.array([27.69 + 0.01 * seed]), seed=seed).blocks[0].outcome is not Outcome.DIFFERS
+
+
 @pytest.mark.parametrize("size", [1e3, 1e8, 1e14])
 def test_a_gross_error_beside_noise_is_one_all_the_same(size) -> None:
     map_ = FormulaMap(
