@@ -30,6 +30,8 @@ PATIENCE = 8
 """Splits without a single entry decoded, after which entries are sampled to see whether most of them are wrong."""
 SHARP = 0.1
 """A digit must be whole to this precision."""
+SURE = 0.02
+"""An entry whose digits may be off by more is measured alone: its gap must be that of the whole part."""
 INSIGNIFICANT = 1e-11
 """Gaps below this part of the largest entry are not looked for."""
 
@@ -66,6 +68,18 @@ class _Digit:
     divisor: int
     base: int
     of_entry: Indices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """The digits of a wrong entry's index, None where they are not whole, and by how much they are off.
+
+    `sure` says that none could be taken for another.
+    """
+
+    values: list[int | None]
+    off: Vector
+    sure: bool
 
 
 def locate(site: Site, input_: int, output: int) -> Located | None:
@@ -173,28 +187,43 @@ class _Search:
                 found.append(_Digit(axis=axis, divisor=divisor, base=base, of_entry=index // divisor % base))
         return found
 
-    def _read(self, gaps: _Gaps, digits: list[_Digit]) -> list[int | None]:
-        """The value of every digit for the wrong entry, None where it does not come out whole."""
+    def _read(self, gaps: _Gaps, digits: list[_Digit]) -> _Read:
+        """The value of every digit for the wrong entry.
+
+        Tolerances are wide, so a digit that comes out nearly whole is taken for whole even if it might be another.
+        """
         plain, tolerance = gaps.values[0], gaps.tolerance[0]
         with np.errstate(all="ignore"):
             row = int(np.argmax(np.where(np.isfinite(tolerance), np.abs(plain) / tolerance, 0.0)))
-        values: list[int | None] = []
-        for digit, value, slack in zip(digits, gaps.values[1:, row], gaps.tolerance[1:, row], strict=True):
-            read = (value / plain[row] - 1) * 2 * digit.base if plain[row] else math.nan
-            error = 2 * digit.base * (slack + 2 * tolerance[row]) / abs(plain[row]) if plain[row] else math.inf
-            whole = math.isfinite(read) and error < 2 * SHARP and abs(read - round(read)) <= max(error, 1e-9)
-            values.append(round(read) if whole and 0 <= round(read) < digit.base else None)
-        return values
+            bases = np.array([digit.base for digit in digits])
+            read = (gaps.values[1:, row] / plain[row] - 1) * 2 * bases
+            error = np.fmax(2 * bases * (gaps.tolerance[1:, row] + 2 * tolerance[row]) / abs(plain[row]), 1e-9)
+            off = np.abs(read - np.round(read))
+            whole = (off <= error) & ((error < 2 * SHARP) | (off < SHARP)) & (np.round(read) >= 0)
+        whole &= np.round(read) < bases
+        return _Read(
+            values=[round(value) if fits else None for value, fits in zip(read.tolist(), whole.tolist(), strict=True)],
+            off=off,
+            sure=bool((error < SURE).all()),
+        )
 
     def _entry(self, gaps: _Gaps, digits: list[_Digit]) -> int | None:
         """The one entry of the part that all digits name."""
         read = self._read(gaps, digits)
         fits = np.ones(gaps.entries.size, bool)
-        for digit, value in zip(digits, read, strict=True):
+        for digit, value in zip(digits, read.values, strict=True):
             if value is None:
                 return None
             fits &= digit.of_entry[gaps.entries] == value
-        return int(gaps.entries[fits][0]) if np.count_nonzero(fits) == 1 else None
+        if np.count_nonzero(fits) != 1:
+            return None
+        entry = gaps.entries[fits]
+        return int(entry[0]) if read.sure or self._explains(entry, gaps) else None
+
+    def _explains(self, entries: Indices, gaps: _Gaps) -> bool:
+        """Whether the gap of some entries alone is that of the whole part."""
+        plain, tolerance = self._gap(entries)
+        return bool((np.abs(plain - gaps.values[0]) <= tolerance + gaps.tolerance[0]).all())
 
     def run(self) -> Located | None:
         """Decode one entry, then a slice, then split."""
@@ -237,16 +266,16 @@ class _Search:
         return None
 
     def _slices(self, gaps: _Gaps, digits: list[_Digit]) -> list[Indices]:
-        """The slices along single axes whose digits all come out whole."""
+        """The slices along single axes whose digits all come out whole, those that do so best first."""
         found = []
         read = self._read(gaps, digits)
         for axis in sorted({digit.axis for digit in digits}):
-            ours = [(d, value) for d, value in zip(digits, read, strict=True) if d.axis == axis]
-            if len(ours) == len(digits) or any(value is None for _, value in ours):
+            ours = [k for k, digit in enumerate(digits) if digit.axis == axis]
+            if len(ours) == len(digits) or any(read.values[k] is None for k in ours):
                 continue
-            inside = np.logical_and.reduce([d.of_entry == value for d, value in ours])
-            found.append(np.flatnonzero(inside))
-        return [entries for entries in found if entries.size]
+            inside = np.logical_and.reduce([digits[k].of_entry == read.values[k] for k in ours])
+            found.append((float(read.off[ours].max()), np.flatnonzero(inside)))
+        return [entries for _, entries in sorted(found, key=lambda slice_: slice_[0]) if entries.size]
 
     def _proven(self, entries: Indices, *, sample: bool) -> Located | None:
         """What `_complete` says with three pairs a direction; where it disagrees, no shorter look is trusted again."""

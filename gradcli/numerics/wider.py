@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.confirm import COARSELY_STORED
 from gradcli.numerics.evidence import largest_entry, with_wide_evidence
@@ -58,7 +60,7 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
     """A difference over fine steps, unless these say nothing of the values' digits."""
     pair = outcome.input, outcome.output
-    if on_treads(site, pair):
+    if not _slope_seen(outcome) and on_treads(site, pair):
         stored = format_roundoff(site, pair[1])
         undecided = _undecided(outcome, FEW_DIGITS.format(stored))
         if stored > COARSELY_STORED:
@@ -67,6 +69,16 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
         return outcome if wrong is None else _wrong(site, pair, undecided, wrong)
     wide = agreement(site, pair, 0.0, sloped=True) if is_rough(site, pair) and not iterates(site) else None
     return outcome if wide is None or wide.exact else _undecided(outcome, TWO_SLOPES.format(wide.noise))
+
+
+def _slope_seen(outcome: BlockOutcome) -> bool:
+    """Whether fine steps found some entry that is not zero right: there are no treads on the way."""
+    table = outcome.table
+    if table is None:
+        return False
+    with np.errstate(all="ignore"):
+        right = np.abs(table.claimed - table.numeric) <= table.bound
+        return bool((right & (np.abs(table.numeric) > FAIL_FACTOR * table.bound)).any())
 
 
 def _undecided(outcome: BlockOutcome, note: str) -> BlockOutcome:

@@ -7,6 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+from gradcli.numerics.localise import locate
+from gradcli.numerics.site import Site
+from gradcli.numerics.vector_map import CountedMap
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import AWKWARD, ORDINARY, FormulaMap, space
 from tests.numerics.expressions import random_case
@@ -192,6 +195,49 @@ def test_several_wrong_entries_and_a_wrong_row_are_located() -> None:
         (block,) = outcome(map_, x).blocks
         assert block.outcome is Outcome.DIFFERS
         assert block.wrong_columns.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("by", [0.5, 0.01])
+@pytest.mark.parametrize("wrong", ["1", "3", "10", "row", "column"])
+def test_wrong_entries_are_located_in_few_directions(wrong: str, by: float, seed: int) -> None:
+    side = 300
+    rng = np.random.default_rng(seed)
+    a, x = rng.standard_normal(side * side) + 3, rng.standard_normal(side * side)
+    picked = np.zeros((side, side), bool)
+    if wrong == "row":
+        picked[rng.integers(side)] = True
+    elif wrong == "column":
+        picked[:, rng.integers(side)] = True
+    else:
+        picked.ravel()[rng.choice(picked.size, int(wrong), replace=False)] = True
+
+    def claim(p: np.ndarray) -> np.ndarray:
+        return a * np.cos(p) * (1 + by * picked.ravel())
+
+    counted = CountedMap(FormulaMap(lambda p: np.array([a @ np.sin(p)]), claim, space((side, side)), space(())))
+    site = Site.at(counted, x, np.random.default_rng(seed), 10**4)
+    site.evaluate()
+    before = counted.values
+    found = locate(site, 0, 0)
+    assert found.entries.tolist() == np.flatnonzero(picked).tolist()
+    assert counted.values - before <= {"1": 60, "3": 200, "10": 400, "row": 80, "column": 80}[wrong]
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+def test_poles_close_by_are_no_excuse(delta: float) -> None:
+    # Beside 1e-9 / sin(1 / (x - y)), whose poles are everywhere, values seem to jump as those of an iteration do.
+    def function(p: np.ndarray) -> np.ndarray:
+        return np.array([1e-9 / np.sin(1 / (p[2] - p[1]) + 4.2) - np.exp(p[0])])
+
+    def gradient(p: np.ndarray) -> np.ndarray:
+        angle = 1 / (p[2] - p[1]) + 4.2
+        slope = 1e-9 * np.cos(angle) / np.sin(angle) ** 2 / (p[2] - p[1]) ** 2
+        return (1 + delta) * np.array([-np.exp(p[0]), -slope, slope])
+
+    x = np.array([-0.0303, -0.005, -0.0343])
+    outcomes = [outcome(FormulaMap(function, gradient, space((3,)), space(())), x, seed) for seed in range(8)]
+    assert all(found.blocks[0].outcome is Outcome.DIFFERS for found in outcomes)
 
 
 @pytest.mark.parametrize("has_jvp", [False, True])
