@@ -2,7 +2,8 @@
 
 Run `OMP_NUM_THREADS=1 python benchmarks/engine.py`. Every workload is the same program for every library that is
 installed; a figure is the least processor time of several runs, the libraries taking turns. Ratios are to gradcli's
-engine. Hand-written NumPy does what the network needs and no more: it has no `.grad` to add to and to set to zero.
+engine. Hand-written NumPy does what the network needs and no more: it has no `.grad` to add to and to set to zero;
+"numpy .grad" is the same with just that.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def data(dtype: Any = np.float32) -> list[np.ndarray]:
 
 
 # --- the two-layer network
-def network_numpy(dtype: Any = np.float32) -> float:
+def network_numpy(dtype: Any = np.float32, kept: bool = False) -> float:
     x, y, w1, w2 = data(dtype)
+    kept_w1, kept_w2 = np.zeros_like(w1), np.zeros_like(w2)
     rate = dtype(RATE)
     loss = 0.0
     for _ in range(STEPS):
@@ -52,8 +54,15 @@ def network_numpy(dtype: Any = np.float32) -> float:
         grad_h = grad_y_pred.dot(w2.T)
         grad_h[h < 0] = 0
         grad_w1 = x.T.dot(grad_h)
+        if kept:
+            kept_w1 += grad_w1
+            kept_w2 += grad_w2
+            grad_w1, grad_w2 = kept_w1, kept_w2
         w1 -= rate * grad_w1
         w2 -= rate * grad_w2
+        if kept:
+            kept_w1.fill(0)
+            kept_w2.fill(0)
     return float(loss)
 
 
@@ -180,7 +189,11 @@ def convolution_tensors(torch: Any) -> float:
 def workloads() -> dict[str, dict[str, Workload]]:
     """Return, for each workload, the libraries that run it here."""
     table: dict[str, dict[str, Workload]] = {
-        "two-layer network, 500 steps": {"gradcli": lambda: network_tensors(engine), "numpy": network_numpy},
+        "two-layer network, 500 steps": {
+            "gradcli": lambda: network_tensors(engine),
+            "numpy": network_numpy,
+            "numpy .grad": lambda: network_numpy(kept=True),
+        },
         "chain of 1,000 scalar nodes": {"gradcli": lambda: chain_tensors(engine), "numpy": chain_numpy},
         "400 small operations": {"gradcli": lambda: small_tensors(engine)},
         "400 small operations, no graph": {"gradcli": lambda: forward_tensors(engine)},
@@ -188,6 +201,7 @@ def workloads() -> dict[str, dict[str, Workload]]:
         "the same network in float64": {
             "gradcli": lambda: network_tensors(engine, np.float64),
             "numpy": lambda: network_numpy(np.float64),
+            "numpy .grad": lambda: network_numpy(np.float64, kept=True),
         },
     }
     names = list(table)
