@@ -80,7 +80,7 @@ def _turned(named: Sequence[_Named]) -> Iterator[_Named]:
 
 
 def _matmul(one: NDArray[Any], other: NDArray[Any]) -> Gradient:
-    if one.shape[-1] != other.shape[0]:
+    if one.shape[-1] != other.shape[max(0, other.ndim - 2)]:
         return None
     product: NDArray[Any] = one @ other
     return product

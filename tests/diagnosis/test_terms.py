@@ -66,3 +66,9 @@ def test_a_gradient_that_is_wrong_otherwise_is_not_said_to_lack_a_term(name):
     made, shapes = OTHERWISE[name]
     (finding,) = found(made, *shapes)
     assert finding.kind is FindingKind.WRONG_GRADIENT, finding.message
+
+
+def test_matrix_products_of_an_output_with_more_axes_than_the_input_fit_or_are_left_out():
+    squares = function(lambda x: x.unsqueeze(2) * x.unsqueeze(1), lambda g, x, y: (g * x.unsqueeze(2).sin()).sum(1))
+    (finding,) = found(squares, (4, 3))
+    assert finding.kind is FindingKind.WRONG_GRADIENT, finding.message
