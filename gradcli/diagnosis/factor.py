@@ -1,5 +1,6 @@
 """Constants that a gradient may be wrong by, and how to say them."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +12,11 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts, Slope
 from gradcli.diagnosis.table import Gradient
 
-_POWERS = (
-    (-1, "was left out as a factor"),
-    (1, "is one factor too many"),
-    (-2, "enters squared, and was left out"),
-    (2, "enters twice too often"),
-)
+_ONCE = ((-1, "was left out as a factor"), (1, "is one factor too many"))
+_SQUARED = ((-2, "enters squared, and was left out"), (2, "enters twice too often"))
+
+_COMMON = 3
+"""A factor up to this, or one over it, has too many causes to name a size; an argument up to one more is asked for."""
 
 _MEASURED = 6
 """Entries of a large gradient that are measured for the factor that they are wrong by."""
@@ -82,33 +82,46 @@ def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: ND
 
 
 def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Factor:
-    """Write a factor as a fraction, and say which argument or size it may be."""
+    """Write a factor as a fraction, and say which argument or size it may be.
+
+    A few small whole numbers are equal to much by chance: a cause that they suggest is asked, not stated, and an
+    argument squared is named only where no size explains the same.
+    """
     arguments = [
         (a.name, float(a.value))
         for a in subject.arguments
         if not a.is_tensor and isinstance(a.value, int | float) and not isinstance(a.value, bool)
     ]
-    found = next((f for f in _from_arguments(c, arguments, precision)), None)
+    guesses = [_from_arguments(c, arguments, precision, _ONCE), _from_sizes(c, subject, precision)]
+    guesses.append(_from_arguments(c, arguments, precision, _SQUARED))
+    found = next((guess for guess in itertools.chain(*guesses)), None)
     if found is not None:
         return found
-    for size, what in _sizes(subject):
-        for power in (-1, 1):
-            if size > 3 and _near(c, float(size) ** power, precision):
-                text = f"1/{size}" if power == -1 else str(size)
-                slip = "a mean where a sum is meant" if power == -1 else "a sum where a mean is meant"
-                return Factor(value=c, text=text, because=f"{size} is the size of {what}: {slip}?")
     fraction = Fraction(c).limit_denominator(64)
     if fraction != 0 and _near(c, float(fraction), precision):
         return Factor(value=c, text=str(fraction), because="")
     return Factor(value=c, text=f"{c:.9g}", because="", is_told=False)
 
 
-def _from_arguments(c: float, arguments: list[tuple[str, float]], precision: float) -> Iterator[Factor]:
+def _from_sizes(c: float, subject: Subject, precision: float) -> Iterator[Factor]:
+    """Ways to write c with the size of an axis or of a whole tensor."""
+    for size, what in _sizes(subject):
+        for power in (-1, 1):
+            if size > _COMMON and _near(c, float(size) ** power, precision):
+                text = f"1/{size}" if power == -1 else str(size)
+                slip = "a mean where a sum is meant" if power == -1 else "a sum where a mean is meant"
+                yield Factor(value=c, text=text, because=f"{size} is the size of {what}: {slip}?")
+
+
+def _from_arguments(
+    c: float, arguments: list[tuple[str, float]], precision: float, powers: Sequence[tuple[int, str]]
+) -> Iterator[Factor]:
     """Ways to write c with an argument's value: a power left out or one too many, perhaps with the wrong sign."""
     for name, value in arguments:
         if value in (0.0, 1.0, -1.0):
             continue
-        for power, clause in _POWERS:
+        asked = "?" if value.is_integer() and abs(value) <= _COMMON + 1 else ""
+        for power, clause in powers:
             for sign in (1, -1):
                 if not _near(c, sign * value**power, precision):
                     continue
@@ -117,7 +130,7 @@ def _from_arguments(c: float, arguments: list[tuple[str, float]], precision: flo
                 yield Factor(
                     value=c,
                     text=text if sign == 1 else f"-{text}",
-                    because=f"{value:.10g} is the argument {name}: {slip}",
+                    because=f"{value:.10g} is the argument {name}: {slip}{asked}",
                 )
 
 

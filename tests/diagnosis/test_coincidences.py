@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from gradcli.diagnosis.factor import describe_factor
 from gradcli.findings import FindingKind as K
-from tests.diagnosis.made import found, function, ns
+from tests.diagnosis.made import ENGINE, found, function, ns
 
 EQUAL = {
     "a factor": (function(lambda x: x * x * x, lambda g, x, y: g * x), np.full(3, 2.0)),
@@ -49,3 +50,28 @@ def test_a_factor_that_changes_with_the_inputs_is_said_to():
     (finding,) = found(made, (4,))
     assert finding.kind is K.WRONG_FACTOR
     assert "changes with the inputs" in finding.message
+
+
+class Scaled(ns.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, stride):
+        ctx.stride = stride
+        return x * stride
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.stride, None
+
+
+@pytest.mark.parametrize(
+    ("shape", "stride", "factor", "told"),
+    [
+        ((3, 4), 2, 1 / 4, "4 is the size of axis 1 of output: a mean where a sum is meant?"),
+        ((3, 5), 2, 1 / 4, "2 is the argument arg1: arg1 enters squared, and was left out?"),
+        ((3, 5), 2, 2, "2 is the argument arg1: arg1 is one factor too many?"),
+        ((3, 5), 0.7, 0.7, "0.7 is the argument arg1: arg1 is one factor too many"),
+    ],
+)
+def test_a_cause_that_small_numbers_suggest_is_asked_and_sizes_go_before_squares(shape, stride, factor, told):
+    subject = ENGINE.bind(Scaled, ENGINE.adopt([np.ones(shape), stride]))
+    assert describe_factor(factor, subject).because == told
