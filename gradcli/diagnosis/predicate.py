@@ -2,7 +2,8 @@
 
 A rule that fits a few wrong entries may do so by accident. Where the entries can be had at other inputs too, whose
 values have changed places, a rule has to fit there as well: entries that stay wrong wherever the values go are wrong by
-their place, and those that move with the values by their value.
+their place, and those that move with the values by their value. Where they cannot be had elsewhere, the diagonal goes
+before any value: a positive definite matrix has its largest entries there.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,7 +89,7 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -
     single = len(samples) == 1
     stays = all(sample.fits(first.wrong) for sample in samples)
     place = next((text for text, mask in by_place(first.wrong.shape) if first.fits(mask)), None) if stays else None
-    if place is not None and (not single or first.wrong.sum() == 1):
+    if place is not None and (not single or first.wrong.sum() == 1 or "diagonal" in place):
         return Rule(text=place, by_value=False)
     if not stays or (single and first.wrong.sum() > 1):
         value = _by_value(samples, name, probe)

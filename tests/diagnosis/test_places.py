@@ -24,3 +24,9 @@ def test_one_slice_is_named(shape: tuple[int, ...], place: object, told: str) ->
     wrong[place] = True  # type: ignore[index]  # the places are NumPy's own
     values = np.random.default_rng(0).standard_normal(shape)
     assert fitting_rule([Sample(wrong=wrong, values=values)], "x") == Rule(text=told, by_value=False)
+
+
+def test_the_diagonal_goes_before_the_size_of_what_lies_on_it() -> None:
+    wrong = ~np.eye(4, dtype=bool)
+    values = np.where(wrong, 0.3, 2.0) * (1 + np.arange(16).reshape(4, 4) / 100)
+    assert fitting_rule([Sample(wrong=wrong, values=values)], "x") == Rule(text="off the diagonal", by_value=False)
