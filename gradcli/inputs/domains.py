@@ -16,6 +16,8 @@ Shape = tuple[int, ...]
 Parameters = Mapping[str, Any]
 DECIMALS = 6
 KINK_RADIUS = 1e-3
+MOST_DECIMALS = 300
+"""Beyond so many more decimals the power of ten that rounding multiplies by would overflow."""
 _CALL = re.compile(r"^\s*([a-z][a-z-]*)\s*(?:\(([^()]*)\)|:(.*))?\s*$", re.DOTALL)
 
 
@@ -47,8 +49,13 @@ def _between(generator: np.random.Generator, shape: Shape, low: float, high: flo
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise UsageError(f"an interval needs finite lo < hi, got lo={low!r}, hi={high!r}")
     drawn = low + (high - low) * generator.random(shape)
-    rounded = np.round(drawn, DECIMALS)
+    rounded = np.round(drawn, _decimals(high - low))
     return np.where((rounded > low) & (rounded < high), rounded, drawn)
+
+
+def _decimals(width: float) -> int:
+    """Decimals that keep an interval's numbers apart: six, and more where the interval is narrow."""
+    return DECIMALS + min(MOST_DECIMALS, max(0, -math.floor(math.log10(width))))
 
 
 def _uniform(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:

@@ -59,6 +59,13 @@ def test_intervals_are_open(text, low, high):
     assert values.std() > 0
 
 
+@pytest.mark.parametrize("width", [1e-7, 1e-19, 1e-300])
+def test_a_narrow_interval_around_zero_has_different_numbers(width):
+    values = drawn(f"x=1000,domain=open-interval,lo={-width},hi={width}")
+    assert np.unique(values).size > 900
+    assert np.abs(values).max() < width
+
+
 @pytest.mark.parametrize("count", [2, 9, 100, 3000])
 def test_distinct_numbers_keep_their_distance_and_avoid_zero(count):
     values = np.sort(drawn(f"x={count},domain=distinct"))
