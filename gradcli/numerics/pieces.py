@@ -41,13 +41,14 @@ def _finite(piece: npt.NDArray[np.float64]) -> bool:
 
 def products(rows: Matrix, v: Vector) -> Vector:
     """rows @ v. Long sums are taken in parts: rounding grows with the root of how much is added up at once."""
-    if v.size <= UNTHREADED:
-        short: Vector = rows @ v
-        return short
-    total = np.zeros(len(rows))
-    for start in range(0, v.size, SUMMED):
-        total += rows[:, start : start + SUMMED] @ v[start : start + SUMMED]
-    return total
+    with np.errstate(all="ignore"):
+        if v.size <= UNTHREADED:
+            short: Vector = rows @ v
+            return short
+        total = np.zeros(len(rows))
+        for start in range(0, v.size, SUMMED):
+            total += rows[:, start : start + SUMMED] @ v[start : start + SUMMED]
+        return total
 
 
 def dot(u: Vector, v: Vector) -> float:
