@@ -13,7 +13,7 @@ from gradcli.numerics.projection import PROJECTIONS
 from gradcli.numerics.seen import Pair, Seen, certified, glance_through
 from gradcli.numerics.site import CERTIFIED, Site
 from gradcli.numerics.space import Vector
-from gradcli.numerics.survey import by_differences, is_quiet, survey
+from gradcli.numerics.survey import by_differences, is_drowned, is_quiet, survey
 
 CONFIRMING = 4
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
@@ -54,7 +54,8 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
 def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
     """Try other points until one shows a derivative or a claim that is not zero, all pairs at each point.
 
-    What shows within a coarse resolution only is looked at in a few more of them: the finest counts.
+    What shows within a coarse resolution only is looked at in a few more of them: the finest counts. What differs
+    there, but is nothing beside the values here, is a tail in which a right formula may be lost.
 
     With a witness the gradients at other points are compared with its own; differences of the map are taken only where
     one of them shows a signal.
@@ -77,6 +78,8 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         for pair in still:
             zeros[pair] += 1
         for pair, seen in signal.items():
+            if is_drowned(site, pair, seen):
+                continue
             heard[pair] += 1
             before = decided.get(pair)
             if before is None or before.seen is None or _tells_more(seen, before.seen):

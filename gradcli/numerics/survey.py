@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,8 @@ FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("b
 """By unit roundoff: the name of a format, and the widest resolution at which a claim is said to agree in it."""
 ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
+NEARER = (0.125, -0.125)
+DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 LONG = 400
 LARGE, LEAST_SEEN = 0.5, 5e-7
 """Entries of half the largest and more are looked at alone where an error of 1e-6, half of which counts, may hide."""
@@ -37,7 +40,7 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
     heard = Hearing()
     if site.testimony is not None and site.claim.finite:
         heard = hear(site, pairs, significance)
-    found = {pair: as_stairs(site, pair, seen) for pair, seen in heard.found.items()}
+    found = {pair: _unless_drowned(site, pair, as_stairs(site, pair, seen)) for pair, seen in heard.found.items()}
     rest = [pair for pair in pairs if pair not in found]
     if rest:
         for pair, seen in by_differences(site.alone(), rest, heard.significance or significance).items():
@@ -87,14 +90,47 @@ def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
 def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
     """A difference in a block that is nothing beside the output it belongs to is no signal: it is looked for elsewhere.
 
-    The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third.
+    The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third: one
+    that takes erf from 1 is zero there, or some few roundings of what it is nearer to zero.
     """
-    values = np.abs(site.outputs[site.map.codomain.slices[pair[1]]])
-    size = float(values[np.isfinite(values)].max(initial=0.0))
-    judgement = seen.judgement
-    if seen.impression is not Impression.DIFFERS or max(judgement.scale, judgement.error) > DROWNED * size:
+    if seen.decision is not None:
         return seen
-    return replace(seen, judgement=replace(judgement, impression=Impression.SILENT, resolution=None), resolution=None)
+    if not is_drowned(site, pair, seen) and not _is_drowned_nearer_to_zero(site, pair, seen):
+        return seen
+    judgement = replace(seen.judgement, impression=Impression.SILENT, resolution=None)
+    return replace(seen, judgement=judgement, resolution=None)
+
+
+def is_drowned(site: Site, pair: Pair, seen: Seen) -> bool:
+    """Whether a difference, seen here or at another point, is nothing beside the output's values at a site.
+
+    So is one that would not move them by their noise: a gradient may be tiny beside the function over the input's size,
+    whose rounding it inherits.
+    """
+    place = site.map.codomain.slices[pair[1]]
+    if seen.impression not in DROWNABLE:
+        return False
+    if _is_nothing_beside(seen, site.outputs[place]):
+        return True
+    with np.errstate(all="ignore"):
+        noise = site.map.value_noise(site.x)
+    most = max(seen.judgement.scale, seen.judgement.error)
+    return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
+
+
+def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: Seen) -> bool:
+    """Whether a difference is nothing beside the values that an output has at x / 8 or -x / 8."""
+    for factor in NEARER if seen.impression in DROWNABLE else ():
+        with suppress(Exception), np.errstate(all="ignore"):  # that may lie outside the domain
+            values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
+            if _is_nothing_beside(seen, values[site.map.codomain.slices[pair[1]]]):
+                return True
+    return False
+
+
+def _is_nothing_beside(seen: Seen, values: Vector) -> bool:
+    size = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return max(seen.judgement.scale, seen.judgement.error) <= DROWNED * size
 
 
 def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:

@@ -92,7 +92,8 @@ def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
     if not known.size or are_alike(known):
         return None
-    weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
+    with np.errstate(over="ignore"):
+        weights = np.where(np.isfinite(slopes) & (slopes > 0), known.max() / np.where(slopes > 0, slopes, 1.0), 0.0)
     cotangent = np.zeros((1, site.map.codomain.size))
     cotangent[0, places] = random_direction(site.rng, np.minimum(weights, HEAVIEST))
     claim = replace(site.claim, cotangents=cotangent, block=np.array([output]), forms=np.zeros((1, site.x.size)))

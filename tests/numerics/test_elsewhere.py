@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -87,3 +88,34 @@ def test_of_other_points_that_agree_coarsely_the_finest_counts(place) -> None:
         assert right.outcome is Outcome.AGREES
         assert right.resolution < 1e-6
         assert wrong.outcome is Outcome.DIFFERS
+
+
+def gelu_slope(x: np.ndarray) -> np.ndarray:
+    """The first derivative of x Phi(x) with Phi taken from 1 + erf, whose tail is lost below -8."""
+    density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    return 0.5 * (1 + np.array([math.erf(float(v) / math.sqrt(2)) for v in x])) + x * density
+
+
+@pytest.mark.parametrize("at", [-8.3, -9.0, -11.37, -20.0, -30.0])
+def test_a_tail_that_a_right_formula_loses_is_no_mistake(at: float) -> None:
+    def gelu(x: np.ndarray) -> np.ndarray:
+        return x * 0.5 * (1 + np.array([math.erf(float(v) / math.sqrt(2)) for v in x]))
+
+    def curvature(x: np.ndarray) -> np.ndarray:
+        return np.diag((2 - x * x) * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
+
+    first = FormulaMap(gelu, lambda x: np.diag(gelu_slope(x)), space((1,)), space((1,)))
+    second = FormulaMap(gelu_slope, curvature, space((1,)), space((1,)))
+    for map_ in (first, second):
+        for seed in range(4):
+            outcome = verify(map_, np.array([at]), seed=seed).blocks[0].outcome
+            assert outcome is Outcome.AGREES or (at > -9 and outcome is Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("at", [-9.0, -11.37, -20.0])
+def test_a_mistake_shows_nearer_to_zero_where_the_tail_hides_it(at: float) -> None:
+    def curvature(x: np.ndarray) -> np.ndarray:
+        return np.diag((2.1 - x * x) * np.exp(-x * x / 2) / np.sqrt(2 * np.pi))
+
+    map_ = FormulaMap(gelu_slope, curvature, space((1,)), space((1,)))
+    assert verify(map_, np.array([at]), seed=0).blocks[0].outcome is Outcome.DIFFERS
