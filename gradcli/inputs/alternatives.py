@@ -36,11 +36,13 @@ def alternatives_of(
 
 
 def _other_modes(trials: Trials, guess: Guess) -> Iterator[Guess]:
-    """The other value of every flag that was left out."""
+    """The other value of every flag that was left out, and the first axis where another is the default."""
     for index, choice in enumerate(guess.skeleton):
-        default = trials.slots[index].parameter.default
-        if choice == OMITTED and isinstance(default, bool) and trials.slots[index].name.lower() not in _RISKY_FLAGS:
+        default, name = trials.slots[index].parameter.default, trials.slots[index].name.lower()
+        if choice == OMITTED and isinstance(default, bool) and name not in _RISKY_FLAGS:
             yield _with_value(guess, index, not default)
+        if choice == OMITTED and type(default) is int and default in (-1, 1) and name in _AXIS_NAMES:
+            yield _with_value(guess, index, 0)
 
 
 def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:

@@ -16,8 +16,9 @@ from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import square_domain
+from gradcli.inputs.for_backward import as_returned, merged
 from gradcli.inputs.gates import parts_of
-from gradcli.inputs.messages import Mentions, refused_gradient
+from gradcli.inputs.messages import Mentions
 from gradcli.inputs.not_found import failure_text
 from gradcli.inputs.optionals import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.polish import polished, with_labels_for_each_row, with_statistics_of_features
@@ -38,6 +39,8 @@ BRIEF_TRIES = 150
 """What a number of arguments for `*args` is allowed before the other numbers have had their turn."""
 LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
 """Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
+BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
+"""Where backward still raises: for the sizes equal that it speaks of, two at a time (in so many steps)."""
 MORE_TRIES, RETRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80
 """What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
 _PROGRESS_GAIN = 2.5
@@ -158,9 +161,10 @@ class _Search:
         self._budget.allow(RETRIES)
         self._retry_cheaper()
         self._try_likelier()
+        self._try_as_backward_asks()
         chosen = min(self._found, key=lambda each: each.score)
         likeliest = min(self._found, key=lambda each: each.plain_score)
-        if likeliest.plain_score < chosen.plain_score:
+        if likeliest.plain_score < chosen.plain_score or likeliest.penalty >= _RAISING_BACKWARD > chosen.penalty:
             self.overruled = self._trials.specs(likeliest.solution.guess)
         optionals = OptionalArguments(self._trials, self._unifier, self._attempted)
         best = self._with_defaults_given(optionals.given(chosen.solution))
@@ -253,28 +257,27 @@ class _Search:
         self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
 
     def _as_returned(self, guess: Guess) -> Guess | None:
-        """The guess with one axis as long as backward's gradient has it, where forward and backward agree on that.
-
-        An LSTM's gates are cut into four, and broadcast where each part has one column. Nothing is done where the
-        gradient was merely not summed down, or has the shape of another input: those are mistakes to be seen.
-        """
-        refusal = refused_gradient(str(self._attempted(guess).backward_error))
-        if refusal is None or refusal[0] in guess.shapes.values() or len(refusal[0]) != len(refusal[1]):
-            return None
-        changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
-        slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]
-        if len(changed) != 1 or changed[0][1] == 1 or len(slots) != 1:
-            return None
-        fitting = replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
-        if self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
+        """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
+        fitting = as_returned(guess, str(self._attempted(guess).backward_error))
+        if fitting is None or self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
             return None
         return fitting
 
-    def _in_equal_parts(self, solution: Solution) -> Solution | None:
-        """Sizes for which backward runs too, where forward cuts an axis into parts: that axis is a multiple of another.
+    def _try_as_backward_asks(self) -> None:
+        """Where backward raises on all inputs found, try those with the sizes equal that it speaks of."""
+        if min(each.penalty for each in self._found) < _RAISING_BACKWARD:
+            return
+        for each in list(self._found):
+            self._budget.allow(BACKWARD_TRIES)
+            unifier, trial = self._unifier(each.solution.guess.skeleton), self._attempted(each.solution.guess)
+            for start in merged(unifier, each.solution, trial.backward_error):
+                outcome = unifier.solve(BACKWARD_STEPS, start)
+                if isinstance(outcome, Solution) and self.runs_backward(outcome.guess):
+                    self._accept(outcome)
+                    return
 
-        Forward alone may broadcast uneven parts, or parts of one column, against anything.
-        """
+    def _in_equal_parts(self, solution: Solution) -> Solution | None:
+        """Sizes for which backward runs too, where forward cuts an axis into parts: that axis is a multiple of another."""
         if not parts_of(self._hints.forward) or self._attempt_backward is None:
             return None
         unifier = self._unifier(solution.guess.skeleton)

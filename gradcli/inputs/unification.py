@@ -198,6 +198,13 @@ class Unifier:
                     if unit != cut and size > 1:
                         yield state.with_size(unit, size).with_size(cut, count * size)
 
+    def merged_by(self, state: State, message: str) -> Iterator[State]:
+        """States in which two of the sizes that a message speaks of are equal."""
+        axis_of = {size: axis for axis, size in self._sizes(state).items()}
+        for _, one, other in sorted(size_pairs(message)):
+            if one in axis_of and other in axis_of and one != other:
+                yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
+
     def _lettered(self, state: State) -> State:
         """`state` with those axes equal that have the same letter in forward's einsum."""
         first: dict[str, int] = {}

@@ -326,6 +326,44 @@ def test_defaults_are_given_where_backward_counts_on_them():
     assert found.notes == ("forward also accepts -i x=3x4, but backward fails there",)
 
 
+def contrasted(q, k):
+    return (q @ k.T)[np.arange(len(q)), np.arange(len(q))]
+
+
+def contrasted_backward(message):
+    def attempt_backward(arguments):
+        q, k = (argument.value for argument in arguments)
+        trial = plain.attempt_of(contrasted)(arguments)
+        failed = None if q.shape == k.shape else RuntimeError(message.format(len(k), len(q)))
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    return infer(plain.info_of(contrasted), plain.attempt_of(contrasted), attempt_backward=attempt_backward)
+
+
+def test_sizes_are_equal_where_backward_asks_for_it():
+    found = contrasted_backward("The size of tensor a ({}) must match the size of tensor b ({})")
+    (rows, columns), other = (spec.shape for spec in found.specs)
+    assert (rows, columns) == other
+    assert rows != columns
+    assert "but backward fails there" in found.notes[0]
+
+
+def test_sizes_stay_different_where_the_framework_refuses_the_gradient():
+    refused = "returned an invalid gradient at index 0 - got [{}, 4] but expected shape compatible with [{}, 4]"
+    one, other = (spec.shape for spec in contrasted_backward(refused).specs)
+    assert one != other
+
+
+@pytest.mark.parametrize(("default", "tried"), [(-1, True), (1, True), (0, False), (2.0, False)])
+def test_an_axis_that_defaults_to_the_last_is_also_the_first(default, tried):
+    def summed(x, dim=default):
+        return x.sum(int(dim) % 2) ** 2
+
+    found = infer(plain.info_of(summed), plain.attempt_of(summed))
+    others = [specs[-1].value for specs in found.alternatives if specs[-1].name == "dim"]
+    assert others == ([0] if tried else [])
+
+
 def test_defaults_are_left_out_where_backward_fails_with_them_too():
     def scaled(x, scale=2.0):
         return x * scale
