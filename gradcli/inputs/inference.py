@@ -277,7 +277,7 @@ class _Search:
                     return
 
     def _in_equal_parts(self, solution: Solution) -> Solution | None:
-        """Sizes for which backward runs too, where forward cuts an axis into parts: that axis is a multiple of another."""
+        """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
         if not parts_of(self._hints.forward) or self._attempt_backward is None:
             return None
         unifier = self._unifier(solution.guess.skeleton)
