@@ -22,6 +22,8 @@ from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
 LARGE = 1e4
+CANCELLED = 2.0**-42
+"""Terms of this part of a cotangent may be what rounding leaves of others that cancel."""
 FACTORS = (-3.0, 2.0)
 """Of two cotangents mixed: a change of sign and a sum."""
 REPEAT_TOLERANCE = 1e-9
@@ -134,11 +136,15 @@ class Situation:
 
         Changes of the cotangent by a few units of 64 bits leave nothing of it. Those that half precision sees, a
         hundredth, make a backward that is not linear depart by a hundredth of what it departs by for other cotangents.
-        Where forward's values are 64-bit numbers, its gradient has no right to such noise: `rounding_floor` again.
+        Where forward's values are 64-bit numbers, its gradient has no right to such noise, but for what is left of terms
+        that cancel: a small one added between them keeps the units of the large, for all cotangents that are nearly u.
         """
-        if self._values_roundoff() <= 2.0**-53:
-            return self.rounding_floor(cotangents)
-        return [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
+        noise = [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
+        if self._values_roundoff() > 2.0**-53:
+            return noise
+        left = CANCELLED * max((float(np.max(np.abs(u), initial=0.0)) for u in cotangents), default=0.0)
+        fine = self.rounding_floor(cotangents)
+        return [part + np.minimum(own, left) for part, own in zip(fine, noise, strict=True)]
 
     def _values_roundoff(self) -> float:
         """The unit roundoff of the format in which forward's values are stored, at the point and close by."""

@@ -226,3 +226,36 @@ def test_a_product_in_single_precision_is_right_at_both_orders(hidden, n):
 
     found = gradcli.check(Product, (leaf(n, n), leaf(n, n, seed=1)), shrink=False).cases[0]
     assert (found.verdict, found.orders) == (Verdict.PASSED, (1, 2))
+
+
+class Cancelled(torch.autograd.Function):
+    """A small term between two that cancel: what is left of it is in units of those."""
+
+    size = 1e-11
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (25.4 * x + Cancelled.size * x) - 25.4 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return (25.4 * g + Cancelled.size * g) - 25.4 * g
+
+
+class Clamped(Cancelled):
+    """The same with a gradient that is cut off."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return Cancelled.size * g.clamp(-2, 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_cancelled_terms_leave_of_a_gradient_is_linear_enough(seed):
+    right, clamped = (
+        gradcli.check(function, (leaf(3, seed=seed),), only="linearity", seed=seed).cases[0]
+        for function in (Cancelled, Clamped)
+    )
+    assert kinds(right) == set()
+    assert kinds(clamped) == {FindingKind.NONLINEAR_BACKWARD}
