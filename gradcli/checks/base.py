@@ -136,8 +136,8 @@ class Situation:
 
         Changes of the cotangent by a few units of 64 bits leave nothing of it. Those that half precision sees, a
         hundredth, make a backward that is not linear depart by a hundredth of what it departs by for other cotangents.
-        Where forward's values are 64-bit numbers, its gradient has no right to such noise, but for what is left of terms
-        that cancel: a small one added between them keeps the units of the large, for all cotangents that are nearly u.
+        Where forward's values are 64-bit numbers, its gradient has no right to such noise, but for what is left of
+        terms that cancel: a small one added between them keeps the units of the large, for all cotangents nearly u.
         """
         noise = [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
         if self._values_roundoff() > 2.0**-53:
