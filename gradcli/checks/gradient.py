@@ -6,6 +6,7 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.guard import users_frames
+from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import Check, Situation
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -96,7 +97,10 @@ class HigherOrderCheck(Check):
         except UserCodeError as error:
             yield self._refused(error, order)
             return
-        yield from evidence_of(self.name, order, map_, found, range(len(map_.codomain.blocks)))
+        evidence = list(evidence_of(self.name, order, map_, found, range(len(map_.codomain.blocks))))
+        failed = any(e.verdict is Verdict.FAILED for e in evidence)
+        held = holds_as_given(situation, order) if failed else None
+        yield from evidence if held is None else [held]
 
     def _refused(self, error: UserCodeError, order: int) -> Evidence:
         """Differentiating backward raised: loud, and a finding."""

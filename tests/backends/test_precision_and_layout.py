@@ -223,3 +223,42 @@ def test_a_sparse_gradient_of_a_dense_input_is_taken_in_every_layout(turned):
     weight = torch.tensor([[0.5, -1.0], [2.0, 0.25], [1.5, 0.75]], dtype=torch.float64, requires_grad=True)
     report = gradcli.check(LookedUp, (weight, torch.tensor([0, 2, 2, 1])), shrink=False)
     assert report.verdict is (Verdict.FAILED if turned else Verdict.PASSED), str(report)
+
+
+class TanhInSingle(torch.autograd.Function):
+    """Saves its output where the input is float32, and a copy that is in no graph where it is anything else."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.tanh(x.to(torch.float32))
+        ctx.save_for_backward(y)
+        return y.to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return (g.to(torch.float32) * (1 - y * y)).to(g.dtype)
+
+
+class DetachedInSingle(TanhInSingle):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return (g.to(torch.float32) * (1 - y * y.detach())).to(g.dtype)
+
+
+@pytest.mark.parametrize(
+    ("made", "dtype", "verdict"),
+    [
+        (TanhInSingle, torch.float32, Verdict.PASSED),
+        (TanhInSingle, torch.float16, Verdict.FAILED),
+        (TanhInSingle, torch.float64, Verdict.FAILED),
+        (DetachedInSingle, torch.float32, Verdict.FAILED),
+    ],
+)
+def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, verdict):
+    x = torch.linspace(-1.1, 1.3, 6).to(dtype).requires_grad_()
+    report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"))
+    assert report.verdict is verdict, str(report)
+    told = any("is right in float32" in note for note in report.cases[0].notes)
+    assert told == (verdict is Verdict.PASSED)
