@@ -18,6 +18,8 @@ _SQUARED = ((-2, "enters squared, and was left out"), (2, "enters twice too ofte
 _COMMON = 3
 """A factor up to this, or one over it, has too many causes to name a size; an argument up to one more is asked for."""
 
+_LONG = 10**9
+"""From here on every float64 is near a whole number, which says nothing."""
 _MEASURED = 6
 """Entries of a large gradient that are measured for the factor that they are wrong by."""
 
@@ -87,20 +89,24 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     A few small whole numbers are equal to much by chance: a cause that they suggest is asked, not stated, and an
     argument squared is named only where no size explains the same.
     """
-    arguments = [
-        (a.name, float(a.value))
-        for a in subject.arguments
-        if not a.is_tensor and isinstance(a.value, int | float) and not isinstance(a.value, bool)
-    ]
+    arguments = _numbers(subject)
     guesses = [_from_arguments(c, arguments, precision, _ONCE), _from_sizes(c, subject, precision)]
     guesses.append(_from_arguments(c, arguments, precision, _SQUARED))
     found = next((guess for guess in itertools.chain(*guesses)), None)
     if found is not None:
         return found
     fraction = Fraction(c).limit_denominator(64)
-    if fraction != 0 and _near(c, float(fraction), precision):
+    if fraction != 0 and abs(fraction) < _LONG and _near(c, float(fraction), precision):
         return Factor(value=c, text=str(fraction), because="")
     return Factor(value=c, text=f"{c:.9g}", because="", is_told=False)
+
+
+def _numbers(subject: Subject) -> list[tuple[str, float]]:
+    """The numbers among the arguments, and those that forward's other parameters default to."""
+    given = {a.name for a in subject.arguments}
+    numbers = [(a.name, a.value) for a in subject.arguments if not a.is_tensor]
+    numbers += [(p.name, p.default) for p in subject.info.parameters if p.name not in given]
+    return [(name, float(n)) for name, n in numbers if isinstance(n, int | float) and not isinstance(n, bool)]
 
 
 def _from_sizes(c: float, subject: Subject, precision: float) -> Iterator[Factor]:
@@ -120,7 +126,8 @@ def _from_arguments(
     for name, value in arguments:
         if value in (0.0, 1.0, -1.0):
             continue
-        asked = "?" if value.is_integer() and abs(value) <= _COMMON + 1 else ""
+        common = any(n.is_integer() and abs(n) <= _COMMON + 1 for n in (value, 1 / value))
+        asked = "?" if common else ""
         for power, clause in powers:
             for sign in (1, -1):
                 if not _near(c, sign * value**power, precision):

@@ -54,13 +54,13 @@ def test_a_factor_that_changes_with_the_inputs_is_said_to():
 
 class Scaled(ns.autograd.Function):
     @staticmethod
-    def forward(ctx, x, stride):
+    def forward(ctx, x, stride, damping=0.3):
         ctx.stride = stride
         return x * stride
 
     @staticmethod
     def backward(ctx, g):
-        return g * ctx.stride, None
+        return g * ctx.stride, None, None
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,16 @@ class Scaled(ns.autograd.Function):
         ((3, 5), 2, 1 / 4, "2 is the argument arg1: arg1 enters squared, and was left out?"),
         ((3, 5), 2, 2, "2 is the argument arg1: arg1 is one factor too many?"),
         ((3, 5), 0.7, 0.7, "0.7 is the argument arg1: arg1 is one factor too many"),
+        ((3, 5), 0.5, 0.5, "0.5 is the argument arg1: arg1 is one factor too many?"),
+        ((3, 5), 0.7, 0.3, "0.3 is the argument damping: damping is one factor too many"),
     ],
 )
 def test_a_cause_that_small_numbers_suggest_is_asked_and_sizes_go_before_squares(shape, stride, factor, told):
     subject = ENGINE.bind(Scaled, ENGINE.adopt([np.ones(shape), stride]))
     assert describe_factor(factor, subject).because == told
+
+
+def test_a_factor_beyond_all_digits_is_no_whole_number():
+    factor = describe_factor(1 / 4.14e-21, ENGINE.bind(Scaled, ENGINE.adopt([np.ones(3), 0.7])))
+    assert factor.text == "2.41545894e+20"
+    assert not factor.is_told
