@@ -188,19 +188,20 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
     wrong = wrong_at(situation, call.arguments)
-    if wrong is None or wrong.lone or not _is_about_the_size(situation, call, wrong.input):
+    if wrong is None or wrong.lone or not _is_about_the_size(situation, call):
         return None
     return wrong
 
 
-def _is_about_the_size(situation: Situation, call: Resized, name: str) -> bool:
-    """Whether the gradient of an input is wrong at that size for other values as well, and right at the size given.
+def _is_about_the_size(situation: Situation, call: Resized) -> bool:
+    """Whether a gradient is wrong at that size for other values as well, and all are right at the size given.
 
-    What is cut or stretched may be a matrix of less rank, or lie where forward is rough: that is about the values.
+    What is cut or stretched may be a matrix of less rank, or lie where forward is rough: that is about the values. Of
+    several inputs another may be the worst for other values.
     """
     for number in range(_CONFIRMED):
         again = wrong_at(situation, _moved(call.arguments, number))
-        if again is None or again.lone or again.input != name:
+        if again is None or again.lone:
             return False
     return wrong_at(situation, _moved(situation.subject.arguments, 0)) is None
 

@@ -14,6 +14,7 @@ __all__ = ["backend", "ns"]
 GENERATOR = np.random.default_rng(3)
 X = tensor("x", GENERATOR.normal(size=(4, 3)))
 W = tensor("w", GENERATOR.normal(size=(3,)))
+Y = tensor("y", GENERATOR.normal(size=(4, 5)))
 T = tensor("t", GENERATOR.normal(size=(4, 3)), grad=False)
 
 
@@ -39,12 +40,22 @@ def mean_square(x, t):
     return ((x - t) ** 2).mean()
 
 
+def correlation(x, y):
+    return ((x.t().mm(y) / x.shape[0]) ** 2).sum()
+
+
+def correlation_of_four(x, y, g):
+    d = 2 * g * x.t().mm(y) / x.shape[0] / 4
+    return y.mm(d.t()), x.mm(d)
+
+
 def scale_rows(x, w):
     return x * w
 
 
 WRONG = {
     "the size of the batch written down": (mean_square, lambda x, t, g: g * 2 * (x - t) / 12, (X, T)),
+    "the same in the gradients of two inputs": (correlation, correlation_of_four, (X, Y)),
     "a sum divided by the rows given": (
         lambda x, w: (x * w).sum(1),
         lambda x, w, g: (g[:, None] * w, (g[:, None] * x).mean(0) * 4),
