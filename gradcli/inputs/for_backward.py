@@ -22,6 +22,12 @@ def merged(unifier: Unifier, solution: Solution, error: BaseException | None) ->
         yield from unifier.merged_by(solution.state, message)
 
 
+def exchanges(guess: Guess, error: BaseException | None) -> bool:
+    """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs."""
+    refusal = refused_gradient(str(error))
+    return refusal is not None and refusal[0] in guess.shapes.values()
+
+
 def as_returned(guess: Guess, message: str) -> Guess | None:
     """The guess with one axis as long as the gradient that the framework refused has it; None where none is meant.
 

@@ -16,7 +16,7 @@ from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.domain_search import square_domain
-from gradcli.inputs.for_backward import as_returned, merged
+from gradcli.inputs.for_backward import as_returned, exchanges, merged
 from gradcli.inputs.gates import parts_of
 from gradcli.inputs.messages import Mentions
 from gradcli.inputs.not_found import failure_text
@@ -360,7 +360,7 @@ class _Search:
         """What backward's failure adds: it only breaks ties, a wrong backward must not talk us out of good inputs."""
         trial = self._attempted(guess)
         if not trial.ok or trial.backward_error is not None:
-            return _RAISING_BACKWARD
+            return 0.0 if exchanges(guess, trial.backward_error) else _RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
 
     def _with_defaults_given(self, best: Solution) -> Solution:

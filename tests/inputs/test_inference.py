@@ -354,6 +354,23 @@ def test_sizes_stay_different_where_the_framework_refuses_the_gradient():
     assert one != other
 
 
+def test_an_exchange_of_gradients_does_not_lead_to_inputs_of_other_ranks():
+    def hinge(pos, neg):
+        return np.mean(np.maximum(1 - pos[:, None] + neg[None], 0))
+
+    def attempt_backward(arguments):
+        pos, neg = (argument.value for argument in arguments)
+        refused = (
+            f"invalid gradient at index 1 - got {list(pos.shape)} but expected shape compatible with {list(neg.shape)}"
+        )
+        failed = RuntimeError(f"HingeBackward returned an {refused}") if pos.ndim == neg.ndim == 1 else None
+        return Trial(outputs=plain.attempt_of(hinge)(arguments).outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(hinge), plain.attempt_of(hinge), attempt_backward=attempt_backward)
+    right = infer(plain.info_of(hinge), plain.attempt_of(hinge))
+    assert found.specs == right.specs
+
+
 @pytest.mark.parametrize(("default", "tried"), [(-1, True), (1, True), (0, False), (2.0, False)])
 def test_an_axis_that_defaults_to_the_last_is_also_the_first(default, tried):
     def summed(x, dim=default):
