@@ -51,7 +51,8 @@ def single_precision(values: Matrix) -> Mask:
 
     Float64 arithmetic gives such a value once in 2^29 times by chance, and nine of them never.
     """
-    rounded = values.astype(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32).astype(np.float64)
     long = np.ldexp(np.frexp(values)[0], 16) % 1 != 0
     low: Mask = (rounded == values).all(axis=0) & long.any(axis=0)
     return low
