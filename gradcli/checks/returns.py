@@ -33,7 +33,7 @@ class ReturnsCheck(Check):
         problems = [*self._arity(situation, raw), *self._places(situation, raw)]
         yield from problems
         if not problems:
-            yield self.passed("; ".join(self._summed(situation, raw)) or None)
+            yield self.passed("; ".join([*self._summed(situation, raw), *self._left_out(situation, raw)]) or None)
 
     def _refused(self, situation: Situation) -> Iterator[Evidence]:
         """What the framework refuses of what a rule inside the target returns."""
@@ -62,6 +62,18 @@ class ReturnsCheck(Check):
                 FindingKind.WRONG_ARITY,
                 f"backward returns {got} value{'s' * (got != 1)}, but forward has {expected} "
                 f"argument{'s' * (expected != 1)}: {names}",
+            )
+
+    def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
+        """Parameters at their defaults that backward returns no value for, which a call that gives them needs."""
+        info, got = situation.subject.info, len(raw.gradients)
+        positional = [p for p in info.parameters if not p.keyword_only]
+        if info.backend not in ("torch", "engine") or any(p.variadic for p in positional):
+            return
+        if got < len(positional):
+            yield (
+                f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that gives "
+                f"{positional[-1].name} fails"
             )
 
     def _places(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:

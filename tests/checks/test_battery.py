@@ -29,6 +29,24 @@ def scaled(ns, forward_extra=lambda x: x, backward=lambda ctx, g: g * ctx.k):
     return Scaled
 
 
+@pytest.mark.parametrize(("returned", "told"), [(1, True), (2, False)])
+def test_values_missing_for_parameters_left_at_their_defaults_are_noted(backend, ns, returned, told):
+    class Halved(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, mode="half"):
+            return x / 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return (g / 2, None)[:returned]
+
+    verdict, evidence, _ = examined(backend, Halved, tensor("x", [1.0, 2.0]))
+    assert verdict is Verdict.PASSED
+    notes = [e.note for e in evidence if e.check == "returns"]
+    expected = "backward returns 1 value for 2 parameters: a call that gives mode fails"
+    assert notes == [expected if told else None]
+
+
 def test_names_are_unique_and_every_check_says_what_it_holds():
     names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
