@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,13 +82,17 @@ def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, e
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "gradcli", "check", "waits:Waits", "-i", "x=2", *extra]
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
+    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # what runs in the background may ignore interrupts
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1, preexec_fn=heeded) as process:
         deadline = time.monotonic() + 60
         while not (folder / "pid").exists() or not (folder / "pid").read_text():
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=60)
+        try:
+            out, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, error.decode()
     assert out == b""
     worker = int((folder / "pid").read_text())
