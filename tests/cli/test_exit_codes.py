@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -82,8 +81,7 @@ def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, e
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "gradcli", "check", "waits:Waits", "-i", "x=2", *extra]
-    heeded = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # what runs in the background may ignore interrupts
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1, preexec_fn=heeded) as process:
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
         deadline = time.monotonic() + 60
         while not (folder / "pid").exists() or not (folder / "pid").read_text():
             assert time.monotonic() < deadline
