@@ -81,7 +81,12 @@ def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, e
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "gradcli", "check", "waits:Waits", "-i", "x=2", *extra]
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1) as process:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
+    try:
+        started = subprocess.Popen(command, cwd=folder, env=environment, stdout=-1, stderr=-1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as process:
         deadline = time.monotonic() + 60
         while not (folder / "pid").exists() or not (folder / "pid").read_text():
             assert time.monotonic() < deadline
