@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,12 +173,18 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
 
 def _swings(site: Site, first: Reading, left: Mask) -> bool:
     """Whether the claim along the direction changes by about the difference within the shortest step."""
+    shifts = site.rng.uniform(-SHORTEST, SHORTEST, SWINGS)
+    spread = _spread(site, first, (site.x + t * first.direction for t in shifts))
+    return bool((2 * spread >= first.error)[left].all())
+
+
+def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
+    """How far every row of the claim along the direction is at most, at some points, from what it is at x."""
     spread = np.zeros(first.claimed.size)
-    for t in site.rng.uniform(-SHORTEST, SHORTEST, SWINGS):
-        claim = site.claim_at(site.x + t * first.direction)
+    for claim in map(site.claim_at, points):
         if claim is not None:
             spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
-    return bool((2 * spread >= first.error)[left].all())
+    return spread
 
 
 def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:
@@ -241,11 +247,7 @@ def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Ma
 
 def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
     """Whether the claim along the direction moves as much as the gap when x moves by a few units in the last place."""
-    spread = np.zeros(first.claimed.size)
-    for _ in range(3):
-        claim = site.claim_at(nudged(site))
-        if claim is not None:
-            spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
+    spread = _spread(site, first, (nudged(site) for _ in range(3)))
     with np.errstate(all="ignore"):
         explained = first.error <= FAIL_FACTOR * (first.tolerance + 8 * spread)
     return bool(explained[failing].all())
