@@ -29,6 +29,8 @@ FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("b
 ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
 NEARER = (0.125, -0.125)
+UNIT, LOST = 1e-17, 0.05
+"""A tail above that part of the values is made of their roundings; of one below a lost term is so much at most."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 LONG = 400
 LARGE, LEAST_SEEN = 0.5, 5e-7
@@ -110,27 +112,34 @@ def is_drowned(site: Site, pair: Pair, seen: Seen) -> bool:
     place = site.map.codomain.slices[pair[1]]
     if seen.impression not in DROWNABLE:
         return False
-    if _is_nothing_beside(seen, site.outputs[place]):
+    most = max(seen.judgement.scale, seen.judgement.error)
+    if most <= DROWNED * _size(site.outputs[place]):
         return True
     with np.errstate(all="ignore"):
         noise = site.map.value_noise(site.x)
-    most = max(seen.judgement.scale, seen.judgement.error)
     return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
 
 
 def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: Seen) -> bool:
-    """Whether a difference is nothing beside the values that an output has at x / 8 or -x / 8."""
-    for factor in NEARER if seen.impression in DROWNABLE else ():
+    """Whether a difference is what rounding at x / 8 or -x / 8 may leave of a right formula.
+
+    Between some roundings of the values there and none a tail is made of whole units; far below, a term that is lost is
+    a small part of it. A claim that is off by more is wrong, however small.
+    """
+    if seen.impression not in DROWNABLE:
+        return False
+    most = max(seen.judgement.scale, seen.judgement.error)
+    for factor in NEARER:
         with suppress(Exception), np.errstate(all="ignore"):  # that may lie outside the domain
             values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
-            if _is_nothing_beside(seen, values[site.map.codomain.slices[pair[1]]]):
+            size = _size(values[site.map.codomain.slices[pair[1]]])
+            if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
                 return True
     return False
 
 
-def _is_nothing_beside(seen: Seen, values: Vector) -> bool:
-    size = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    return max(seen.judgement.scale, seen.judgement.error) <= DROWNED * size
+def _size(values: Vector) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:

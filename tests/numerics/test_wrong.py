@@ -15,8 +15,6 @@ from tests.numerics.cases import AWKWARD, ORDINARY, FormulaMap, space
 from tests.numerics.expressions import random_case
 
 SURE = [case for case in ORDINARY + AWKWARD if case.sure]
-LOST = ("lone gaussian tail",)
-"""Here a tenth of the gradient is 1e-156: nothing beside the function at x / 8, and nothing where it is added there."""
 TIED = ("ties", "equal", "zeros only")
 
 
@@ -59,8 +57,7 @@ def test_added_negated_and_missing_gradients_are_found(case) -> None:
     with np.errstate(all="ignore"):
         jacobian = case.map().claimed(case.x)
     largest = np.abs(jacobian).max()
-    if case.name not in LOST:
-        assert differs(case.map(lambda j: j + 0.1 * (largest or 1.0)), case.x)
+    assert differs(case.map(lambda j: j + 0.1 * (largest or 1.0)), case.x)
     if largest > 0:
         assert differs(case.map(lambda j: -j), case.x)
         assert differs(case.map(lambda j: 0 * j), case.x)
