@@ -30,7 +30,7 @@ WITHOUT_CODE = [
 ]
 
 
-@pytest.mark.parametrize("function", WITHOUT_CODE, ids=str)
+@pytest.mark.parametrize("function", WITHOUT_CODE, ids=lambda each: getattr(each, "__name__", type(each).__name__))
 def test_a_built_in_function_is_known_by_its_home(function):
     assert backend_for(function).name == "torch"
     assert gradcli.check(function, (leaf(),), order=1).verdict is Verdict.PASSED

@@ -69,7 +69,9 @@ def test_a_right_jvp_passes(ns):
 
 
 @pytest.mark.parametrize(
-    ("rule", "input"), [(forgets_a_term, "w"), (slightly_off, "x"), (raises, "x")], ids=lambda each: str(each)
+    ("rule", "input"),
+    [(forgets_a_term, "w"), (slightly_off, "x"), (raises, "x")],
+    ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_a_wrong_jvp_is_named_and_placed(ns, rule, input):
     case = gradcli.check(with_jvp(ns, rule), {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4]}}, order=1).cases[0]
