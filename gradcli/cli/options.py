@@ -8,11 +8,12 @@ from pathlib import Path
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
+from gradcli.reporters.formats import SUFFIXES, WHOLE
 from gradcli.runner.limits import unknown
 from gradcli.runner.plan import Shard
 
-FORMATS = ("table", "plain", "json", "ndjson")
-REPORT_SUFFIXES = (".json", ".ndjson")
+FORMATS = ("table", "plain", *WHOLE)
+REPORT_SUFFIXES = tuple(SUFFIXES)
 EXECUTORS = ("processes",)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from gradcli.cli.progress import Progress
 from gradcli.cli.streams import ReportStream
 from gradcli.errors import UsageError
-from gradcli.reporters.json_document import json_report
-from gradcli.reporters.ndjson import ndjson_case, ndjson_report, ndjson_summary
+from gradcli.reporters.formats import SUFFIXES, WHOLE, renderer
+from gradcli.reporters.github import github_case, github_end
+from gradcli.reporters.ndjson import ndjson_case, ndjson_summary
 from gradcli.reporters.plain import plain_case, plain_summary
 from gradcli.results import CheckResult, Report
 from gradcli.verdict import Verdict
@@ -45,10 +46,12 @@ def conclude(report: Report, form: Format, stream: ReportStream) -> None:
 
 def format_named(name: str, *, verbose: bool, quiet: bool, terminal: bool) -> Format:
     """The format called `name`; `quiet` leaves the cases out of those for people."""
-    if name == "json":
-        return Format(case=_nothing, end=json_report)
     if name == "ndjson":
         return Format(case=ndjson_case, end=ndjson_summary)
+    if name == "github":
+        return Format(case=_nothing if quiet else github_case, end=_github_end)
+    if name in WHOLE:
+        return Format(case=_nothing, end=renderer(name))
     if name == "table":
         return _table(verbose=verbose, quiet=quiet, terminal=terminal)
     return Format(
@@ -59,12 +62,24 @@ def format_named(name: str, *, verbose: bool, quiet: bool, terminal: bool) -> Fo
 
 def write_report(report: Report, path: Path) -> None:
     """Write the report in the format of the suffix of `path`."""
-    text = ndjson_report(report) if path.suffix == ".ndjson" else json_report(report)
+    text = renderer(SUFFIXES[path.suffix])(report)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--report {path}: cannot be written: {error.strerror or error}") from error
+
+
+def _github_end(report: Report) -> str:
+    """The end of the `github` format; the table goes into the summary of the step where GitHub names a file for it."""
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        try:
+            with open(summary, "a", encoding="utf-8") as file:
+                file.write(renderer("markdown")(report))
+        except OSError as error:
+            raise UsageError(f"GITHUB_STEP_SUMMARY={summary}: cannot be written: {error.strerror or error}") from error
+    return github_end(report)
 
 
 def _table(*, verbose: bool, quiet: bool, terminal: bool) -> Format:

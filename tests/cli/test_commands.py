@@ -12,6 +12,7 @@ from gradcli.checks.registry import CHECKS
 from gradcli.cli.options import format_from, reports_from, require_executor, shard_from
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
+from gradcli.reporters.formats import WHOLE
 from gradcli.runner.limits import as_option, require_settings
 from gradcli.runner.plan import Shard
 from gradcli.settings import Settings
@@ -154,10 +155,30 @@ def test_a_value_given_by_a_flag_is_shown_with_its_shape_as_a_flag_that_works(gr
     assert case["inputs"][0]["shape"] == [2]
 
 
-@pytest.mark.parametrize("form", ["sarif", "junit", "github", "markdown", "html", "jsn"])
+@pytest.mark.parametrize("form", ["html", "jsn", "xml"])
 def test_a_format_that_is_not_there_is_refused_with_those_that_are(form: str) -> None:
     with pytest.raises(UsageError, match="available: table, plain, json, ndjson"):
         format_from(form, terminal=True)
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "junit", "sarif", "markdown"])
+def test_a_report_is_the_text_that_its_format_prints(gradcli: Run, folder: Path, form: str) -> None:
+    path = folder / f"deep/er/report{WHOLE[form][0]}"
+    shown = gradcli("check", "functions:Square", "functions:Forgets", "--format", form, "--report", str(path))
+    assert shown.returncode == 1
+    assert path.read_bytes() == shown.stdout
+    assert b"Forgets" in shown.stdout
+
+
+def test_the_table_goes_into_the_summary_of_a_github_step(gradcli: Run, folder: Path) -> None:
+    summary = folder / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    ended = gradcli(
+        "check", "functions:Forgets", "--format", "github", environment={"GITHUB_STEP_SUMMARY": str(summary)}
+    )
+    assert ended.returncode == 1
+    assert b"\n::error file=functions.py,line=" in ended.stdout
+    assert summary.read_text(encoding="utf-8").startswith("before\n# gradcli: failed")
 
 
 def test_the_format_follows_the_terminal() -> None:
@@ -166,7 +187,7 @@ def test_the_format_follows_the_terminal() -> None:
     assert format_from("json", terminal=True) == "json"
 
 
-@pytest.mark.parametrize("path", ["r.xml", "r.sarif", "r.html", "r.md", "r", f"{__file__}/r.json", "."])
+@pytest.mark.parametrize("path", ["r.txt", "r.html", "r", f"{__file__}/r.json", "."])
 def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(path: str) -> None:
     with pytest.raises(UsageError, match="--report"):
         reports_from([path])

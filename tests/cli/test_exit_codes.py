@@ -22,7 +22,7 @@ from tests.cli.conftest import Run
         (2, ["check", ""]),
         (2, ["check", "nosuchmodule:Square"]),
         (2, ["check", "functions:Square", "--nosuchoption"]),
-        (2, ["check", "functions:Square", "--format", "sarif"]),
+        (2, ["check", "functions:Square", "--format", "html"]),
         (2, ["chek"]),
         (2, ["replay", "nosuchfile.json"]),
         (2, ["explain", "nosuchname"]),
