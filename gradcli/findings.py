@@ -197,7 +197,8 @@ class FindingKind(Enum):
         "stateful",
         "GC306",
         "The result depends on an earlier call.",
-        "A second forward on other inputs between forward and backward changes the gradient.",
+        "forward is called between a forward and its backward, with other signs, another order of the entries, other "
+        "indices, numbers and sizes; the gradient changes, or backward raises.",
         "Keep state on ctx, not on the class or the module.",
     )
     SECOND_BACKWARD_FAILS = (

@@ -1,20 +1,23 @@
 """What the backends without a tape share: a function of arrays at arguments, and its maps on flat vectors."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
+from gradcli.backends.between import ran_one_of
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import Session, generators_kept, user_code_error
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
+from gradcli.backends.visits import OtherCalls
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
@@ -133,8 +136,12 @@ class ArraySubject(SpacedSubject):
         """Gradients of the active inputs at these values, from forward and backward, `times` times in a row."""
 
     @abstractmethod
-    def interleaved(self, cotangents: Arrays, other: dict[int, NDArray[Any]]) -> Gradients | None:
-        """Gradients, with forward run at `other` before backward; None where it raises there."""
+    def interleaved(self, cotangents: Arrays, between: Callable[[], bool]) -> Gradients | None:
+        """Gradients, with `between` called after forward and before backward; None where it returns False."""
+
+    @abstractmethod
+    def run_at(self, arguments: Sequence[Argument]) -> None:
+        """Run forward at other arguments, which may be of other sizes."""
 
     def settle(self) -> None:
         """Run forward for the first time and take the spaces from what it returns. Raises UserCodeError."""
@@ -195,15 +202,21 @@ class ArraySubject(SpacedSubject):
         return first, second
 
     def backward_interleaved(
-        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
-    ) -> Gradients | None:
-        """Gradients, with a forward at `other` arguments between forward and backward. Raises UserCodeError."""
-        values = {i: np.array(other[i].value) for i in self.values()}
-        try:
-            with self.running():
-                return self.interleaved(self.materialised(cotangents), values)
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, "backward") from error
+        self, cotangents: Sequence[NDArray[Any] | None], sets: Sequence[OtherCalls]
+    ) -> Iterator[Gradients | None]:
+        """Gradients, with other calls of forward between forward and backward; a forward for each, without a graph."""
+        for others in sets:
+            bold = (partial(self._run_raised, each) for each in others.bold)
+            between = partial(ran_one_of, bold, partial(self._run_raised, others.near), self.info.forward)
+            try:
+                with self.running():
+                    found = self.interleaved(self.materialised(cotangents), between)
+            except (Exception, SystemExit) as error:
+                raise user_code_error(error, "backward") from error
+            yield found
+
+    def _run_raised(self, arguments: Sequence[Argument]) -> None:
+        self.run_at(tuple(raised(argument) for argument in arguments))
 
     def materialised(self, cotangents: Sequence[NDArray[Any] | None], layout: Layout = Layout.CONTIGUOUS) -> Arrays:
         """Fresh copies of the cotangents, zeros for None."""

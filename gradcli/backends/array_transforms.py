@@ -203,14 +203,14 @@ class TransformedSubject(ArraySubject):
         pull = self._pulling(values)
         return [self._arrays(pull(self._tensors(cotangents))) for _ in range(times)]
 
-    def interleaved(self, cotangents: Arrays, other: dict[int, NDArray[Any]]) -> Gradients | None:
-        """Forward, forward at `other`, then the pull-back of the first."""
+    def interleaved(self, cotangents: Arrays, between: Callable[[], bool]) -> Gradients | None:
+        """Forward, what comes between, then the pull-back of the first."""
         pull = self._pulling(self.values())
-        try:
-            self._pulling(other)
-        except (Exception, SystemExit):
-            return None
-        return self._arrays(pull(self._tensors(cotangents)))
+        return self._arrays(pull(self._tensors(cotangents))) if between() else None
+
+    def run_at(self, arguments: Sequence[Argument]) -> None:
+        """The function with its rule; numbers keep the values given."""
+        self._pulling({i: np.array(arguments[i].value) for i in self.values()})
 
     def derivative_map(self, order: int) -> ArrayMap:
         """The function, or its gradient, with JAX's derivative of it: the claim."""

@@ -1,7 +1,7 @@
 """What a backend must supply: recognising a target, calling it, and binding it to inputs as a Subject."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import Lingering, Seeds, Values, Visit
+from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -375,9 +375,13 @@ class Subject(ABC):
 
     @abstractmethod
     def backward_interleaved(
-        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
-    ) -> tuple[NDArray[Any] | None, ...] | None:
-        """Gradients, with a forward at `other` arguments between forward and backward; None where that one raises."""
+        self, cotangents: Sequence[NDArray[Any] | None], sets: Sequence[OtherCalls]
+    ) -> Iterator[Gradients | None]:
+        """Gradients after one forward, once for each of `sets`, with another call of forward before each backward pass.
+
+        None where forward accepts no call of the set. All passes go through one graph where there is one. Raises
+        UserCodeError where backward raises.
+        """
 
     @abstractmethod
     def backward_twice(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +17,7 @@ from gradcli.backends.base import (
     Pass,
     RawBackward,
 )
+from gradcli.backends.between import ran_one_of
 from gradcli.backends.body import stands_for
 from gradcli.backends.by_hand import called_by_hand
 from gradcli.backends.call import Call, Caller, in_64_bits
@@ -38,7 +39,7 @@ from gradcli.backends.pulling import carries_gradient, pulled_back
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
 from gradcli.backends.visiting import sharing, visited
-from gradcli.backends.visits import Lingering, Seeds, Values, Visit
+from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
 from gradcli.targets import TargetInfo
@@ -186,17 +187,20 @@ class BoundFunction(SpacedSubject):
             raise user_code_error(error, phase) from error
 
     def backward_interleaved(
-        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
-    ) -> Gradients | None:
-        """Gradients, with another forward between forward and backward; the first one's graph serves once."""
+        self, cotangents: Sequence[NDArray[Any] | None], sets: Sequence[OtherCalls]
+    ) -> Iterator[Gradients | None]:
+        """Gradients, with other calls between forward and each backward pass; the first call's graph serves once."""
         call, self._unused = self._unused or self._run(self._caller), None
-        between = self._calling(self._function, other)
-        try:
-            with users_code(self.framework, silent=True, seed=1, recording=True):
-                between.run({i: between.leaf(other[i].value, True) for i in self.active})
-        except (Exception, SystemExit):
-            return None
-        return self._gradients(call, cotangents)
+        for number, others in enumerate(sets, 1):
+            bold = (partial(self._run_between, each) for each in others.bold)
+            ran = ran_one_of(bold, partial(self._run_between, others.near), self.info.forward)
+            yield self._gradients(call, cotangents, retain=number < len(sets)) if ran else None
+
+    def _run_between(self, arguments: Sequence[Argument]) -> None:
+        caller = self._calling(self._function, arguments)
+        self.counters.forward += 1
+        with users_code(self.framework, silent=True, seed=1, recording=True):
+            caller.run({i: caller.leaf(arguments[i].value, True) for i in self.active})
 
     def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
         """Gradients of two backward passes through one graph."""

@@ -1,6 +1,6 @@
 """A backend whose every gradient is nothing: whatever claims to test gradients must fail on it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, final
@@ -8,9 +8,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Backend, FloatArray, ForwardCall, Layout, RawBackward, RawGradient, Subject
+from gradcli.backends.base import Backend, FloatArray, ForwardCall, Gradients, Layout, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import Seeds, Values, Visit
+from gradcli.backends.visits import OtherCalls, Seeds, Values, Visit
 from gradcli.cases import Argument
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
@@ -128,10 +128,10 @@ class NullSubject(Subject):
         return RawBackward(gradients=tuple(nothing for _ in self.arguments))
 
     def backward_interleaved(
-        self, cotangents: Sequence[NDArray[Any] | None], other: Sequence[Argument]
-    ) -> tuple[NDArray[Any] | None, ...] | None:
-        """None for every input."""
-        return self.backward(cotangents)
+        self, cotangents: Sequence[NDArray[Any] | None], sets: Sequence[OtherCalls]
+    ) -> Iterator[Gradients | None]:
+        """None for every input, each time."""
+        yield from (self.backward(cotangents) for _ in sets)
 
     def backward_twice(
         self, cotangents: Sequence[NDArray[Any] | None]

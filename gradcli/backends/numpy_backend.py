@@ -1,7 +1,7 @@
 """Plain NumPy as a backend: a function, and the derivative that somebody wrote for it by hand."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, final
@@ -162,14 +162,16 @@ class NumpySubject(ArraySubject):
         outputs, _ = self.forward({i: v.copy(order="K") for i, v in values.items()})
         return [self._derived(values, outputs, [cotangents])[0] for _ in range(times)]
 
-    def interleaved(self, cotangents: Arrays, other: dict[int, NDArray[Any]]) -> Gradients | None:
-        """Forward, forward at `other`, then the derivative."""
+    def interleaved(self, cotangents: Arrays, between: Callable[[], bool]) -> Gradients | None:
+        """Forward, what comes between, then the derivative."""
         outputs, _ = self.forward(self.values())
-        try:
-            self.forward(other)
-        except (Exception, SystemExit):
-            return None
-        return self._derived(self.values(), outputs, [cotangents])[0]
+        return self._derived(self.values(), outputs, [cotangents])[0] if between() else None
+
+    def run_at(self, arguments: Sequence[Argument]) -> None:
+        """The function alone."""
+        self.counters.forward += 1
+        caller = PairCaller(self._pair, self.info.name, arguments)
+        caller.run({i: np.array(a.value) for i, a in enumerate(arguments) if a.is_tensor})
 
     def derivative_map(self, order: int) -> ArrayMap:
         """The function with its derivative. Raises ValueError above order 1: NumPy differentiates nothing."""

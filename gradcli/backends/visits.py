@@ -1,10 +1,12 @@
 """What calls beside those at the given arguments were like: at others, and after their result was released."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
+
+from gradcli.cases import Argument
 
 Outputs = tuple[NDArray[Any], ...]
 Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
@@ -28,6 +30,14 @@ class Visit:
     gradients: tuple[NDArray[Any] | None, ...] | None
     beside: Outputs | None = None
     in_place: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherCalls:
+    """Calls of forward, of which the first that it accepts is made: `bold` ones, then one `near` the given inputs."""
+
+    bold: Iterable[Sequence[Argument]]
+    near: Sequence[Argument]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,11 @@
 """backward gives the same gradient each time: repeated, and with another call in between."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import final
-
-import numpy as np
 
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
+from gradcli.checks.other_calls import disturbing_calls
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -26,6 +24,7 @@ _INTERLEAVED = (
     "its gradient changes when forward is called on other inputs before backward runs: something is kept on the class "
     "or module instead of ctx",
 )
+_RAISES = "backward raises when forward was called on other inputs before it"
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
     "a second backward through the retained graph gives another gradient",
@@ -34,22 +33,24 @@ _RETAINED = (
 
 @final
 class RepeatCheck(Check):
-    """Two backward passes agree, with and without another forward in between."""
+    """Two backward passes agree, with and without other calls of forward in between."""
 
     name = "repeat"
     sentence = "backward gives the same gradient when it is repeated, and when another forward runs in between"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare gradients: a second pass through one graph, and one of another forward with a third in between."""
+        """Compare gradients: a second pass through one graph, and passes with other calls of forward before them."""
         reference, same_graph = situation.passes()
-        apart = self._interleaved(situation)
+        apart, raised = self._interleaved(situation, reference)
         others = [g for g in (apart, same_graph) if g is not None and not isinstance(g, UserCodeError)]
         if apart is None or any(self._differing(situation, reference, other, *_AGAIN) for other in others):
             again = situation.subject.backward(situation.cotangents())
             if problems := self._differing(situation, reference, again, *_AGAIN):
                 yield from problems
                 return
-        if apart is not None:
+        if raised is not None:
+            yield self.failed(FindingKind.STATEFUL, f"{_RAISES}: {raised}", raised=raised)
+        elif apart is not None:
             yield from self._differing(situation, reference, apart, *_INTERLEAVED)[:1] or [self.passed()]
         if isinstance(same_graph, UserCodeError):
             yield self.failed(
@@ -76,13 +77,22 @@ class RepeatCheck(Check):
         ]
         return [self.failed(kind, f"{name}: {sentence}", input=name) for name in names]
 
-    def _interleaved(self, situation: Situation) -> Gradients | None:
-        """Gradients with another forward, on other values, in between; None where forward refuses those."""
-        subject = situation.subject
-        other = [
-            replace(a, value=a.value * (1 + 2.0**-4) + 2.0**-6)
-            if a.is_tensor and a.requires_grad and np.size(a.value)
-            else a
-            for a in subject.arguments
-        ]
-        return subject.backward_interleaved(situation.cotangents(), other)
+    def _interleaved(self, situation: Situation, reference: Gradients) -> tuple[Gradients | None, UserCodeError | None]:
+        """Gradients with another call of forward in between, the first that differ from the reference if any do.
+
+        None where forward accepts no other call; the error where backward raised after one.
+        """
+        subject, found = situation.subject, None
+        sets = list(disturbing_calls(subject.arguments, dear=subject.compiles_shapes))
+        serves_again = situation.together() is not None
+        try:
+            for part in [sets] if serves_again else [[each] for each in sets]:
+                for gradients in subject.backward_interleaved(situation.cotangents(), part):
+                    if gradients is None:
+                        continue
+                    found = gradients
+                    if self._differing(situation, reference, gradients, *_INTERLEAVED):
+                        return found, None
+        except UserCodeError as error:
+            return None, error
+        return found, None
