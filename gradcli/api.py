@@ -8,8 +8,7 @@ from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backend_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
-from gradcli.runner.case import check_object
-from gradcli.runner.execute import execute
+from gradcli.runner.case import check_object, run_case
 from gradcli.runner.gather import gather, is_named
 from gradcli.runner.given import Given, supply_from
 from gradcli.runner.limits import require_settings
@@ -115,7 +114,8 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
 def _run(target: object, inputs: Given | None, grad: object, settings: Settings) -> tuple[CheckResult, ...]:
     named = grad is None or isinstance(grad, str)
     if isinstance(target, str) and named and (inputs is None or not is_named(target)):
-        return tuple(execute(plan(gather([target], grad=grad if isinstance(grad, str) else None), settings), settings))
+        specs = gather([target], grad=grad if isinstance(grad, str) else None)
+        return tuple(run_case(case) for case in plan(specs, settings))
     require_checks((*settings.only, *settings.skip), "only/skip")
     found = _object_of(target)
     spec = CheckSpec(target=_name_of(target), grad=None if grad is None else _name_of(grad))

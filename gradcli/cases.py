@@ -68,6 +68,15 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a target cannot be checked: a complete message, the exit code, and whether its import ended the process."""
+
+    message: str
+    exit_code: int
+    crashed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckSpec:
     """One target with one set of inputs, as a spec or the command line gives it.
 
@@ -75,6 +84,7 @@ class CheckSpec:
     `construct` are keywords for a target that is a class of modules.
     `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
     `order`, `seed` and `samples` override the run's settings. `origin` is `file:line` of a spec, or None.
+    `problem` says why there is nothing to run: the case is reported with it.
     """
 
     target: str
@@ -93,6 +103,7 @@ class CheckSpec:
     skip: tuple[str, ...] = ()
     expect: Expectation = field(default_factory=Expectation)
     origin: str | None = None
+    problem: Problem | None = None
 
     @property
     def case_id(self) -> str:

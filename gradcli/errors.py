@@ -9,6 +9,10 @@ class GradcliError(Exception):
     exit_code: ClassVar[int] = 70
 
 
+class ControlFlow(BaseException):
+    """What gradcli raises to itself through the user's code; no Exception, so that no user's `except` stops it."""
+
+
 class UsageError(GradcliError):
     """The command line, the configuration or an argument is wrong."""
 
@@ -72,3 +76,11 @@ class UserCodeError(GradcliError):
         self.file = file
         self.line = line
         self.error_type = error_type
+
+
+class RelayedError(GradcliError):
+    """An error of another process; its message is complete, with hint and traceback."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # that of the error relayed

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,13 @@ from gradcli.verdict import Reason, Verdict
 
 SCHEMA = "gradcli.report/1"
 FloatArray = NDArray[np.float64]
+_EXIT_CODES = {
+    Verdict.PASSED: 0,
+    Verdict.SKIPPED: 0,
+    Verdict.FAILED: 1,
+    Verdict.ERROR: 3,
+    Verdict.INCONCLUSIVE: 4,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +194,23 @@ class Stage:
         )
 
 
+class Fault(Enum):
+    """Why a case could not be checked at all: a fault of gradcli, its target's import, its spec or inputs, no case."""
+
+    INTERNAL = "internal"
+    IMPORT = "import"
+    USAGE = "usage"
+    NOTHING = "nothing"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that it stands for."""
+        return {Fault.INTERNAL: 70, Fault.NOTHING: 5}.get(self, 2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What was concluded about one case."""
+    """What was concluded about one case; with a `fault` nothing was, and `error` says why."""
 
     case_id: str
     target: str
@@ -213,6 +235,7 @@ class CheckResult:
     replay: str | None = None
     expected: str | None = None
     orders: tuple[int, ...] = ()
+    fault: Fault | None = None
     arguments: tuple[Argument, ...] = field(default=(), repr=False)
 
     @property
@@ -256,12 +279,13 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The results of a run."""
+    """The results of a run; an `interrupted` one lacks the cases that had not ended by then."""
 
     cases: tuple[CheckResult, ...]
     seed: int = 0
     seconds: float = 0.0
     allow_inconclusive: bool = False
+    interrupted: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -277,11 +301,13 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 failed, 3 error, 4 inconclusive, 5 nothing to check."""
-        if not any(case.verdict is not Verdict.SKIPPED for case in self.cases):
-            return 5
-        code = {Verdict.FAILED: 1, Verdict.ERROR: 3, Verdict.INCONCLUSIVE: 4, Verdict.PASSED: 0}[self.verdict]
-        return 0 if code == 4 and self.allow_inconclusive else code
+        """The first of 70, 2, 1, 3, 4 and 5 that stands for a case; 0 where all passed."""
+        codes = {case.fault.exit_code if case.fault else _EXIT_CODES[case.verdict] for case in self.cases}
+        if self.allow_inconclusive:
+            codes.discard(_EXIT_CODES[Verdict.INCONCLUSIVE])
+        if all(case.verdict is Verdict.SKIPPED for case in self.cases):
+            codes.add(Fault.NOTHING.exit_code)
+        return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), 0)
 
     def __str__(self) -> str:
         """The plain text, as `gradcli check --format plain` prints it.
@@ -305,6 +331,7 @@ class Report:
             "seed": self.seed,
             "verdict": self.verdict.value,
             "exit_code": self.exit_code,
+            **({"interrupted": True} if self.interrupted else {}),
             "summary": {"cases": len(self.cases), **counts, "seconds": self.seconds},
             "cases": [case.to_dict() for case in self.cases],
         }

@@ -12,7 +12,7 @@ from typing import TextIO, final
 import numpy as np
 
 from gradcli.backends.framework import Framework
-from gradcli.errors import UserCodeError
+from gradcli.errors import ControlFlow, UserCodeError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -61,7 +61,7 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     )
 
 
-class RepeatError(BaseException):
+class RepeatError(ControlFlow):
     """Random numbers were drawn that nobody had set; no Exception, so that nobody takes it for the user's own."""
 
 

@@ -24,6 +24,7 @@ def check_command(
     shard: p.ShardText = None,
     executor: p.Executor = None,
     timeout: p.Timeout = None,
+    in_process: p.InProcess = False,
     fail_fast: p.FailFast = False,
     quiet: p.Quiet = False,
     verbose: p.Verbose = False,
@@ -54,6 +55,7 @@ def check_command(
         reports=tuple(report or ()),
         shard=shard,
         executor=executor,
+        in_process=in_process,
         quiet=quiet,
         verbose=verbose,
     )

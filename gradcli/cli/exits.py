@@ -1,6 +1,7 @@
 """How a command ends: every error becomes its exit code and a message on standard error, in one place."""
 
 import functools
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -9,10 +10,14 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from gradcli._version import __version__
-from gradcli.errors import GradcliError, SpecError, TargetImportError, UserCodeError
+from gradcli.errors import GradcliError, RelayedError
+from gradcli.results import CheckResult, Fault
+from gradcli.runner.interrupts import Interrupted
+from gradcli.runner.jobs import explained
 
 FAULT = 70
 INTERRUPTED = 130
+_PLACED = re.compile(r"[^\n]+?:\d+:\d+: ")
 _P = ParamSpec("_P")
 
 
@@ -25,7 +30,7 @@ def guarded(command: Callable[_P, int]) -> Callable[_P, None]:
             code = command(*args, **kwargs)
         except typer.Exit:
             raise
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt, Interrupted) as error:
             leave(error)
         raise typer.Exit(code)
 
@@ -35,32 +40,36 @@ def guarded(command: Callable[_P, int]) -> Callable[_P, None]:
 
 def leave(error: BaseException) -> NoReturn:
     """Say what went wrong on standard error and exit with its code."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | Interrupted):
         typer.echo("gradcli: interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(error.exit_code if isinstance(error, Interrupted) else INTERRUPTED) from None
     if isinstance(error, GradcliError) and error.exit_code != FAULT:
-        typer.echo(explained(error), err=True)
+        typer.echo(prefixed(explained(error)), err=True)
         raise typer.Exit(error.exit_code) from None
-    traceback.print_exception(error, file=sys.stderr)
-    typer.echo(
-        f"gradcli {__version__} (Python {sys.version.split()[0]}, {sys.platform}): this is a fault of gradcli itself, "
-        "not of what it checked.\nPlease report it to the project with the lines above and the command that you ran.",
-        err=True,
-    )
+    if isinstance(error, RelayedError):
+        typer.echo(error, err=True)
+    else:
+        traceback.print_exception(error, file=sys.stderr)
+    typer.echo(how_to_report(), err=True)
     raise typer.Exit(FAULT) from None
 
 
-def explained(error: GradcliError) -> str:
-    """The message of an error, with the user's part of the traceback where there is one.
+def say_fault(result: CheckResult) -> None:
+    """Say on standard error why a case could not be checked at all."""
+    if result.fault is Fault.INTERNAL:
+        typer.echo(f"{result.case_id}:\n{result.error_traceback or result.error}\n{how_to_report()}", err=True)
+    else:
+        typer.echo(prefixed(str(result.error)), err=True)
 
-    The problems of a spec begin with their place, as editors and scripts expect.
-    """
-    message = str(error) if isinstance(error, SpecError) else f"Error: {error}"
-    if isinstance(error, UserCodeError) and error.__cause__ is not None:
-        from gradcli.spec.hints import explain_exception
 
-        hint = explain_exception(error.__cause__)
-        message += "" if hint is None else f"\n  hint: {hint}"
-    if isinstance(error, TargetImportError | UserCodeError) and error.user_traceback:
-        return f"{message}\n{error.user_traceback}"
-    return message
+def how_to_report() -> str:
+    """What to do about a fault of gradcli."""
+    return (
+        f"gradcli {__version__} (Python {sys.version.split()[0]}, {sys.platform}): this is a fault of gradcli itself, "
+        "not of what it checked.\nPlease report it to the project with the lines above and the command that you ran."
+    )
+
+
+def prefixed(message: str) -> str:
+    """The message after `Error:`; that of a spec begins with its place, as editors and scripts expect."""
+    return message if _PLACED.match(message) else f"Error: {message}"

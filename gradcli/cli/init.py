@@ -5,33 +5,41 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gradcli.cases import InputSpec
+from gradcli.cli.parameters import InProcess
+from gradcli.cli.staffing import site
 from gradcli.cli.streams import report_stream
 from gradcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from gradcli.runner.survey import Survey
 
 
 def init_command(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="module:Name or path.py:Name.")],
+    in_process: InProcess = False,
 ) -> int:
     """Write a spec for TARGET into ./specs, inferred inputs filled in; never overwrites."""
     from gradcli.cases import CheckSpec
+    from gradcli.runner.jobs import SurveyJob
     from gradcli.runner.plan import plan
-    from gradcli.runner.survey import survey
     from gradcli.settings import Settings
 
     stream = report_stream()
     path = Path("specs") / f"{_file_name(target)}.yaml"
     if path.exists():
         raise UsageError(f"{path} exists already; it is left as it is. Remove it, or edit it, for other inputs.")
-    seen = survey(plan([CheckSpec(target=target)], Settings())[0])
+    (case,) = plan([CheckSpec(target=target)], Settings())
+    with site(in_process=in_process) as here:
+        seen: Survey = here.do(SurveyJob(target=target, case=case))
     if seen.problem is not None:
         stream.write(f"note: {seen.problem}; the inputs are to be filled in\n")
     cases = [seen.inputs, *seen.alternatives] if seen.inputs else []
-    text = spec_text(target, cases, [parameter.name for parameter in seen.parameters])
+    text = spec_text(target, cases, seen.names)
     try:
         path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:

@@ -1,31 +1,49 @@
 """`gradcli list`: the Functions found, and how each would be checked."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
-from gradcli.cli.parameters import Targets
+import typer
+
+from gradcli.cli.exits import prefixed
+from gradcli.cli.parameters import InProcess, Targets
+from gradcli.cli.staffing import Site, site
 from gradcli.cli.streams import report_stream
 
 
-def list_command(targets: Targets = None) -> int:
+def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
     """List the Functions found, with backend, signature and the inputs that would be used."""
     from gradcli.runner.configuration import default_targets
-    from gradcli.runner.gather import gather
-    from gradcli.runner.plan import plan
-    from gradcli.runner.survey import Survey, survey
-    from gradcli.settings import Settings
-
-    def line(seen: Survey) -> str:
-        if seen.problem is not None:
-            inputs = f"no inputs: {seen.problem}"
-        else:
-            flags = " ".join(spec.as_flag() for spec in seen.inputs)
-            source = "" if seen.inputs_from is None else seen.inputs_from.value
-            inputs = f"{source}: {flags}"
-        return f"{seen.case_id}   {seen.backend}   {seen.signature}   {inputs}\n"
 
     stream = report_stream()
-    cases = plan(gather(targets or default_targets(Path.cwd())), Settings())
+    codes = {0}
+    with site(in_process=in_process) as here:
+        for text, code in _lines(targets or list(default_targets(here.start)), here):
+            codes.add(code)
+            if code:
+                typer.echo(text, err=True)
+            else:
+                stream.write(f"{text}\n")
+                stream.flush()
+    return next((code for code in (70, 2, 3, 5) if code in codes), 0)
+
+
+def _lines(targets: list[str], here: Site) -> Iterator[tuple[str, int]]:
+    """For each case its line, or why there is none, and the exit code that it stands for."""
+    from gradcli.runner.gather import gather_all
+    from gradcli.runner.jobs import Done, SurveyJob
+    from gradcli.runner.plan import plan
+    from gradcli.settings import Settings
+
+    cases = plan(gather_all(targets, staff=here.staff), Settings())
+    outcomes = here.staff.outcomes(
+        [SurveyJob(target=case.spec.target, case=case) for case in cases if case.spec.problem is None]
+    )
     for case in cases:
-        stream.write(line(survey(case)))
-        stream.flush()
-    return 0
+        if case.spec.problem is not None:
+            yield prefixed(case.spec.problem.message), case.spec.problem.exit_code
+            continue
+        outcome = next(outcomes)
+        if isinstance(outcome, Done):
+            yield outcome.value.line(), 0
+        else:
+            yield prefixed(outcome.told_of(case.spec.target)), outcome.exit_code

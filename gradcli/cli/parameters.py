@@ -88,6 +88,9 @@ Executor = Annotated[
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="S", help="Seconds that a case may take.", show_default=False)
 ]
+InProcess = Annotated[
+    bool, typer.Option("--in-process", help="Import and run the target in this process, for a debugger.")
+]
 FailFast = Annotated[bool, typer.Option("-x", "--fail-fast", help="Stop at the first failure.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every check, bound and count.")]

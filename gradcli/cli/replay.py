@@ -7,28 +7,32 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.parameters import FormatName, Verbose
+from gradcli.cli.parameters import FormatName, InProcess, Verbose
 
 
 def replay_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file in .gradcli/failures.")],
     form: FormatName = None,
+    in_process: InProcess = False,
     verbose: Verbose = False,
 ) -> int:
     """Run a saved failure again, with exactly the arguments that failed."""
     from gradcli.cli.options import format_from
     from gradcli.cli.show import conclude, format_named
+    from gradcli.cli.staffing import site
     from gradcli.cli.streams import report_stream
     from gradcli.results import Report
     from gradcli.runner.failures import load
-    from gradcli.runner.replay import replay
+    from gradcli.runner.jobs import ReplayJob
 
     started = perf_counter()
     stream = report_stream()
     name = format_from(form, terminal=stream.isatty())
     shown_as = format_named(name, verbose=verbose, quiet=False, terminal=stream.isatty())
     failure = load(file)
-    result = replace(replay(failure), replay=str(file))
+    with site(in_process=in_process) as here:
+        result = here.do(ReplayJob(target=failure.target, failure=failure))
+    result = replace(result, replay=str(file))
     report = Report(cases=(result,), seed=failure.seed, seconds=perf_counter() - started)
     stream.write(shown_as.case(result))
     conclude(report, shown_as, stream)

@@ -18,5 +18,6 @@ class CheckRequest:
     reports: tuple[str, ...] = ()
     shard: str | None = None
     executor: str | None = None
+    in_process: bool = False
     quiet: bool = False
     verbose: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradcli.cli.exits import say_fault
 from gradcli.cli.progress import Progress
 from gradcli.cli.streams import ReportStream
 from gradcli.errors import UsageError
@@ -32,6 +33,8 @@ def show(
     with progress:
         for result in results:
             progress.clear()
+            if result.fault is not None:
+                say_fault(result)
             stream.write(form.case(result))
             stream.flush()
             progress.advance()
@@ -54,9 +57,8 @@ def format_named(name: str, *, verbose: bool, quiet: bool, terminal: bool) -> Fo
         return Format(case=_nothing, end=renderer(name))
     if name == "table":
         return _table(verbose=verbose, quiet=quiet, terminal=terminal)
-    return Format(
-        case=_nothing if quiet else lambda result: plain_case(result, verbose=verbose) + "\n",
-        end=lambda report: plain_summary(report) + "\n",
+    return _for_people(
+        lambda result: plain_case(result, verbose=verbose) + "\n", lambda report: plain_summary(report) + "\n", quiet
     )
 
 
@@ -108,7 +110,15 @@ def _table(*, verbose: bool, quiet: bool, terminal: bool) -> Format:
         shown = rendered(console_case(result, verbose=verbose, width=width))
         return shown if result.verdict is Verdict.PASSED else shown + "\n"
 
-    return Format(case=_nothing if quiet else case, end=lambda report: rendered(console_summary(report)))
+    return _for_people(case, lambda report: rendered(console_summary(report)), quiet)
+
+
+def _for_people(case: Callable[[CheckResult], str], end: Callable[[Report], str], quiet: bool) -> Format:
+    """The format without the cases that could not be checked: standard error tells of those."""
+    return Format(
+        case=_nothing if quiet else lambda result: "" if result.fault is not None else case(result),
+        end=lambda report: end(report) if any(case.fault is None for case in report.cases) else "",
+    )
 
 
 def _nothing(result: CheckResult) -> str:  # noqa: ARG001 - the signature of a format that shows cases at the end

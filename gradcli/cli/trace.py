@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from gradcli.cli.exits import guarded
-from gradcli.cli.parameters import Arguments, Inputs, Seed
+from gradcli.cli.parameters import Arguments, InProcess, Inputs, Seed
+from gradcli.cli.staffing import site
 from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
 from gradcli.traces import TraceGraph
@@ -52,15 +53,17 @@ def _trace(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Exit 1 when a symptom is found.")] = False,
     seed: Seed = 0,
+    in_process: InProcess = False,
 ) -> int:
     """Run forward and backward of TARGET once: the graph, the hooks in order, and why a .grad is None."""
     from gradcli.cli.options import inputs_from
-    from gradcli.runner.trace import trace_target
+    from gradcli.runner.jobs import TraceJob
 
     _require_format(form)
     flags = inputs_from(inputs or (), arguments or ())
     stream = report_stream()
-    graph = trace_target(target, flags=flags, seed=seed)
+    with site(in_process=in_process) as here:
+        graph: TraceGraph = here.do(TraceJob(target=target, flags=flags, seed=seed))
     if output is not None:
         _write(output, _text(graph, form, max_nodes))
     elif form == "tree" and stream.isatty():

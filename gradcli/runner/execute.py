@@ -1,49 +1,79 @@
-"""The cases of a run, one after the other or in worker processes, to results in the order of the plan."""
+"""The cases of a run to results in the order of the plan; no case can end the run."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.results import CheckResult
-from gradcli.runner.case import run_case
-from gradcli.runner.interference import end_refused
-from gradcli.runner.isolate import run_isolated
+from gradcli.results import CheckResult, Fault
+from gradcli.runner.interrupts import Interrupted
+from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
 from gradcli.runner.plan import CheckCase
-from gradcli.settings import Settings
+from gradcli.runner.staff import Staff
 from gradcli.verdict import Verdict
 
 _STOPPING = (Verdict.FAILED, Verdict.ERROR)
 
 
-def execute(cases: Sequence[CheckCase], settings: Settings, *, failures: Path | None = None) -> Iterator[CheckResult]:
+def execute(
+    cases: Sequence[CheckCase], staff: Staff, start: Path, *, fail_fast: bool = False, failures: Path | None = None
+) -> Iterator[CheckResult]:
     """Results in the order of `cases`, each as soon as it and those before it are known.
 
-    With `settings.jobs` above 1 or a `settings.timeout` the cases run in worker processes, which may crash or be
-    killed without harm to the others. With `settings.fail_fast` the cases after the first failure are not run, and
-    come as SKIPPED. Failures are saved in the folder `failures` as seen from where the run starts, and named as seen
-    from there, though a target changes the working directory.
+    With `fail_fast` the cases after the first failure are not run, and come as SKIPPED. Failures are saved in the
+    folder `failures` as seen from `start`, and named as seen from there.
+
+    Raises:
+        Interrupted: a signal came; the results known by then have been yielded.
     """
-    start = Path.cwd()
     failures = None if failures is None else start / failures
-    isolated = settings.jobs > 1 or settings.timeout is not None
-    results = run_isolated(cases, settings, failures) if isolated else _in_process(cases, failures)
+    ready = [case for case in cases if case.spec.problem is None]
+    jobs = [CheckJob(target=case.spec.target, case=case, failures=failures) for case in ready]
     done = 0
-    with closing(results):
-        for result in results:
-            done += 1
-            yield _seen_from(start, result)
-            if settings.fail_fast and result.verdict in _STOPPING:
-                break
+    with closing(staff.outcomes(jobs)) as outcomes:
+        try:
+            for case in cases:
+                result = _refused(case) if case.spec.problem else concluded(case, next(outcomes))
+                done += 1
+                yield _seen_from(start, result)
+                if fail_fast and result.verdict in _STOPPING:
+                    break
+        except Interrupted:
+            yield from (_seen_from(start, concluded(ready[n], outcome)) for n, outcome in staff.finished())
+            raise
     for case in cases[done:]:
         yield replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))
 
 
-def _in_process(cases: Sequence[CheckCase], failures: Path | None) -> Generator[CheckResult, None, None]:
-    for case in cases:
-        with end_refused():
-            result = run_case(case, failures=failures)
-        yield result
+def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
+    """The result that an outcome stands for."""
+    if isinstance(outcome, Done):
+        result: CheckResult = outcome.value
+        return result
+    if isinstance(outcome, Broken):
+        last = outcome.trace.strip().splitlines()[-1]
+        broken = _faulty(case, f"internal error in gradcli: {last}", outcome.exit_code)
+        return replace(broken, error_traceback=outcome.trace)
+    if isinstance(outcome, Refused):
+        return _faulty(case, outcome.message, outcome.exit_code)
+    lost = _faulty(case, outcome.told_of(case.spec.target), outcome.exit_code, crashed=True)
+    return replace(lost, seconds=outcome.seconds)
+
+
+def _refused(case: CheckCase) -> CheckResult:
+    problem = case.spec.problem
+    assert problem is not None  # noqa: S101 - as just seen; for the type checker
+    return _faulty(case, problem.message, problem.exit_code, crashed=problem.crashed)
+
+
+def _faulty(case: CheckCase, message: str, exit_code: int, *, crashed: bool = False) -> CheckResult:
+    fault = {
+        Fault.INTERNAL.exit_code: Fault.INTERNAL,
+        Fault.USAGE.exit_code: Fault.IMPORT if crashed else Fault.USAGE,
+        Fault.NOTHING.exit_code: Fault.NOTHING,
+    }.get(exit_code)
+    verdict = Verdict.SKIPPED if fault is Fault.NOTHING else Verdict.ERROR
+    return replace(case.result(verdict), error=message, fault=fault)
 
 
 def _seen_from(start: Path, result: CheckResult) -> CheckResult:

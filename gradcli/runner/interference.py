@@ -53,7 +53,7 @@ def end_refused() -> Iterator[None]:
     def refuse(status: int) -> Never:
         if os.getpid() != process:  # a child made by fork ends like this
             own(status)
-        raise SystemExit(f"os._exit({status})")
+        raise SystemExit(f"os._exit({status}): outside of gradcli the process would have ended with exit code {status}")
 
     os._exit = refuse
     try:

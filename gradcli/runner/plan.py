@@ -1,4 +1,4 @@
-"""From specs to the cases of a run; nothing of the user's runs here but the import of targets."""
+"""From specs to the cases of a run; nothing of the user's runs here."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from gradcli.backends.array_claims import GradientPair
-from gradcli.backends.registry import backend_for, with_gradient
-from gradcli.cases import CheckSpec
+from gradcli.backends.registry import with_gradient
+from gradcli.cases import CheckSpec, Problem
 from gradcli.checks.registry import CHECKS
-from gradcli.errors import NothingToCheckError, TargetError, TargetImportError, UsageError
+from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.results import CheckResult
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
@@ -48,24 +48,29 @@ class CheckCase:
 
 
 def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = None) -> tuple[CheckCase, ...]:
-    """One case for each spec, or this shard's part of them, every target imported and recognised.
+    """One case for each spec, or this shard's part of them; no target is imported.
 
     Raises:
-        UsageError: a check that is to be run or left out does not exist.
-        TargetError: targets cannot be found, imported or checked; says so of each.
+        UsageError: the run names a check that does not exist.
         NothingToCheckError: no case is left.
     """
-    for spec in specs:
-        require_checks((*settings.only, *settings.skip), "--only/--skip")
-        require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
-    cases = tuple(case_of(spec, settings) for spec in specs)
+    require_checks((*settings.only, *settings.skip), "--only/--skip")
+    cases = tuple(case_of(_with_known_checks(spec), settings) for spec in specs)
     if shard is not None:
         cases = cases[shard.index - 1 :: shard.count]
     if not cases:
         share = "" if shard is None else f" in share {shard.index}/{shard.count} of {len(specs)}"
         raise NothingToCheckError(f"nothing to check: no case{share}")
-    _require_targets(cases)
     return cases
+
+
+def _with_known_checks(spec: CheckSpec) -> CheckSpec:
+    """The spec, with a problem where it names a check that does not exist."""
+    try:
+        require_checks((*spec.only, *spec.skip), spec.origin or spec.case_id)
+    except UsageError as error:
+        return replace(spec, problem=spec.problem or Problem(message=str(error), exit_code=error.exit_code))
+    return spec
 
 
 def claimed(target: object, spec: CheckSpec) -> object:
@@ -108,24 +113,3 @@ def require_checks(names: Iterable[str], where: str) -> None:
             close = get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
             raise UsageError(f"{where}: there is no check {name!r}; {hint}")
-
-
-def _require_targets(cases: Sequence[CheckCase]) -> None:
-    """Import every target once, and report all that fail together."""
-    problems: list[tuple[str, UsageError]] = []
-    for case in {(each.spec.target, each.spec.grad, each.spec.origin): each for each in cases}.values():
-        spec = case.spec
-        try:
-            backend_for(claimed(resolve(spec.target).object, spec)).on(case.settings.device)
-        except UsageError as error:
-            problems.append(("" if spec.origin is None else f"{spec.origin}: ", error))
-    if len(problems) == 1 and not problems[0][0]:
-        raise problems[0][1]
-    if problems:
-        raise _combined(problems)
-
-
-def _combined(problems: Sequence[tuple[str, UsageError]]) -> TargetError:
-    message = "\n".join(f"{where}{error}" for where, error in problems)
-    tracebacks = [error.user_traceback for _, error in problems if isinstance(error, TargetImportError)]
-    return TargetImportError(message, "\n".join(tracebacks)) if tracebacks else TargetError(message)

@@ -1,5 +1,6 @@
 """A saved failure, run again."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gradcli.cases import CheckSpec, InputsFrom
@@ -13,8 +14,8 @@ from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 
 
-def replay(failure: Failure) -> CheckResult:
-    """Check the target of `failure` at exactly its arguments, with its seed.
+def replay(failure: Failure, begun: Callable[[], None] = lambda: None) -> CheckResult:
+    """Check the target of `failure` at exactly its arguments, with its seed; `begun` is called once it is imported.
 
     Raises:
         TargetError: the target is no longer there.
@@ -32,5 +33,7 @@ def replay(failure: Failure) -> CheckResult:
         seed=failure.seed,
     )
     supply = supply_of([failure.arguments], InputsFrom.GIVEN)
-    result = check_object(resolve(failure.target).object, case, supply=supply)
+    target = resolve(failure.target).object
+    begun()
+    result = check_object(target, case, supply=supply)
     return replace(result, smallest=tuple(as_code(failure.arguments)))

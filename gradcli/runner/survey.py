@@ -1,5 +1,6 @@
 """What is known of a target before it is checked: its backend, its signature and the inputs that would be used."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gradcli.backends.registry import backend_for
@@ -13,33 +14,47 @@ from gradcli.targets import Parameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """A target as `gradcli list` shows it; `problem` says why no inputs were found."""
+    """A target as `gradcli list` shows it: forward's parameters by name, and as they are written, ctx left out.
+
+    `problem` says why no inputs were found.
+    """
 
     case_id: str
     backend: str
-    parameters: tuple[Parameter, ...]
+    names: tuple[str, ...]
+    signature: str
     inputs: tuple[InputSpec, ...] = ()
     inputs_from: InputsFrom | None = None
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     problem: str | None = None
 
-    @property
-    def signature(self) -> str:
-        """forward's parameters as they are written, ctx left out."""
-        return f"({', '.join(_written(parameter) for parameter in self.parameters)})"
+    def line(self) -> str:
+        """The case on one line: its name, backend and signature, and its inputs or why there are none."""
+        if self.problem is not None:
+            inputs = f"no inputs: {self.problem}"
+        else:
+            flags = " ".join(spec.as_flag() for spec in self.inputs)
+            inputs = f"{'' if self.inputs_from is None else self.inputs_from.value}: {flags}"
+        return f"{self.case_id}   {self.backend}   {self.signature}   {inputs}"
 
 
-def survey(case: CheckCase) -> Survey:
-    """Look at the target of `case`, and find its inputs as a check would.
+def survey(case: CheckCase, begun: Callable[[], None] = lambda: None) -> Survey:
+    """Look at the target of `case`, and find its inputs as a check would; `begun` is called once it is imported.
 
     Raises:
         UsageError: the target or an input of it is not as the case says.
     """
     found = resolve(case.spec.target).object
+    begun()
     target = claimed(found, case.spec)
     backend = backend_for(target)
     parameters = backend.describe(target).parameters
-    seen = Survey(case_id=case.spec.case_id, backend=backend.name, parameters=parameters)
+    seen = Survey(
+        case_id=case.spec.case_id,
+        backend=backend.name,
+        names=tuple(parameter.name for parameter in parameters),
+        signature=f"({', '.join(_written(parameter) for parameter in parameters)})",
+    )
     try:
         supply = prepared(found, case).supply
     except (InputsNotFoundError, UserCodeError) as error:

@@ -40,7 +40,12 @@ class Traceable:
 
 
 def trace_target(
-    target: object, inputs: Given | None = None, *, flags: Sequence[InputSpec] = (), seed: int = 0
+    target: object,
+    inputs: Given | None = None,
+    *,
+    flags: Sequence[InputSpec] = (),
+    seed: int = 0,
+    begun: Callable[[], None] = lambda: None,
 ) -> TraceGraph:
     """Run forward and backward of `target` once and tell what happened.
 
@@ -50,6 +55,7 @@ def trace_target(
         inputs: as for `gradcli.check`; None to infer them where there are parameters.
         flags: inputs as the command line gives them.
         seed: fixes inputs, cotangents and the generators while the target runs.
+        begun: called once the target has been imported.
 
     Returns:
         The graph, the hook calls, and why gradients are missing; an error of backward is in `error`.
@@ -62,6 +68,7 @@ def trace_target(
     """
     name = target if isinstance(target, str) else getattr(target, "__qualname__", type(target).__qualname__)
     found = resolve(target).object if isinstance(target, str) else target
+    begun()
     case = case_of(CheckSpec(target=name), Settings(seed=seed, samples=1))
     framework = _backend_of(found).framework
     state = framework.random_state()

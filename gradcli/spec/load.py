@@ -34,7 +34,7 @@ def load_specs(path: Path) -> tuple[CheckSpec, ...]:
     """
     problems: list[str] = []
     cases: list[CheckSpec] = []
-    for file in _files(path):
+    for file in spec_files(path):
         try:
             cases += _load_file(file)
         except SpecError as error:
@@ -44,7 +44,8 @@ def load_specs(path: Path) -> tuple[CheckSpec, ...]:
     return tuple(cases)
 
 
-def _files(path: Path) -> list[Path]:
+def spec_files(path: Path) -> list[Path]:
+    """A spec itself, or every spec directly in a folder. Raises SpecError for a folder that cannot be read."""
     if not path.is_dir():
         return [path]
     try:

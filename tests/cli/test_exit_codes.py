@@ -52,27 +52,22 @@ def test_an_empty_target_says_what_was_expected_and_is_not_the_working_directory
     assert all(wanted in told for wanted in ("'' is empty", "package.module:Name", "file.py:Name", ".yaml"))
 
 
-def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(folder: Path) -> None:
-    program = (
-        "import sys\n"
-        "import gradcli.runner.case as case\n"
-        "def broken(*args, **kwargs): raise ZeroDivisionError('planted')\n"
-        "case.run_battery = broken\n"
-        "from gradcli.__main__ import main\n"
-        "sys.argv[1:] = ['check', 'functions:Square']\n"
-        "sys.exit(main())\n"
+@pytest.mark.parametrize("extra", [[], ["--in-process"]], ids=["in a worker", "in process"])
+def test_a_fault_of_gradcli_itself_ends_with_70_and_says_how_to_report_it(
+    folder: Path, gradcli: Run, extra: list[str]
+) -> None:
+    (folder / "faulty.py").write_text(
+        "import gradcli.runner.case as case\nfrom functions import Square\n"
+        "def broken(*args, **kwargs): raise ZeroDivisionError('planted')\ncase.run_battery = broken\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    ended = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, check=False
-    )
+    ended = gradcli("check", "faulty:Square", "-i", "x=2", *extra)
     assert ended.returncode == 70
     assert b"ZeroDivisionError: planted" in ended.stderr
     assert b"report it" in ended.stderr
     assert ended.stdout == b""
 
 
-@pytest.mark.parametrize("extra", [[], ["-j", "2"]], ids=["in process", "in workers"])
+@pytest.mark.parametrize("extra", [["--in-process"], [], ["-j", "2"]], ids=["in process", "one worker", "two"])
 def test_an_interrupt_ends_with_130_and_leaves_no_process_behind(folder: Path, extra: list[str]) -> None:
     (folder / "waits.py").write_text(
         "import os, time\nfrom functions import Square\nclass Waits(Square):\n    @staticmethod\n"

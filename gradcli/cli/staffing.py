@@ -1,0 +1,59 @@
+"""Who does a command's jobs, and from which working directory."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gradcli.errors import RelayedError, UsageError
+from gradcli.runner.interrupts import Interrupts
+from gradcli.runner.jobs import Done, Job
+from gradcli.runner.staff import InProcess, Staff
+from gradcli.runner.workers.workforce import Workforce
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The working directory at the start of a command, and who does its jobs."""
+
+    start: Path
+    staff: Staff
+
+    def do(self, job: Job) -> Any:
+        """What `job` returns.
+
+        Raises:
+            RelayedError: it was refused, gradcli failed, or the process that did it ended.
+        """
+        (outcome,) = self.staff.outcomes([job])
+        if isinstance(outcome, Done):
+            return outcome.value
+        raise RelayedError(outcome.told_of(job.target), outcome.exit_code)
+
+
+@contextmanager
+def site(*, in_process: bool, size: int = 1, timeout: float | None = None) -> Iterator[Site]:
+    """A site for one command; at the end none of its processes is left.
+
+    Raises:
+        UsageError: the working directory no longer exists.
+    """
+    start = _start()
+    path = [os.path.abspath(entry) for entry in sys.path]
+    with Interrupts() as interrupts:
+        if in_process or not hasattr(os, "fork"):
+            sys.path[:] = path
+            yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
+            return
+        with Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts) as workforce:
+            yield Site(start=start, staff=workforce)
+
+
+def _start() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory no longer exists: change to one that does") from None

@@ -1,0 +1,197 @@
+"""What a run asks of the user's code: jobs that name their target, and the four ways in which one can end."""
+
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcli.cases import InputSpec
+from gradcli.errors import GradcliError, TargetImportError, UsageError, UserCodeError
+from gradcli.runner.interrupts import Interrupted
+
+if TYPE_CHECKING:
+    from gradcli.results import CheckResult
+    from gradcli.runner.failures import Failure
+    from gradcli.runner.plan import CheckCase
+    from gradcli.runner.survey import Survey
+    from gradcli.traces import TraceGraph
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_FAULT = 70
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(ABC):
+    """Work that imports the user's code; `target` is what a message about it names."""
+
+    target: str
+
+    @abstractmethod
+    def run(self, begun: Callable[[], None]) -> object:
+        """Do it, where the user's code may be imported; `begun` is called once the target has been imported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesJob(Job):
+    """Which Functions does a module or file define?"""
+
+    def run(self, begun: Callable[[], None]) -> tuple[str, ...]:
+        """The targets, as `functions_in` gives them."""
+        from gradcli.runner.gather import functions_in
+
+        return functions_in(self.target, begun)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckJob(Job):
+    """Check one case; a failure is saved in the folder `failures`, if one is given."""
+
+    case: "CheckCase"
+    failures: Path | None = None
+
+    def run(self, begun: Callable[[], None]) -> "CheckResult":
+        """The result, without arrays and without objects of the user's classes."""
+        from gradcli.runner.case import check_object
+        from gradcli.spec.resolve import resolve
+
+        target = resolve(self.case.spec.target).object
+        begun()
+        result = check_object(target, self.case, failures=self.failures)
+        return replace(result, arguments=(), inputs=tuple(_portable(spec) for spec in result.inputs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyJob(Job):
+    """How would a case be checked?"""
+
+    case: "CheckCase"
+
+    def run(self, begun: Callable[[], None]) -> "Survey":
+        """What is known of the target, and its inputs."""
+        from gradcli.runner.survey import survey
+
+        seen = survey(self.case, begun)
+        alternatives = tuple(tuple(_portable(spec) for spec in each) for each in seen.alternatives)
+        return replace(seen, inputs=tuple(_portable(spec) for spec in seen.inputs), alternatives=alternatives)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceJob(Job):
+    """Run forward and backward once and say what happened."""
+
+    flags: tuple[InputSpec, ...] = ()
+    seed: int = 0
+
+    def run(self, begun: Callable[[], None]) -> "TraceGraph":
+        """The graph with the hook calls and the symptoms."""
+        from gradcli.runner.trace import trace_target
+
+        return trace_target(self.target, flags=self.flags, seed=self.seed, begun=begun)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayJob(Job):
+    """Run a saved failure again."""
+
+    failure: "Failure"
+
+    def run(self, begun: Callable[[], None]) -> "CheckResult":
+        """The result, without arrays and without objects of the user's classes."""
+        from gradcli.runner.replay import replay
+
+        result = replay(self.failure, begun)
+        return replace(result, arguments=(), inputs=tuple(_portable(spec) for spec in result.inputs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The job was done; `value` is what it returned."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The target, its spec or its inputs are not as the job needs them; `message` is complete."""
+
+    message: str
+    exit_code: int
+
+    def told_of(self, target: str) -> str:  # noqa: ARG002 - the message names it
+        """Why the job on `target` was not done."""
+        return self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """gradcli itself failed."""
+
+    trace: str
+    exit_code: ClassVar[int] = GradcliError.exit_code
+
+    def told_of(self, target: str) -> str:
+        """Why the job on `target` was not done, with the traceback."""
+        return f"{target}: internal error in gradcli:\n{self.trace}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over."""
+
+    how: str
+    begun: bool
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """As for any target that cannot be imported, or for user's code that crashes."""
+        return UserCodeError.exit_code if self.begun else UsageError.exit_code
+
+    def told_of(self, target: str) -> str:
+        """Why the job on `target` was not done."""
+        if not self.begun:
+            return f"{target}: {self.how} while it was imported"
+        return self.how if self.how.startswith("ran over") else f"{self.how} while it ran"
+
+
+Outcome = Done | Refused | Broken | Lost
+
+
+def attempt(job: Job, begun: Callable[[], None]) -> Outcome:
+    """Do `job` in this process; whatever it raises becomes an outcome, but for an interrupt of the command."""
+    try:
+        return Done(value=job.run(begun))
+    except Interrupted:
+        raise
+    except GradcliError as error:
+        if error.exit_code == _FAULT:
+            return Broken(trace=traceback.format_exc())
+        return Refused(message=explained(error), exit_code=error.exit_code)
+    except BaseException:
+        return Broken(trace=traceback.format_exc())
+
+
+def explained(error: GradcliError) -> str:
+    """The message of an error, with a hint and the user's part of the traceback where there is one."""
+    message = str(error)
+    if isinstance(error, UserCodeError) and error.__cause__ is not None:
+        from gradcli.spec.hints import explain_exception
+
+        hint = explain_exception(error.__cause__)
+        message += "" if hint is None else f"\n  hint: {hint}"
+    if isinstance(error, TargetImportError | UserCodeError) and error.user_traceback:
+        return f"{message}\n{error.user_traceback}"
+    return message
+
+
+def _portable(spec: InputSpec) -> InputSpec:
+    """The input with text in place of a value of the user's own class."""
+    return spec if _is_plain(spec.value) else replace(spec, value=repr(spec.value))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_plain(part) for part in value)
+    return type(value) in _PLAIN

@@ -1,0 +1,51 @@
+"""Who does the jobs of a run: worker processes, or this process itself."""
+
+import os
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, final
+
+from gradcli.runner.interrupts import Interrupts
+from gradcli.runner.jobs import Job, Outcome, attempt
+
+
+class Staff(Protocol):
+    """Does jobs."""
+
+    def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
+        """The outcomes of `jobs` in their order, each as soon as it is known."""
+
+    def finished(self) -> tuple[tuple[int, Outcome], ...]:
+        """Outcomes known after an interrupt that were not handed out, each with the position of its job."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcess:
+    """Does jobs in this process, one after the other, each from the working directory `start`: for debuggers."""
+
+    start: Path
+    interrupts: Interrupts
+
+    def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
+        """The outcomes of `jobs` in their order.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        from gradcli.runner.interference import end_refused
+
+        for job in jobs:
+            self._return()
+            with end_refused(), self.interrupts.raising():
+                outcome = attempt(job, self._return)
+            yield outcome
+        self._return()
+
+    def finished(self) -> tuple[tuple[int, Outcome], ...]:
+        """None: each is handed out at once."""
+        return ()
+
+    def _return(self) -> None:
+        os.chdir(self.start)

@@ -1,0 +1,107 @@
+"""Messages between two processes of one run: pickled values in frames on a stream socket."""
+
+import io
+import pickle
+import socket
+import struct
+from typing import Any, final
+
+_HEADER = struct.Struct("!4sQ")
+_MARK = b"gcli"
+_LARGEST = 1 << 32
+_CHUNK = 1 << 16
+_TRUSTED = ("gradcli.", "numpy.", "pathlib.")
+_BUILT_IN = ("complex", "set", "frozenset", "bytearray", "slice", "range")
+
+
+class GarbledError(Exception):
+    """The bytes received are no message: something else was written to the socket."""
+
+
+@final
+class Channel:
+    """One end of the connection to another process.
+
+    `send` and `receive` block; `arrived` reads what is there and returns the messages that are complete.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for a selector."""
+        return self._end.fileno()
+
+    def send(self, message: object) -> None:
+        """Send `message`.
+
+        Raises:
+            OSError: the other process has ended.
+        """
+        self._end.sendall(framed(message))
+
+    def receive(self) -> Any:
+        """The next message.
+
+        Raises:
+            EOFError: the other process closed its end.
+            GarbledError: what was received is no message.
+        """
+        while True:
+            found, message = self._next()
+            if found:
+                return message
+            self._fill()
+
+    def arrived(self) -> list[Any]:
+        """The messages that are complete after one read; raises as `receive`."""
+        self._fill()
+        messages = []
+        while (found := self._next())[0]:
+            messages.append(found[1])
+        return messages
+
+    def close(self) -> None:
+        """Close this end."""
+        self._end.close()
+
+    def _fill(self) -> None:
+        try:
+            chunk = self._end.recv(_CHUNK)
+        except ConnectionError:
+            chunk = b""
+        if not chunk:
+            raise EOFError
+        self._buffer += chunk
+
+    def _next(self) -> tuple[bool, Any]:
+        if len(self._buffer) < _HEADER.size:
+            return False, None
+        mark, length = _HEADER.unpack_from(self._buffer)
+        if mark != _MARK or length > _LARGEST:
+            raise GarbledError
+        end = _HEADER.size + length
+        if len(self._buffer) < end:
+            return False, None
+        body = bytes(self._buffer[_HEADER.size : end])
+        del self._buffer[:end]
+        try:
+            return True, _Reader(io.BytesIO(body)).load()
+        except Exception as error:
+            raise GarbledError(str(error)) from error
+
+
+def framed(message: object) -> bytes:
+    """The bytes of one message."""
+    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return _HEADER.pack(_MARK, len(body)) + body
+
+
+class _Reader(pickle.Unpickler):
+    """Reads values of gradcli and of the libraries it stands on; a class of the user's is refused, not imported."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if not f"{module}.".startswith(_TRUSTED) and (module != "builtins" or name not in _BUILT_IN):
+            raise pickle.UnpicklingError(f"{module}.{name} is not part of a message")
+        return super().find_class(module, name)

@@ -1,0 +1,172 @@
+"""The process that workers are forked from: gradcli is imported in it once, and the user's code never.
+
+It answers on its control socket: `Start` makes a worker, whose end of a socket travels with the message, and `Ended`
+tells the command how a worker ended. When the command is gone, which closes the control socket, every worker is killed,
+so that none outlives it, however the command ended.
+"""
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import os
+import selectors
+import signal
+import socket
+import sys
+import warnings
+from dataclasses import dataclass
+from typing import final
+
+from gradcli.runner.workers.channel import Channel, GarbledError
+
+_FIRST_DESCRIPTOR = 512
+"""Where a worker keeps its socket: above the descriptors that code closes by number, as in `os.closerange(0, 256)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Make a worker; `preload` names modules with their files, which are imported first if they are found there."""
+
+    preload: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A worker runs as process `pid`, which leads a process group of its own."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The worker `pid` has ended with `code`: its exit code, or minus the number of the signal that killed it."""
+
+    pid: int
+    code: int
+
+
+def main(descriptor: int) -> int:
+    """Make workers until the command closes its end of the socket `descriptor`; returns the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    from gradcli.runner.workers import worker
+
+    worker.warm_up()
+    gc.collect()
+    gc.freeze()
+    with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
+        end = nursery.serve()
+    return 0 if end is None else worker.serve(Channel(end))
+
+
+@final
+class _Nursery:
+    """The control socket, the workers that live, and a pipe that a worker's end writes to."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._socket = control
+        self._control = Channel(control)
+        self._living: set[int] = set()
+        self._bell, ring = os.pipe()
+        os.set_blocking(ring, False)
+        os.set_blocking(self._bell, False)
+        self._ring = ring
+        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> socket.socket | None:
+        """In this process None, once the command has gone; in each worker its own end of its socket."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._bell, selectors.EVENT_READ)
+            selector.register(self._socket, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj == self._bell:
+                        self._reap()
+                        continue
+                    message, ends = self._order()
+                    if message is None:
+                        self._kill_all()
+                        return None
+                    worker = self._fork(message, ends)
+                    if worker is not None:
+                        return worker
+
+    def close(self) -> None:
+        """Close what belongs to the nursery, in it or in a worker."""
+        signal.set_wakeup_fd(-1)
+        for descriptor in (self._bell, self._ring):
+            os.close(descriptor)
+        self._socket.close()
+
+    def _order(self) -> tuple[Start | None, list[int]]:
+        """The next order with the descriptors that came with it; None when the command has gone."""
+        try:
+            _, ends, _, _ = socket.recv_fds(self._socket, 1, 1)
+            return (self._control.receive(), ends) if ends else (None, [])
+        except (OSError, EOFError, GarbledError):
+            return None, []
+
+    def _fork(self, order: Start, ends: list[int]) -> socket.socket | None:
+        for name, file in order.preload:
+            _preload(name, file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # OpenBLAS's threads are no hindrance: it waits for forks itself
+            pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            return _settled(ends[0])
+        os.close(ends[0])
+        self._living.add(pid)
+        self._tell(Started(pid=pid))
+        return None
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._bell, 4096)
+        for pid in tuple(self._living):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                self._living.discard(pid)
+                kill_group(pid)  # what it started and left behind
+                self._tell(Ended(pid=pid, code=os.waitstatus_to_exitcode(status)))
+
+    def _tell(self, message: object) -> None:
+        with contextlib.suppress(OSError):  # the command has gone: the next order says so
+            self._control.send(message)
+
+    def _kill_all(self) -> None:
+        for pid in self._living:
+            kill_group(pid)
+            os.waitpid(pid, 0)
+
+
+def kill_group(pid: int) -> None:
+    """End the worker `pid`, if it still runs, and every process of its group."""
+    for end in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
+
+
+def _settled(descriptor: int) -> socket.socket:
+    """The worker's socket under a high number, and signals as a process starts with them."""
+    import fcntl
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    with contextlib.suppress(OSError):  # fewer descriptors are allowed: the low number has to do
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+        os.close(descriptor)
+        descriptor = high
+    return socket.socket(fileno=descriptor)
+
+
+def _preload(name: str, file: str) -> None:
+    """Import `name` if it is the module of `file`: another one of that name belongs to the user."""
+    if name in sys.modules:
+        return
+    with contextlib.suppress(Exception):
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin == file:
+            importlib.import_module(name)

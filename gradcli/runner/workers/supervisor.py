@@ -1,0 +1,144 @@
+"""The command's hold on the nursery: workers are started, their ends are learnt, and all are ended together."""
+
+import selectors
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, final
+
+from gradcli.errors import GradcliError
+from gradcli.runner.workers.channel import Channel, GarbledError, framed
+from gradcli.runner.workers.nursery import Ended, Start, Started, kill_group
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.nursery import main; sys.exit(main({}))"
+_TRIES = 3
+
+
+@final
+@dataclass(slots=True, kw_only=True, eq=False)
+class Supervisor:
+    """Starts the nursery, and another one if that is killed; reads its news where `selector` says that there are some.
+
+    `path` is where modules are looked up; `one_thread` says that workers share the processors, so that each computes
+    with one thread unless the environment says otherwise. `loaded` are costly modules with their files that workers
+    have imported: they are imported in the nursery before another worker is made.
+    """
+
+    selector: selectors.BaseSelector
+    path: list[str]
+    one_thread: bool
+    loaded: dict[str, str] = field(default_factory=dict)
+    _process: "subprocess.Popen[bytes] | None" = None
+    _socket: socket.socket | None = None
+    _control: Channel | None = None
+    _living: set[int] = field(default_factory=set)
+    _ended: list[Ended] = field(default_factory=list)
+
+    def open(self) -> None:
+        """Start the nursery; it imports what workers need while the command goes on."""
+        mine, theirs = socket.socketpair()
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+        program = _PROGRAM.format(repr(self.path), theirs.fileno())
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter with a fixed program
+            [sys.executable, *flags, "-c", program],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=_environment(one_thread=self.one_thread),
+            start_new_session=True,
+        )
+        theirs.close()
+        self._socket, self._control = mine, Channel(mine)
+        self.selector.register(mine, selectors.EVENT_READ, self)
+
+    def start(self) -> tuple[int, Channel]:
+        """A new worker: its process, and the connection to it.
+
+        Raises:
+            GradcliError: no process can be started, as where their number is limited.
+        """
+        for _ in range(_TRIES):
+            if self._socket is None:
+                self.open()
+            mine, theirs = socket.socketpair()
+            pid = self._ordered(theirs)
+            theirs.close()
+            if pid is not None:
+                self._living.add(pid)
+                return pid, Channel(mine)
+            mine.close()
+        raise GradcliError("worker processes cannot be started: the process that makes them ends at once")
+
+    def ended(self) -> list[Ended]:
+        """The workers that have ended since the last call."""
+        self._read()
+        news, self._ended = self._ended, []
+        return news
+
+    def close(self, patience: float) -> None:
+        """Wait for the workers to end, kill those that have not after `patience` seconds, and end the nursery."""
+        until = monotonic() + patience
+        while self._living and self._socket is not None:
+            if not self.selector.select(max(until - monotonic(), 0.0)) and monotonic() >= until:
+                break
+            self._read()
+        self._abandon()
+
+    def _ordered(self, theirs: socket.socket) -> int | None:
+        """The worker made on order, which is given `theirs`; None if the nursery has been killed."""
+        assert self._socket is not None  # noqa: S101 - open, as just seen; for the type checker
+        try:
+            socket.send_fds(self._socket, [b"+"], [theirs.fileno()])
+            self._socket.sendall(framed(Start(preload=tuple(self.loaded.items()))))
+        except OSError:
+            self._abandon()
+            return None
+        while self._control is not None:
+            try:
+                message: Any = self._control.receive()
+            except (EOFError, GarbledError):
+                self._abandon()
+                return None
+            if isinstance(message, Started):
+                return message.pid
+            self._note(message)
+        return None
+
+    def _read(self) -> None:
+        """Read what the nursery says; where it has been killed its workers are killed too."""
+        try:
+            messages = [] if self._control is None else self._control.arrived()
+        except (EOFError, GarbledError):
+            self._abandon()
+            return
+        for message in messages:
+            self._note(message)
+
+    def _note(self, message: Ended) -> None:
+        self._living.discard(message.pid)
+        self._ended.append(message)
+
+    def _abandon(self) -> None:
+        """Kill what still runs and let the nursery end, which it does when its socket is closed."""
+        for pid in tuple(self._living):
+            kill_group(pid)
+            self._note(Ended(pid=pid, code=-9))
+        if self._socket is not None:
+            self.selector.unregister(self._socket)
+            self._socket.close()
+        self._socket = self._control = None
+        if self._process is not None:
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+
+def _environment(*, one_thread: bool) -> dict[str, str]:
+    import os
+
+    return {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ} if one_thread else dict(os.environ)

@@ -1,0 +1,88 @@
+"""The worker's side: jobs in, outcomes out."""
+
+import contextlib
+import faulthandler
+import os
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gradcli.runner.interference import end_refused
+from gradcli.runner.jobs import Broken, Job, Outcome, attempt
+from gradcli.runner.workers.channel import Channel, GarbledError
+
+_COSTLY = ("torch",)
+"""Modules that take long to import, and that a process may be forked after importing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job, and the working directory in which it is done."""
+
+    job: Job
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """The target has been imported; from now on the job's time runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """How the job ended. `left` names what it left behind: the worker does no other job, if there is any.
+
+    `loaded` are the costly modules that have been imported, with their files.
+    """
+
+    outcome: Outcome
+    left: tuple[str, ...] = ()
+    loaded: tuple[tuple[str, str], ...] = ()
+
+
+def warm_up() -> None:
+    """Import what every job needs."""
+    import gradcli.runner.case  # noqa: F401 - kept for the workers
+
+
+def serve(channel: Channel) -> int:
+    """Do jobs until the command closes its end; what a target prints goes to standard error."""
+    faulthandler.enable()
+    own = os.getpid()
+    with contextlib.closing(channel):
+        while True:
+            try:
+                task: Task = channel.receive()
+            except (EOFError, GarbledError, OSError):
+                return 0
+            os.chdir(task.folder)
+            with end_refused():
+                outcome = attempt(task.job, partial(_begin, channel, task.folder))
+            if os.getpid() != own:  # a fork in the user's code came back here
+                os._exit(1)
+            left: tuple[str, ...] = ()
+            _send(channel, Reply(outcome=outcome, left=left, loaded=_loaded()))
+            if left:
+                return 0
+
+
+def _begin(channel: Channel, folder: Path) -> None:
+    os.chdir(folder)
+    channel.send(Begun())
+
+
+def _send(channel: Channel, reply: Reply) -> None:
+    with contextlib.suppress(Exception):
+        sys.stderr.flush()
+    try:
+        channel.send(reply)
+    except OSError:
+        os._exit(1)
+    except Exception as error:  # the user's own class in the outcome, for example
+        channel.send(Reply(outcome=Broken(trace=f"the outcome cannot be sent: {error!r}"), left=reply.left))
+
+
+def _loaded() -> tuple[tuple[str, str], ...]:
+    found = ((name, getattr(sys.modules.get(name), "__file__", None)) for name in _COSTLY)
+    return tuple((name, file) for name, file in found if isinstance(file, str))

@@ -1,0 +1,215 @@
+"""The command's side of its workers: which job goes to which worker, and what becomes of a job whose worker ends."""
+
+import contextlib
+import selectors
+import signal
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, final
+
+from gradcli.runner.interrupts import Interrupts
+from gradcli.runner.jobs import Job, Lost, Outcome
+from gradcli.runner.realms import realm_of
+from gradcli.runner.workers.channel import Channel, GarbledError
+from gradcli.runner.workers.nursery import Ended, kill_group
+from gradcli.runner.workers.supervisor import Supervisor
+from gradcli.runner.workers.worker import Begun, Reply, Task
+
+_IMPORT_SECONDS = 60.0
+_SHORTEST_IMPORT = 20.0
+"""Seconds that an import may take: the first without a time limit, at least the second with one. A framework takes 2 to
+20 s from a cold disk; a module that compiles a kernel needs a `--timeout` as long as that."""
+_IDLE_KEPT = 4
+_LONGEST_WAIT = 3600.0
+_FAREWELL_SECONDS = 2.0
+_KILLED = -9
+_CLOSED = "its process closed the connection over which results are sent"
+_GARBLED = "its process wrote to the connection over which results are sent"
+
+
+@final
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Worker:
+    """One process, with the realm that it imports from and the job that it does."""
+
+    pid: int
+    channel: Channel
+    realm: str
+    number: int = -1
+    job: Job | None = None
+    begun: bool = False
+    since: float = 0.0
+    deadline: float | None = None
+    limit: float | None = None
+    stopped: str | None = None
+
+
+@final
+@dataclass(slots=True, kw_only=True, eq=False)
+class Workforce:
+    """Worker processes that do jobs, at most `size` at a time; a job that has begun may take `timeout` seconds.
+
+    Modules are looked up in `path`, relative paths from the folder `start`. A context: at its end every process is
+    gone.
+    """
+
+    size: int
+    timeout: float | None
+    start: Path
+    path: list[str]
+    interrupts: Interrupts
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    _supervisor: Supervisor = field(init=False)
+    _workers: dict[int, _Worker] = field(default_factory=dict)
+    _outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _first: int = 0
+    _next: int = 0
+
+    def __enter__(self) -> "Workforce":
+        self._supervisor = Supervisor(selector=self._selector, path=self.path, one_thread=self.size > 1)
+        self._supervisor.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        """End every process: at once after an error, else when it has said goodbye, or after two seconds."""
+        for worker in tuple(self._workers.values()):
+            self._dismiss(worker, kill=kind is not None or worker.job is not None)
+        self._supervisor.close(_FAREWELL_SECONDS)
+        self._selector.close()
+
+    def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
+        """The outcomes of `jobs` in their order, each as soon as it and those before it are known.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        queue = deque(enumerate(jobs, self._next))
+        self._first, self._next = self._next, self._next + len(jobs)
+        for number in range(self._first, self._next):
+            self._dispatch(queue)
+            while number not in self._outcomes:
+                self._wait()
+                self._dispatch(queue)
+            yield self._outcomes.pop(number)
+
+    def finished(self) -> tuple[tuple[int, Outcome], ...]:
+        """Outcomes of the last jobs that are known and have not been handed out, each with its job's position."""
+        return tuple((number - self._first, self._outcomes[number]) for number in sorted(self._outcomes))
+
+    def _dispatch(self, queue: deque[tuple[int, Job]]) -> None:
+        """Give jobs to workers that are free, and make workers, as long as fewer than `size` are at work."""
+        while queue and sum(worker.job is not None for worker in self._workers.values()) < self.size:
+            number, job = queue.popleft()
+            realm = realm_of(job.target, self.start)
+            free = (worker for worker in self._workers.values() if worker.job is None and worker.realm == realm)
+            self._give(next(free, None) or self._new(realm), number, job)
+
+    def _new(self, realm: str) -> _Worker:
+        idle = [worker for worker in self._workers.values() if worker.job is None]
+        if len(idle) >= _IDLE_KEPT:
+            self._dismiss(min(idle, key=lambda worker: worker.since), kill=False)
+        pid, channel = self._supervisor.start()
+        worker = self._workers[pid] = _Worker(pid=pid, channel=channel, realm=realm)
+        self._selector.register(channel, selectors.EVENT_READ, worker)
+        return worker
+
+    def _give(self, worker: _Worker, number: int, job: Job) -> None:
+        worker.number, worker.job, worker.begun = number, job, False
+        self._limit(worker, _IMPORT_SECONDS if self.timeout is None else max(self.timeout, _SHORTEST_IMPORT))
+        with contextlib.suppress(OSError):  # it has just been killed: the nursery says so
+            worker.channel.send(Task(job=job, folder=self.start))
+
+    def _limit(self, worker: _Worker, limit: float | None) -> None:
+        """The worker's time runs from now: it is stopped after `limit` seconds."""
+        worker.since = monotonic()
+        worker.limit = limit
+        worker.deadline = None if limit is None else worker.since + limit
+
+    def _wait(self) -> None:
+        """Wait for the next message, end or deadline, and act on it."""
+        deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
+        left = min([_LONGEST_WAIT, *(deadline - monotonic() for deadline in deadlines)])
+        with self.interrupts.raising():
+            events = self._selector.select(max(left, 0.0))
+        for key, _ in events:
+            if isinstance(key.data, _Worker):
+                self._hear(key.data)
+        for ended in self._supervisor.ended() if any(key.data is self._supervisor for key, _ in events) else ():
+            self._bury(ended)
+        for worker in tuple(self._workers.values()):
+            if worker.deadline is not None and worker.deadline <= monotonic():
+                self._stop(worker, _CLOSED if worker.limit is None else _late(worker.limit))
+
+    def _hear(self, worker: _Worker) -> None:
+        """Act on what a worker has sent; a connection that is closed or garbled is read no more."""
+        try:
+            messages = worker.channel.arrived()
+        except EOFError:
+            self._selector.unregister(worker.channel)
+            if worker.stopped is None:
+                worker.limit, worker.deadline, worker.stopped = None, monotonic() + _FAREWELL_SECONDS, _CLOSED
+            return
+        except GarbledError:
+            self._selector.unregister(worker.channel)
+            self._stop(worker, _GARBLED)
+            return
+        for message in messages:
+            self._act(worker, message)
+
+    def _act(self, worker: _Worker, message: Any) -> None:
+        if isinstance(message, Begun):
+            worker.begun = True
+            self._limit(worker, self.timeout)
+        elif isinstance(message, Reply) and worker.job is not None:
+            self._supervisor.loaded.update(message.loaded)
+            self._outcomes[worker.number] = message.outcome
+            worker.job, worker.deadline = None, None
+            if message.left:
+                self._dismiss(worker, kill=True)
+
+    def _bury(self, ended: Ended) -> None:
+        """A worker has ended: take what it sent before; a job that it had not finished is lost."""
+        worker = self._workers.get(ended.pid)
+        if worker is None:
+            return
+        while worker.channel.fileno() in self._selector.get_map():
+            self._hear(worker)
+        if self._workers.pop(ended.pid, None) is None:
+            return
+        worker.channel.close()
+        if worker.job is not None:
+            exited = worker.stopped is None or (worker.stopped is _CLOSED and ended.code != _KILLED)
+            how = f"its process {ending(ended.code)}" if exited else str(worker.stopped)
+            self._outcomes[worker.number] = Lost(how=how, begun=worker.begun, seconds=monotonic() - worker.since)
+
+    def _stop(self, worker: _Worker, why: str) -> None:
+        """Kill a worker that hangs, or whose connection is of no use; that it has ended is heard later."""
+        worker.stopped = worker.stopped or why
+        worker.deadline = None
+        kill_group(worker.pid)
+
+    def _dismiss(self, worker: _Worker, *, kill: bool) -> None:
+        """Let a worker go whose job is done or no longer wanted."""
+        del self._workers[worker.pid]
+        if worker.channel.fileno() in self._selector.get_map():
+            self._selector.unregister(worker.channel)
+        worker.channel.close()
+        if kill:
+            kill_group(worker.pid)
+
+
+def _late(limit: float) -> str:
+    return f"ran over its time limit of {limit:g} s and was stopped"
+
+
+def ending(code: int) -> str:
+    """How a process ended, from its exit code, or minus the number of a signal."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal has no name
+        return f"was killed by signal {-code}"
