@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gradcli._version import __version__
 from gradcli.cases import Argument, InputSpec
+from gradcli.figures import Figures
 from gradcli.findings import FindingKind
 from gradcli.verdict import Reason, Verdict
 
@@ -237,6 +238,7 @@ class CheckResult:
     orders: tuple[int, ...] = ()
     fault: Fault | None = None
     arguments: tuple[Argument, ...] = field(default=(), repr=False)
+    figures: Figures | None = field(default=None, repr=False)
 
     @property
     def resolution(self) -> float | None:
@@ -317,6 +319,12 @@ class Report:
         from gradcli.reporters.plain import plain_report
 
         return plain_report(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the cases of the HTML page."""
+        from gradcli.reporters.html_page import fragment
+
+        return fragment(self)
 
     def count(self, verdict: Verdict) -> int:
         """How many cases came to `verdict`."""

@@ -10,7 +10,8 @@ class Settings:
     `order` is the highest derivative order; `samples` the number of random inputs a case;
     `significance` the relative error, of the block of one input and output, below which a
     difference is measured but does not matter; `nondeterminism` what results may vary by from call to call, relative to
-    the largest; `device` where the tensors lie; `timeout` is in seconds, per case.
+    the largest; `device` where the tensors lie; `timeout` is in seconds, per case. `figures` asks for what
+    a page draws: tables of Jacobians and the error against the step.
     """
 
     order: int = 2
@@ -28,6 +29,7 @@ class Settings:
     fail_fast: bool = False
     allow_inconclusive: bool = False
     shrink: bool = True
+    figures: bool = False
 
     def wants(self, check: str) -> bool:
         """Whether a check of the battery is asked for."""

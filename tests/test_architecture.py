@@ -12,19 +12,23 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ROWS = (
     {"errors", "settings", "verdict", "findings", "_version"},
     {"numerics", "engine"},
-    {"results", "traces", "cases", "targets"},
+    {"results", "traces", "cases", "targets", "figures"},
     {"backends", "spec", "inputs"},
     {"checks", "diagnosis"},
     {"runner", "reporters"},
     {"cli", "pytest_plugin", "api", "tolerance", "examples"},
     {"__main__", "__init__"},
 )
-RECORDS = frozenset({"results", "traces", "cases", "targets"})
-"""The frozen values of row 2, one room in four files: they may import each other."""
+RECORDS = frozenset({"results", "traces", "cases", "targets", "figures"})
+"""The frozen values of row 2, one room in five files: they may import each other."""
 FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "tolerance")}
 """What the front doors may share among themselves."""
-DOORS = {("gradcli.results", "gradcli.reporters.plain"), ("gradcli.engine.autograd", "gradcli.tolerance.as_torch")}
-"""The two documented doors that lead up: `str(report)`, and gradcheck where the tutorials call it."""
+DOORS = {
+    ("gradcli.results", "gradcli.reporters.plain"),
+    ("gradcli.results", "gradcli.reporters.html_page"),
+    ("gradcli.engine.autograd", "gradcli.tolerance.as_torch"),
+}
+"""The documented doors that lead up: a report as text and in a notebook, and gradcheck where the tutorials call it."""
 HOMES = {
     "torch": {
         "backends/torch_backend.py",

@@ -12,7 +12,7 @@ from gradcli.reporters.formats import SUFFIXES, WHOLE
 from gradcli.runner.limits import unknown
 from gradcli.runner.plan import Shard
 
-FORMATS = ("table", "plain", *WHOLE)
+FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
 REPORT_SUFFIXES = tuple(SUFFIXES)
 EXECUTORS = ("processes",)
 

@@ -1,5 +1,6 @@
 """The path of a check from what was asked to its exit code."""
 
+from dataclasses import replace
 from time import perf_counter
 
 from gradcli.cli.options import format_from, inputs_from, reports_from, require_executor, shard_from
@@ -38,6 +39,7 @@ def _checked(request: CheckRequest, settings: Settings, here: Site, stream: Repo
     started = perf_counter()
     inputs = inputs_from(request.inputs, request.arguments)
     paths = reports_from(request.reports)
+    settings = replace(settings, figures=any(path.suffix == ".html" for path in paths))
     shard = shard_from(request.shard)
     name = format_from(request.form, terminal=stream.isatty())
     form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())

@@ -11,6 +11,7 @@ WHOLE = {
     "junit": (".xml", "junit:junit_report"),
     "sarif": (".sarif", "sarif:sarif_report"),
     "markdown": (".md", "markdown:markdown_report"),
+    "html": (".html", "html_page:html_report"),
     "github": (None, "github:github_report"),
 }
 SUFFIXES = {suffix: name for name, (suffix, _) in WHOLE.items() if suffix is not None}

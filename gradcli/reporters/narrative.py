@@ -128,13 +128,19 @@ def _finding(finding: Finding) -> Iterator[Line]:
         yield Line(f"{_MARGIN * 2}{finding.hint}", Role.NOTE, fold=True)
 
 
-def _entries(finding: Finding) -> Iterator[Line]:
+def entry_rows(finding: Finding) -> list[tuple[str, str, str]]:
+    """The worst entries as cells, below a row of headings; nothing where no entries are known."""
     shown = finding.entries[:_ENTRIES]
     if not shown:
-        return
+        return []
     name = finding.input or "input"
-    rows = [(f"{name}{_symbols(shown[0])}", "returned", "numeric")]
-    rows += [(_label(entry), *_values(entry)) for entry in shown]
+    return [(f"{name}{_symbols(shown[0])}", "returned", "numeric"), *((_label(e), *_values(e)) for e in shown)]
+
+
+def _entries(finding: Finding) -> Iterator[Line]:
+    rows = entry_rows(finding)
+    if not rows:
+        return
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         yield Line(

@@ -11,10 +11,12 @@ from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import run_battery
+from gradcli.checks.figures import figures_of
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import InputsNotFoundError, UserCodeError
+from gradcli.figures import Figures
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
 from gradcli.runner.expect import against_expectation
@@ -46,6 +48,7 @@ class _Trail:
     backwards: int = 0
     lints: tuple[str, ...] = ()
     stages: dict[str, Stage] = field(default_factory=dict)
+    figures: Figures | None = None
 
 
 def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
@@ -117,6 +120,8 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
             trail.backwards += subject.counters.backward
             for name, stage in subject.counters.stages.items():
                 trail.stages[name] = trail.stages.get(name, Stage()) + stage
+        if ready.case.settings.figures and (number == 0 or judge(evidence) is Verdict.FAILED):
+            trail.figures = figures_of(subject, evidence, seed=ready.case.seed)
     trail.evidence.append(evidence)
     return subject
 
@@ -183,6 +188,7 @@ def _result(case: CheckCase, trail: _Trail) -> CheckResult:
         stages=tuple(trail.stages.items()),
         backwards=trail.backwards,
         orders=tuple(sorted({e.order for e in evidence if e.verdict is not Verdict.SKIPPED})),
+        figures=trail.figures,
     )
 
 

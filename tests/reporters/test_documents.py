@@ -238,7 +238,9 @@ def test_every_format_is_utf_8_without_control_characters(name: str) -> None:
 
 
 def test_every_suffix_leads_to_a_format() -> None:
-    assert SUFFIXES == {".json": "json", ".ndjson": "ndjson", ".xml": "junit", ".sarif": "sarif", ".md": "markdown"}
+    assert SUFFIXES == {
+        ".json": "json", ".ndjson": "ndjson", ".xml": "junit", ".sarif": "sarif", ".md": "markdown", ".html": "html",
+    }  # fmt: skip
     for name in SUFFIXES.values():
         assert renderer(name)(report(PASSED)) == renderer(name)(report(PASSED))
 
