@@ -1,6 +1,6 @@
 """The Python API: check and trace a target from a program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,13 @@ from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backend_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
+from gradcli.runner.allow import allowed_by
 from gradcli.runner.case import check_object, run_case
 from gradcli.runner.gather import gather, is_named
 from gradcli.runner.given import Given, supply_from
 from gradcli.runner.limits import require_settings
 from gradcli.runner.plan import CheckCase, case_of, plan, require_checks
-from gradcli.settings import Settings
+from gradcli.settings import DEFAULT_ORDER, Settings
 from gradcli.spec.resolve import resolve
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def check(
     inputs: Given | None = None,
     *,
     grad: object = None,
-    order: int = 2,
+    order: int | None = None,
     seed: int = 0,
     samples: int = 3,
     only: Sequence[str] = (),
@@ -34,6 +35,7 @@ def check(
     device: str | None = None,
     require_resolution: float | None = None,
     significance: float = 1e-7,
+    allow: Mapping[str, str] | Sequence[str] = (),
     allow_inconclusive: bool = False,
     shrink: bool = True,
 ) -> Report:
@@ -47,12 +49,14 @@ def check(
             names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
         grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr"; see
             the documentation of backends for what it may return.
-        order: the highest derivative order.
+        order: the highest derivative order, 2 unless given; a backward that raises when it is differentiated fails the
+            case only where it is given.
         seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
         only, skip: the checks of the battery to run, all if empty, and those to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
         require_resolution, significance: fail a case that would not have caught a relative error of this size; the
             relative error below which a difference is measured but does not matter.
+        allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
         allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
 
     Returns:
@@ -65,13 +69,15 @@ def check(
     """
     started = perf_counter()
     settings = Settings(
-        order=order,
+        order=DEFAULT_ORDER if order is None else order,
+        order_asked=order is not None,
         seed=seed,
         samples=samples,
         dtype=dtype,
         device=device,
         only=_names(only),
         skip=_names(skip),
+        allow=allowed_by(allow),
         require_resolution=require_resolution,
         significance=significance,
         allow_inconclusive=allow_inconclusive,

@@ -162,8 +162,10 @@ class FindingKind(Enum):
         "mutates-input",
         "GC301",
         "An input is changed in place without being marked.",
-        "The input's bytes are compared before and after.",
-        "Work on a copy, or call ctx.mark_dirty and return the tensor.",
+        "The input's bytes are compared before and after. For an input that requires no gradient, such as running "
+        "statistics, it is a note.",
+        "Work on a copy, or call ctx.mark_dirty and return the tensor. Where it is meant, allow it in a spec with the "
+        "reason: `allow: {mutates-input: the kernel hands its logits over}`.",
     )
     MUTATES_GRAD_OUTPUT = (
         "mutates-grad-output",
@@ -240,9 +242,10 @@ class FindingKind(Enum):
     ZERO_SIZE = (
         "zero-size",
         "GC312",
-        "The gradient is wrong, or raises, for empty inputs.",
-        "The axis of the batch is given size 0 where forward accepts it: backward must not raise, and gradients must "
-        "have their inputs' shapes, be finite, and zero where the outputs are empty.",
+        "The gradient is wrong for empty inputs.",
+        "The axis of the batch is given size 0 where forward accepts it: gradients must have their inputs' shapes, be "
+        "finite, and zero where the outputs are empty. A backward that raises there is a note: nobody gets a wrong "
+        "number.",
         "Handle size 0: reshape with sizes instead of -1, and do not divide by a size.",
     )
     BATCH_SIZE = (
@@ -257,7 +260,9 @@ class FindingKind(Enum):
         "not-twice-differentiable",
         "GC401",
         "backward leaves the graph, so that higher derivatives are silently zero or incomplete.",
-        "The second derivative through backward is zero or lacks a part, and the numerical one is not.",
+        "The second derivative through backward is zero or lacks a part, and the numerical one is not. A backward that "
+        "raises when it is differentiated is a note, and fails only where its order was asked for: with --order, by a "
+        "spec's order, or with order= in Python.",
         "Build backward from differentiable operations on grad_output, saved inputs and saved outputs; "
         "return a needed intermediate as an output, or mark backward once_differentiable.",
     )
@@ -272,7 +277,8 @@ class FindingKind(Enum):
         "jvp-mismatch",
         "GC403",
         "Forward mode disagrees with backward.",
-        "<J v, u> and <v, J^T u> are compared.",
+        "<J v, u> and <v, J^T u> are compared. A jvp that raises, or that returns None whatever the tangents are, is a "
+        "note: nobody gets a wrong number.",
         "Make jvp the transpose of backward.",
     )
     VMAP_MISMATCH = (

@@ -2,24 +2,31 @@
 
 from dataclasses import dataclass
 
+DEFAULT_ORDER = 2
+"""The highest order that is checked where nobody asks for one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The options of a check.
 
-    `order` is the highest derivative order; `samples` the number of random inputs a case;
+    `order` is the highest derivative order, `order_asked` whether somebody asked for it: a backward that raises when it
+    is differentiated fails a case only then. `samples` is the number of random inputs a case; `allow` holds the names
+    of findings that do not fail the case, each with the reason;
     `significance` the relative error, of the block of one input and output, below which a
     difference is measured but does not matter; `nondeterminism` what results may vary by from call to call, relative to
     the largest; `device` where the tensors lie; `timeout` is in seconds, per case. `figures` asks for what
     a page draws: tables of Jacobians and the error against the step.
     """
 
-    order: int = 2
+    order: int = DEFAULT_ORDER
+    order_asked: bool = False
     seed: int = 0
     samples: int = 3
     dtype: str = "float64"
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
+    allow: tuple[tuple[str, str], ...] = ()
     require_resolution: float | None = None
     significance: float = 1e-7
     nondeterminism: float = 0.0

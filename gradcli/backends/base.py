@@ -352,8 +352,11 @@ class Subject(ABC):
         """Whether forward draws random numbers."""
         return False
 
-    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:  # noqa: ARG002
-        """Tangents of the outputs through the Function's own jvp; None without one. Raises UserCodeError."""
+    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any] | None, ...] | None:  # noqa: ARG002
+        """Tangents of the outputs through the Function's own jvp, None for an output without; None if it has no jvp.
+
+        Raises UserCodeError.
+        """
         return None
 
     def batched(

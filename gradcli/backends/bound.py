@@ -253,7 +253,7 @@ class BoundFunction(SpacedSubject):
         """The same Function called on active inputs that lie in memory so."""
         return self._elsewhere(self.arguments, inputs)
 
-    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], ...] | None:
+    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any] | None, ...] | None:
         """Through the framework's forward mode, which calls jvp."""
         with self._transformed("jvp"):
             return pushed(self._caller, self.active, self._numbers, tangents)

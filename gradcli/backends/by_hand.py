@@ -41,6 +41,7 @@ def called_by_hand(
         changed_cotangents=cotangents_changed,
         changed_inputs=inputs_changed,
         changed_saved=saved_changed,
+        container="a list" if isinstance(returned, list) else None,
     )
 
 

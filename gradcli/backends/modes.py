@@ -12,10 +12,10 @@ from gradcli.backends.call import Caller
 
 def pushed(
     caller: Caller, active: Sequence[int], outputs: Sequence[int], tangents: Sequence[NDArray[Any]]
-) -> tuple[NDArray[Any], ...]:
+) -> tuple[NDArray[Any] | None, ...]:
     """The tangents of the outputs for those of the active inputs, through the framework's forward mode.
 
-    An output that gets none has a tangent of zeros.
+    An output that gets none, which the framework takes for zeros, has None.
     """
     framework = caller.framework
     forward_mode = framework.namespace.autograd.forward_ad
@@ -26,9 +26,8 @@ def pushed(
             for i, tangent in zip(active, tangents, strict=True)
         }
         call = caller.run(leaves)
-        found = [(call.outputs[n], forward_mode.unpack_dual(call.outputs[n]).tangent) for n in outputs]
-        zeros = framework.namespace.zeros_like
-        return tuple(framework.to_array(zeros(output) if t is None else t) for output, t in found)
+        found = [forward_mode.unpack_dual(call.outputs[n]).tangent for n in outputs]
+        return tuple(None if tangent is None else framework.to_array(tangent) for tangent in found)
 
 
 def batched(

@@ -1,6 +1,7 @@
 """What a framework refuses of what a rule inside the target returned: a finding, not an error of the user's code."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradcli.backends.guard import users_frames
@@ -15,6 +16,11 @@ _NUMBER = re.compile(
     r"function (?P<name>\w+?)(?:Backward)? returned an incorrect number of gradients "
     r"\(expected (?P<wanted>\d+), got (?P<got>\d+)\)"
 )
+_KIND = re.compile(r"expected Variable or None \(got (?P<got>\w+)\)")
+_UNNEEDED = re.compile(
+    r"function (?P<name>\w+?)(?:Backward)? returned a gradient different from None at position (?P<place>\d+)"
+)
+_COMPLEX = re.compile(r"input_is_complex == grad_is_complex|expected a real gradient for a real input")
 _JAX_SHAPE = re.compile(
     r"Custom VJP bwd rule must produce .* at output(?P<place>\S+) the bwd rule produced an output of "
     r"(?:type|shape/dtype) \w+(?P<got>\[[\d,]*\]) corresponding to an input of (?:type|shape/dtype) "
@@ -31,40 +37,86 @@ class Refusal:
     message: str
 
 
-def refusal_of(error: UserCodeError) -> Refusal | None:
+def _shape(found: re.Match[str], whose: str) -> Refusal:
+    text = (
+        f"{whose}the gradient that its backward returns for its tensor argument number {int(found['place']) + 1} has "
+        f"shape {found['got']}, the argument has {found['wanted']}"
+    )
+    return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
+
+
+def _number(found: re.Match[str], whose: str) -> Refusal:
+    text = f"{whose}its backward returns {found['got']} gradients, {found['wanted']} are expected"
+    return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
+
+
+def _unneeded(found: re.Match[str], whose: str) -> Refusal:
+    text = (
+        f"{whose}its backward returns a gradient for argument number {found['place']}, which is no tensor that "
+        "requires one, instead of None"
+    )
+    return Refusal(kind=FindingKind.UNNEEDED_GRADIENT, message=text)
+
+
+def _not_a_tensor(found: re.Match[str], _: str) -> Refusal:
+    kind = FindingKind.WRONG_ARITY if found["got"] == "list" else FindingKind.WRONG_SHAPE
+    text = f"backward returns a {found['got']} where a tensor, None or a tuple of them is expected"
+    return Refusal(kind=kind, message=text)
+
+
+def _complex(_: re.Match[str], __: str) -> Refusal:
+    text = "backward returns a complex gradient for a real input: return its real part"
+    return Refusal(kind=FindingKind.WRONG_DTYPE, message=text)
+
+
+def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
+    if found["got"] == found["wanted"]:
+        return None
+    text = (
+        f"a custom_vjp function that is called inside: the gradient that its bwd returns for args{found['place']} has "
+        f"shape {_spaced(found['got'])}, the argument has {_spaced(found['wanted'])}"
+    )
+    return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
+
+
+def _structure_by_jax(_: re.Match[str], __: str) -> Refusal:
+    text = (
+        "a custom_vjp function that is called inside: its bwd does not return a tuple with one gradient for each "
+        "argument, of the argument's structure"
+    )
+    return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], Refusal | None]], ...] = (
+    (_SHAPE, _shape),
+    (_NUMBER, _number),
+    (_UNNEEDED, _unneeded),
+    (_KIND, _not_a_tensor),
+    (_COMPLEX, _complex),
+    (_JAX_SHAPE, _shape_by_jax),
+    (_JAX_STRUCTURE, _structure_by_jax),
+)
+
+
+def refusal_of(error: UserCodeError, target: str | None = None) -> Refusal | None:
     """What the framework refused, by its message; None where the user's code, or anything else, raised.
 
-    The messages are those of PyTorch 2.13, which the engine shares, and of JAX 0.4 to 0.10.
+    `target` is the name of what is checked: a rule of another name is called inside it. The messages are those of
+    PyTorch 2.13, which the engine shares, and of JAX 0.4 to 0.10.
     """
     cause = error.__cause__
     if cause is None or error.phase != "backward" or users_frames(cause.__traceback__):
         return None
-    text = str(cause)
-    if found := _SHAPE.search(text):
-        return Refusal(
-            kind=FindingKind.WRONG_SHAPE,
-            message=f"{found['name']}, which is called inside: the gradient that its backward returns for its tensor "
-            f"argument number {int(found['place']) + 1} has shape {found['got']}, the argument has {found['wanted']}",
-        )
-    if found := _NUMBER.search(text):
-        return Refusal(
-            kind=FindingKind.WRONG_ARITY,
-            message=f"{found['name']}, which is called inside: its backward returns {found['got']} gradients, "
-            f"{found['wanted']} are expected",
-        )
-    if (found := _JAX_SHAPE.search(text)) and found["got"] != found["wanted"]:
-        return Refusal(
-            kind=FindingKind.WRONG_SHAPE,
-            message=f"a custom_vjp function that is called inside: the gradient that its bwd returns for "
-            f"args{found['place']} has shape {_spaced(found['got'])}, the argument has {_spaced(found['wanted'])}",
-        )
-    if _JAX_STRUCTURE.search(text):
-        return Refusal(
-            kind=FindingKind.WRONG_ARITY,
-            message="a custom_vjp function that is called inside: its bwd does not return a tuple with one gradient "
-            "for each argument, of the argument's structure",
-        )
+    for pattern, read in _READERS:
+        found = pattern.search(str(cause))
+        refusal = None if found is None else read(found, _whose(found.groupdict().get("name"), target))
+        if refusal is not None:
+            return refusal
     return None
+
+
+def _whose(name: str | None, target: str | None) -> str:
+    return "" if name == target else f"{name}, which is called inside: "
 
 
 def _spaced(shape: str) -> str:

@@ -1,13 +1,15 @@
 """Running the battery on one Function at one set of inputs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
 from gradcli.backends.base import Counters, Subject
 from gradcli.backends.guard import RepeatError
-from gradcli.checks.base import Situation
+from gradcli.backends.refusals import refusal_of
+from gradcli.checks.base import Check, Situation
 from gradcli.checks.registry import CHECKS
+from gradcli.checks.returns import ReturnsCheck
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
 from gradcli.settings import Settings
@@ -16,16 +18,20 @@ from gradcli.verdict import Verdict
 _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
 """Checks without which the later ones would only repeat the same failure."""
 
-
 _FOR_THE_UNFAILED = frozenset({"aliasing", "sizes", "empty", "other-inputs", "higher-order"})
 """Checks that are left out once anything has failed."""
+Excuse = Callable[[Sequence[Evidence], Subject], Sequence[Evidence]]
+"""Turns what a check found at a subject into what counts, with what is allowed as a note."""
 
 
-def run_battery(subject: Subject, settings: Settings, *, seed: int, sweep: bool = False) -> tuple[Evidence, ...]:
+def run_battery(
+    subject: Subject, settings: Settings, *, seed: int, sweep: bool = False, excuse: Excuse | None = None
+) -> tuple[Evidence, ...]:
     """Every check of the battery that is asked for, in order, until one fails that the others rest on.
 
-    With `sweep`, inputs other than the subject's own are tried too. Where random numbers turn out to have been drawn,
-    all of it is done once more with the generators set before every call.
+    With `sweep`, inputs other than the subject's own are tried too. What `excuse` makes of a check's evidence takes its
+    place. Where random numbers turn out to have been drawn, all of it is done once more with the generators set before
+    every call.
 
     Raises:
         UserCodeError: the user's own code raised.
@@ -34,17 +40,21 @@ def run_battery(subject: Subject, settings: Settings, *, seed: int, sweep: bool 
         session.begin()
         situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
         try:
-            found = tuple(_run(situation))
+            found = tuple(_run(situation, excuse or _as_found))
         except (UserCodeError, RepeatError):
             if not session.must_repeat():
                 raise
         else:
             if not session.must_repeat():
                 return found
-        return tuple(_run(replace(situation, _runs={})))
+        return tuple(_run(replace(situation, _runs={}), excuse or _as_found))
 
 
-def _run(situation: Situation) -> Iterator[Evidence]:
+def _as_found(found: Sequence[Evidence], subject: Subject) -> Sequence[Evidence]:  # noqa: ARG001 - the type of Excuse
+    return found
+
+
+def _run(situation: Situation, excuse: Excuse) -> Iterator[Evidence]:
     failed, counters = False, situation.subject.counters
     for check in CHECKS:
         if failed and check.name in _FOR_THE_UNFAILED:
@@ -54,12 +64,31 @@ def _run(situation: Situation) -> Iterator[Evidence]:
             continue
         before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
         try:
-            found = list(check.run(situation))
+            own, refused = _found_by(check, situation)
         finally:
             counters.book(check.name, before, perf_counter() - began)
+        found = excuse(own, situation.subject)
         yield from found
-        failed = failed or any(e.verdict is Verdict.FAILED for e in found)
-        if check.name in _STOPPING and any(e.verdict is Verdict.FAILED for e in found):
+        fails = any(e.verdict is Verdict.FAILED for e in found)
+        failed = failed or fails
+        if refused or (fails and check.name in _STOPPING):
             return
         if check.name == "forward" and any(e.verdict is Verdict.INCONCLUSIVE for e in found):
             return
+
+
+def _found_by(check: Check, situation: Situation) -> tuple[Sequence[Evidence], bool]:
+    """What a check found, and whether the framework refused what backward returned, as it would for the checks to come.
+
+    Raises:
+        UserCodeError: the user's own code raised.
+    """
+    try:
+        return list(check.run(situation)), False
+    except UserCodeError as error:
+        refusal = refusal_of(error, situation.subject.info.name)
+        if refusal is None:
+            raise
+        returned = [e for e in ReturnsCheck().run(situation) if e.verdict is Verdict.FAILED]
+        own = [replace(e, check=check.name) for e in returned]
+        return own or [check.failed(refusal.kind, refusal.message)], True

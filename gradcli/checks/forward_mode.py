@@ -1,6 +1,6 @@
 """A jvp of the Function's own must be the derivative that backward is the transpose of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +17,10 @@ _MARGIN = 3.0
 _ROWS = 256
 """Outputs of more entries are compared along random directions instead of entry by entry."""
 _PROJECTIONS = 8
+_NONE_RETURNED = "INTERNAL ASSERT FAILED"
+"""What PyTorch 2.13 says of a jvp that returns None for a single output."""
+
+Tangents = tuple[NDArray[Any] | None, ...]
 
 
 @final
@@ -39,15 +43,36 @@ class ForwardModeCheck(Check):
         whole: FloatArray = generator.choice([-1.0, 1.0], subject.domain.size) * (
             0.5 + 0.5 * generator.random(subject.domain.size)
         )
+        tangents: dict[str | None, FloatArray] = {}
         for place, part in enumerate(subject.domain.slices):
-            tangent = np.zeros_like(whole)
+            tangent = tangents[subject.domain.blocks[place].name] = np.zeros_like(whole)
             tangent[part] = whole[part]
-            problem = self._along(situation, seeds, rows, tangent, subject.domain.blocks[place].name)
+        yield self._judged(situation, seeds, rows, {**tangents, None: whole})
+
+    def _judged(
+        self, situation: Situation, seeds: FloatArray, rows: FloatArray, tangents: Mapping[str | None, FloatArray]
+    ) -> Evidence:
+        """What jvp comes to along each tangent; that it raises, or returns None for all, is a note."""
+        pushed: dict[str | None, Tangents] = {}
+        refusals: dict[str | None, UserCodeError] = {}
+        for name, tangent in tangents.items():
+            try:
+                found = situation.subject.pushed([np.asarray(p) for p in situation.subject.domain.unflatten(tangent)])
+            except UserCodeError as error:
+                refusals[name] = error
+                continue
+            if found is not None:
+                pushed[name] = found
+        nothing = all(part is None for found in pushed.values() for part in found)
+        if nothing and (pushed or refusals):
+            reasons = map(_reason, refusals.values())
+            return self.passed(f"forward mode is not offered: {next(reasons, 'jvp returns None')}")
+        for name, found in pushed.items():
+            problem = self._compared(situation, seeds, rows, tangents[name], found, name)
             if problem is not None:
-                yield problem
-                return
-        problem = self._along(situation, seeds, rows, whole, None)
-        yield self.passed() if problem is None else problem
+                return problem
+        notes = (f"forward mode is not offered {_along(name)}: {_reason(error)}" for name, error in refusals.items())
+        return self.passed(next(notes, None))
 
     def _seeds(self, size: int, generator: np.random.Generator) -> FloatArray:
         if size <= _ROWS:
@@ -57,23 +82,23 @@ class ForwardModeCheck(Check):
         )
         return signs
 
-    def _along(
-        self, situation: Situation, seeds: FloatArray, rows: FloatArray, tangent: FloatArray, name: str | None
+    def _compared(
+        self,
+        situation: Situation,
+        seeds: FloatArray,
+        rows: FloatArray,
+        tangent: FloatArray,
+        given: Tangents,
+        name: str | None,
     ) -> Evidence | None:
         subject = situation.subject
-        along = "along all inputs" if name is None else f"along {name}"
-        try:
-            found = subject.pushed([np.asarray(part) for part in subject.domain.unflatten(tangent)])
-        except UserCodeError as error:
-            return self.failed(
-                FindingKind.JVP_MISMATCH, f"forward mode fails {along}: {error}", input=name, raised=error
-            )
-        if found is None:
-            return None
+        along = _along(name)
+        blocks = subject.codomain.blocks
+        found = [np.zeros(b.shape, b.dtype) if t is None else t for t, b in zip(given, blocks, strict=True)]
         wrong_shape = self._misshapen(situation, found)
         if wrong_shape is not None:
             return self.failed(FindingKind.JVP_MISMATCH, wrong_shape, input=name)
-        got, wanted = seeds @ subject.codomain.flatten(list(found)), rows @ tangent
+        got, wanted = seeds @ subject.codomain.flatten(found), rows @ tangent
         scale = np.abs(rows) @ np.abs(tangent)
         relative = max(situation.significance, 32 * subject.first_call.unit_roundoff)
         allowed = _MARGIN * relative * np.maximum(scale, np.max(scale, initial=0.0))
@@ -99,9 +124,19 @@ class ForwardModeCheck(Check):
         index = f"[{', '.join(map(str, place.index))}]" if place.index else ""
         return f"{situation.subject.codomain.blocks[place.block].name}{index}"
 
-    def _misshapen(self, situation: Situation, found: tuple[NDArray[Any], ...]) -> str | None:
+    def _misshapen(self, situation: Situation, found: Sequence[NDArray[Any]]) -> str | None:
         for block, tangent in zip(situation.subject.codomain.blocks, found, strict=True):
             if tangent.shape != block.shape:
                 shapes = f"{list(tangent.shape)} for {block.name} of shape {list(block.shape)}"
                 return f"jvp returns a tangent of shape {shapes}"
         return None
+
+
+def _along(name: str | None) -> str:
+    return "along all inputs" if name is None else f"along {name}"
+
+
+def _reason(error: UserCodeError) -> str:
+    """Why a jvp gave no tangents, on one line."""
+    text = str(error)
+    return "jvp returns None" if _NONE_RETURNED in text else text.splitlines()[0]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import final
 
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.primal import requires_gradient
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
@@ -20,7 +21,7 @@ class MutationCheck(Check):
         raw = situation.by_hand()
         if not raw.available or raw.error is not None:
             return
-        problems = []
+        problems, notes = [], []
         for number in raw.changed_cotangents:
             problems.append(
                 self.failed(
@@ -32,6 +33,12 @@ class MutationCheck(Check):
             )
         for position in raw.changed_inputs:
             name = situation.input_name(position)
+            if not requires_gradient(situation, position):
+                notes.append(
+                    f"{name} is changed in place by backward; it requires no gradient, so this is not counted as a "
+                    "mistake"
+                )
+                continue
             problems.append(
                 self.failed(FindingKind.MUTATES_INPUT, f"backward changes the input {name} in place", input=name)
             )
@@ -41,5 +48,5 @@ class MutationCheck(Check):
                     self.failed(FindingKind.MUTATES_SAVED, f"backward changes saved tensor {number} in place")
                 )
         yield from problems
-        if not problems:
-            yield self.passed()
+        if notes or not problems:
+            yield self.passed("; ".join(notes) or None)

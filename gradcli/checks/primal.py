@@ -40,13 +40,18 @@ class ForwardCheck(Check):
             *self._values(situation, first),
         ]
         yield from problems
+        notes = list(_updated(situation, first))
         if not problems:
-            yield self.passed("; ".join([*self._empty(situation), *_unseen(situation)]) or None)
+            notes += [*self._empty(situation), *_unseen(situation)]
+        if notes or not problems:
+            yield self.passed("; ".join(notes) or None)
 
     def _mutation(self, situation: Situation, call: ForwardCall) -> Iterator[Evidence]:
         arrays = situation.subject.info.backend in ("jax", "numpy")
         unmarked = "" if arrays else ", which does not mark it with ctx.mark_dirty"
         for position in call.changed_inputs:
+            if not requires_gradient(situation, position):
+                continue
             name = situation.input_name(position)
             yield self.failed(
                 FindingKind.MUTATES_INPUT,
@@ -123,6 +128,19 @@ def _close_by(subject: Subject) -> Iterator[Outputs]:
             for a in subject.arguments
         ]
         yield subject.rebind(moved).first_call.outputs
+
+
+def requires_gradient(situation: Situation, position: int) -> bool:
+    """Whether the argument at a position is differentiated by; what is not may be a buffer that is meant to change."""
+    return situation.subject.arguments[position].requires_grad
+
+
+def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
+    """A note for each input without a gradient that forward changes in place, as it does with running statistics."""
+    for position in call.changed_inputs:
+        if not requires_gradient(situation, position):
+            name = situation.input_name(position)
+            yield f"{name} is changed in place by forward; it requires no gradient, so this is not counted as a mistake"
 
 
 def _unseen(situation: Situation) -> Iterator[str]:

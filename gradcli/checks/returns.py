@@ -1,6 +1,6 @@
 """What backward returns, before the framework looks at it: how many values, None or not, and their shapes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import final
 
 import numpy as np
@@ -42,7 +42,7 @@ class ReturnsCheck(Check):
         try:
             situation.passes()
         except UserCodeError as error:
-            refusal = refusal_of(error)
+            refusal = refusal_of(error, situation.subject.info.name)
             if refusal is None:
                 raise
             yield self.failed(refusal.kind, refusal.message)
@@ -51,18 +51,31 @@ class ReturnsCheck(Check):
         if raw.container is not None:
             yield self.failed(
                 FindingKind.WRONG_ARITY,
-                f"backward returns {raw.container} where a tuple with one gradient for each argument is expected",
+                f"backward returns {raw.container} where {_wanted(situation)} is expected",
             )
             return
         expected, got = len(situation.subject.arguments), len(raw.gradients)
         extra = raw.gradients[expected:]
         if got < expected or any(not gradient.is_none for gradient in extra):
             names = ", ".join(a.name for a in situation.subject.arguments)
+            called = f"{expected} argument{'s' * (expected != 1)}: {names}"
             yield self.failed(
                 FindingKind.WRONG_ARITY,
-                f"backward returns {got} value{'s' * (got != 1)}, but forward has {expected} "
-                f"argument{'s' * (expected != 1)}: {names}",
+                f"backward returns {got} value{'s' * (got != 1)}, but forward {self._has(situation, called, extra)}",
             )
+
+    def _has(self, situation: Situation, called: str, extra: Sequence[RawGradient]) -> str:
+        """What forward was given; parameters that were left out here, and that backward returns a gradient for."""
+        after = [p.name for p in situation.subject.info.parameters if not (p.keyword_only or p.variadic)]
+        absent = after[len(situation.subject.arguments) :][: len(extra)]
+        filled = [name for name, gradient in zip(absent, extra, strict=False) if not gradient.is_none]
+        if not filled:
+            return f"has {called}"
+        one = len(filled) == 1
+        return (
+            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} left out, so that "
+            f"{'its gradient' if one else 'their gradients'} must be None"
+        )
 
     def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
         """Parameters at their defaults that backward returns no value for, which a call that gives them needs."""
@@ -128,6 +141,12 @@ class ReturnsCheck(Check):
                     f"backward returns shape {list(gradient.shape or ())} for {situation.input_name(position)} of "
                     f"shape {list(shape)}: the framework sums it down without a word"
                 )
+
+
+def _wanted(situation: Situation) -> str:
+    """What backward is to return for the arguments."""
+    alone = situation.subject.info.backend in ("torch", "engine") and len(situation.subject.arguments) == 1
+    return "a tensor or a tuple of one" if alone else "a tuple with one gradient for each argument"
 
 
 def expands_to(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

@@ -2,14 +2,14 @@
 
 from gradcli.cli import parameters as p
 from gradcli.cli.request import CheckRequest
-from gradcli.settings import Settings
+from gradcli.settings import DEFAULT_ORDER, Settings
 
 
 def check_command(
     targets: p.Targets = None,
     inputs: p.Inputs = None,
     arguments: p.Arguments = None,
-    order: p.Order = 2,
+    order: p.Order = None,
     seed: p.Seed = 0,
     samples: p.Samples = 3,
     dtype: p.Dtype = "float64",
@@ -32,7 +32,8 @@ def check_command(
 ) -> int:
     """Check gradients: a verdict from an error bound, and a diagnosis that names the bug."""
     settings = Settings(
-        order=order,
+        order=DEFAULT_ORDER if order is None else order,
+        order_asked=order is not None,
         seed=seed,
         samples=samples,
         dtype=dtype,

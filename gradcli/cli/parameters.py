@@ -27,7 +27,16 @@ Arguments = Annotated[
     list[str] | None,
     typer.Option("-a", "--arg", metavar="NAME=VALUE", help="A fixed argument, as in dim=-1.", show_default=False),
 ]
-Order = Annotated[int, typer.Option("--order", min=1, help="Highest derivative order to check.")]
+Order = Annotated[
+    int | None,
+    typer.Option(
+        "--order",
+        min=1,
+        help="Highest derivative order to check; 2 unless given. Asked for, a backward that raises when it is "
+        "differentiated fails; otherwise that is a note.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Every case derives its own seed from it.")]
 Samples = Annotated[int, typer.Option("--samples", min=1, help="Random inputs per case.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")]

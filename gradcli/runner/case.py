@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -19,6 +20,8 @@ from gradcli.errors import InputsNotFoundError, UserCodeError
 from gradcli.figures import Figures
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
+from gradcli.runner.allow import excused
+from gradcli.runner.buffers import as_supplied, with_buffers
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import numpy_kept
@@ -110,11 +113,22 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
     arguments = ready.supply.samples[number]()
     if number == 0:
         trail.supply = ready.supply.with_shapes_of(arguments)
+    supply = trail.supply or ready.supply
     sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
     with ready.backend.session():
-        subject = ready.backend.bind(ready.target, arguments, info=ready.info)
+        subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
+        if number == 0:
+            trail.supply = with_buffers(supply, subject, ready.case)
+            if trail.supply is not supply:
+                subject = ready.backend.bind(ready.target, as_supplied(arguments, trail.supply), info=ready.info)
         try:
-            evidence = run_battery(subject, ready.case.settings, seed=ready.case.seed + number, sweep=sweep)
+            evidence = run_battery(
+                subject,
+                ready.case.settings,
+                seed=ready.case.seed + number,
+                sweep=sweep,
+                excuse=partial(excused, allow=dict(ready.case.settings.allow)),
+            )
         finally:
             trail.forwards += subject.counters.forward
             trail.backwards += subject.counters.backward
@@ -165,6 +179,8 @@ def _saved(
         construct=case.spec.construct,
         nondeterminism=settings.nondeterminism,
         device=settings.device,
+        order_asked=settings.order_asked,
+        allow=settings.allow,
     )
     try:
         return result.with_replay(str(save(failure, folder)))

@@ -39,9 +39,13 @@ class Failure:
     construct: tuple[tuple[str, Any], ...] = ()
     nondeterminism: float = 0.0
     device: str | None = None
+    order_asked: bool = False
+    allow: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of a failure file, schema gradcli.failure/1."""
+        """The document of a failure file, schema gradcli.failure/1; what differs from the defaults comes last."""
+        asked: dict[str, Any] = {"order_asked": True} if self.order_asked else {}
+        asked |= {"allow": dict(self.allow)} if self.allow else {}
         return {
             "schema": SCHEMA,
             "gradcli": __version__,
@@ -57,6 +61,7 @@ class Failure:
             "finding": self.finding,
             "input": self.input,
             "arguments": [_encoded(argument) for argument in self.arguments],
+            **asked,
         }
 
 
@@ -73,6 +78,8 @@ def failure_of(
     construct: Sequence[tuple[str, Any]] = (),
     nondeterminism: float = 0.0,
     device: str | None = None,
+    order_asked: bool = False,
+    allow: Sequence[tuple[str, str]] = (),
 ) -> Failure:
     """The failure that `finding` is, at these arguments."""
     return Failure(
@@ -88,6 +95,8 @@ def failure_of(
         construct=tuple(construct),
         nondeterminism=nondeterminism,
         device=device,
+        order_asked=order_asked,
+        allow=tuple(allow),
     )
 
 
@@ -138,6 +147,8 @@ def load(path: Path) -> Failure:
             grad=document.get("grad"),
             nondeterminism=float(document.get("nondeterminism", 0.0)),
             device=document.get("device"),
+            order_asked=bool(document.get("order_asked", False)),
+            allow=tuple((str(name), str(why)) for name, why in document.get("allow", {}).items()),
             construct=tuple((name, ast.literal_eval(text)) for name, text in document.get("construct", {}).items()),
         )
     except (KeyError, TypeError, ValueError, SyntaxError) as error:

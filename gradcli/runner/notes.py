@@ -43,10 +43,17 @@ def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised.
 
     So has one that failed with entries that were measured: where that was, if not at the inputs. What is the same of
-    several inputs is said once, after the names of all. Of higher orders only what is said of all inputs is told.
+    several inputs is said once, after the names of all. Of higher orders only what is said of all inputs is told, such
+    as why one was left out.
     """
     noted = [e for e in evidence if e.note and (e.order == 1 or e.input is None) and not e.zero_everywhere]
-    telling = [e for e in noted if e.verdict is Verdict.PASSED or (e.verdict is Verdict.FAILED and e.finding is None)]
+    telling = [
+        e
+        for e in noted
+        if e.verdict is Verdict.PASSED
+        or (e.verdict is Verdict.FAILED and e.finding is None)
+        or (e.verdict is Verdict.SKIPPED and e.order > 1)
+    ]
     about: dict[str, dict[str, None]] = {}
     for each in telling:
         names = about.setdefault(str(each.note), {})

@@ -91,9 +91,11 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
         nondeterminism=spec.nondeterminism or settings.nondeterminism,
         device=settings.device or spec.device,
         order=settings.order if spec.order is None else spec.order,
+        order_asked=settings.order_asked or spec.order is not None,
         samples=settings.samples if spec.samples is None else spec.samples,
         only=settings.only or spec.only,
         skip=(*settings.skip, *spec.skip),
+        allow=(*spec.allow, *settings.allow),
     )
     run_seed = settings.seed if spec.seed is None else spec.seed
     return CheckCase(spec=spec, settings=own, seed=case_seed(run_seed, spec.target, spec.name))

@@ -24,6 +24,8 @@ def replay(failure: Failure, begun: Callable[[], None] = lambda: None) -> CheckR
         spec=CheckSpec(target=failure.target, name=failure.name, grad=failure.grad, construct=failure.construct),
         settings=Settings(
             order=failure.order,
+            order_asked=failure.order_asked,
+            allow=failure.allow,
             dtype=failure.dtype,
             samples=1,
             shrink=False,

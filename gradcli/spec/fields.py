@@ -77,7 +77,7 @@ def read_fields(
 
 
 def _is_read_here(kind: Kind) -> bool:
-    return kind not in (Kind.MAPPING, Kind.SEQUENCE, Kind.SHAPE)
+    return kind not in (Kind.MAPPING, Kind.SEQUENCE, Kind.SHAPE, Kind.ALLOWANCE)
 
 
 def fits(node: yaml.Node, kind: Kind) -> bool:
@@ -85,15 +85,16 @@ def fits(node: yaml.Node, kind: Kind) -> bool:
     if kind is Kind.ANYTHING:
         return True
     if isinstance(node, yaml.MappingNode):
-        return kind is Kind.MAPPING
+        return kind in (Kind.MAPPING, Kind.ALLOWANCE)
     if isinstance(node, yaml.SequenceNode):
         texts = all(isinstance(child, yaml.ScalarNode) and fits(child, Kind.TEXT) for child in node.value)
-        return kind in (Kind.SEQUENCE, Kind.SHAPE) or (kind is Kind.NAMES and texts)
+        return kind in (Kind.SEQUENCE, Kind.SHAPE) or (kind in (Kind.NAMES, Kind.ALLOWANCE) and texts)
     value = plain(node, Problems(""))
     whole = isinstance(value, int) and not isinstance(value, bool)
     checks: dict[Kind, bool] = {
         Kind.TEXT: isinstance(value, str) and bool(value.strip()),
         Kind.NAMES: isinstance(value, str) and bool(value.strip()),
+        Kind.ALLOWANCE: isinstance(value, str) and bool(value.strip()),
         Kind.SHAPE: value == "scalar",
         Kind.COUNT: whole and value >= 1,
         Kind.SEED: whole and value >= 0,

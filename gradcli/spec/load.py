@@ -10,6 +10,7 @@ import yaml
 
 from gradcli.cases import CheckSpec, Expectation, InputsFrom
 from gradcli.errors import SpecError
+from gradcli.spec.allow import read_allow
 from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import CASE_KEYS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
@@ -110,9 +111,12 @@ class _Document:
             target=_target(document.text("target"), self.folder),
             grad=document.get("grad"),
             construct=self._construct(document, ()),
+            allow=read_allow(document, (), self.problems),
             expect=self._expectation(document, Expectation()),
             origin=self._origin(self.node),
         )
+        if "reason" in document and "allow" not in document:
+            self.problems.add(document.nodes["reason"], "a reason is given for allow, and there is none here")
         if "cases" not in document:
             return [self._overridden(base, defaults)]
         return [case for node in listed for case in self._case(node, base, defaults, sizes)]
@@ -171,6 +175,7 @@ class _Document:
             samples=fields.get("samples", spec.samples),
             only=fields.names("only", spec.only),
             skip=fields.names("skip", spec.skip),
+            allow=read_allow(fields, spec.allow, self.problems),
         )
 
     def _require_reason(self, fields: Fields) -> None:
@@ -186,8 +191,10 @@ class _Document:
                 fields.nodes["nondeterminism"],
                 "nondeterminism needs a reason beside it, as in reason: atomic additions",
             )
-        if "reason" in fields and given is None:
-            self.problems.add(fields.nodes["reason"], "a reason is given for a nondeterminism, and there is none here")
+        if "reason" in fields and given is None and "allow" not in fields:
+            self.problems.add(
+                fields.nodes["reason"], "a reason is given for a nondeterminism or for allow, and there is neither here"
+            )
 
     def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:
         if "expect" not in fields and "findings" not in fields:

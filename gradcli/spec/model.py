@@ -18,6 +18,7 @@ class Kind(Enum):
     MAPPING = "a mapping"
     SEQUENCE = "a list"
     NAMES = "a string or a list of strings"
+    ALLOWANCE = "a mapping from findings to reasons, or a list of findings"
     SHAPE = "a list of sizes, such as [3, 4], or scalar"
     ANYTHING = "a value"
 
@@ -39,7 +40,11 @@ RUN_KEYS: Mapping[str, Key] = {
         kind=Kind.NUMBER,
         sentence="What results may vary by from call to call, relative to the largest.",
     ),
-    "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic."),
+    "allow": Key(
+        kind=Kind.ALLOWANCE,
+        sentence="Findings that do not fail a case, each with its reason; or a list of them with reason beside it.",
+    ),
+    "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic, or why findings are allowed."),
     "device": Key(kind=Kind.TEXT, sentence="Where the tensors lie: cpu, cuda, cuda:1, mps; --device goes before it."),
     "only": Key(kind=Kind.NAMES, sentence="The checks to run, others are left out."),
     "skip": Key(kind=Kind.NAMES, sentence="The checks to leave out."),
@@ -52,6 +57,8 @@ DOCUMENT_KEYS: Mapping[str, Key] = {
     "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),
     "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a NumPy callable, as module:attr."),
     "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
+    "allow": RUN_KEYS["allow"],
+    "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
     "defaults": Key(kind=Kind.MAPPING, sentence="What holds for every case that does not say otherwise."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
     "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; without any, one case with inferred inputs."),

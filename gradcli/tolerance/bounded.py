@@ -92,7 +92,7 @@ def _settings(claim: Claim, options: Options, significance: float) -> Settings:
     }
     skip = tuple(name for name, left_out in unwanted.items() if left_out)
     only = () if options.order == 1 else ("forward", "higher-order", *(["layout"] if options.non_contiguous else []))
-    return Settings(order=options.order, only=only, skip=skip, significance=significance)
+    return Settings(order=options.order, order_asked=True, only=only, skip=skip, significance=significance)
 
 
 def _failed(evidence: Sequence[Evidence]) -> list[Evidence]:

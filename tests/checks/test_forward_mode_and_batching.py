@@ -53,8 +53,9 @@ def slightly_off(ctx, dx, dw):
     return dx * w + x * dw, dx * x.cos() * (1 + 1e-5)
 
 
-def raises(ctx, dx, dw):
-    raise ValueError("no forward mode here")
+def zeros_for_one(ctx, dx, dw):
+    x, w = ctx.saved_tensors
+    return dx * w + x * dw, 0 * dx
 
 
 @pytest.fixture(params=["engine", "torch"])
@@ -70,7 +71,7 @@ def test_a_right_jvp_passes(ns):
 
 @pytest.mark.parametrize(
     ("rule", "input"),
-    [(forgets_a_term, "w"), (slightly_off, "x"), (raises, "x")],
+    [(forgets_a_term, "w"), (slightly_off, "x"), (zeros_for_one, "x")],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_a_wrong_jvp_is_named_and_placed(ns, rule, input):

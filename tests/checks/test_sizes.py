@@ -1,5 +1,7 @@
 """Other sizes of the leading axis, and none: what is wrong there is found, and what is right passes."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -166,9 +168,31 @@ def test_a_bias_of_one_row_is_no_batch(backend, ns):
         assert verdict is Verdict.PASSED
 
 
+RAISING_WHEN_EMPTY = {
+    "a division by a size": lambda x, w, g: (g.reshape(-1, x.numel() // x.shape[0]) * w, (g * x).sum(0)),
+    "a size of minus one": lambda x, w, g: (g.reshape(x.shape[0], -1) * w, (g * x).sum(0)),
+    "a first row": lambda x, w, g: (g * w + 0 * x[0], (g * x).sum(0)),
+    "a largest entry": lambda x, w, g: (g * w + 0 * x.max(), (g * x).sum(0)),
+    "an assertion": lambda x, w, g: (g * w * _positive(x.shape[0]), (g * x).sum(0)),
+    "a logarithm": lambda x, w, g: (g * w + 0 * math.log(x.shape[0]), (g * x).sum(0)),
+}
+
+
+def _positive(count):
+    assert count > 0, "no rows"
+    return 1.0
+
+
+@pytest.mark.parametrize("backward", RAISING_WHEN_EMPTY.values(), ids=RAISING_WHEN_EMPTY.keys())
+def test_a_backward_that_raises_for_an_empty_batch_is_a_note(backend, ns, backward):
+    verdict, evidence, findings = examined(backend, of_rows(ns, scale_rows, backward), X, W, sweep=True, order=1)
+    assert verdict is Verdict.PASSED, findings
+    (told,) = [e for e in evidence if e.check == "empty"]
+    assert told.note.startswith("backward raises when the leading axis of x has size 0, which forward accepts")
+
+
 def test_an_empty_batch_is_tried_and_what_fails_there_is_found(backend, ns):
     cases = {
-        "fails": lambda x, w, g: (g.reshape(-1, x.numel() // x.shape[0]) * w, (g * x).sum(0)),
         "is not finite": lambda x, w, g: (g * w, (g * x).mean(0) * float(x.shape[0])),
         "is not zero": lambda x, w, g: (g * w, (g * x).sum(0) + (0.0 if x.shape[0] else 1.0)),
     }
