@@ -47,10 +47,8 @@ def check(
         inputs: None to infer them; a tuple of positional arguments for forward, checked as they stand (a tensor's own
             requires_grad is respected, the caller's tensors are not changed); a list of such tuples; or a dict from
             names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
-        grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr"; see
-            the documentation of backends for what it may return.
-        order: the highest derivative order, 2 unless given; a backward that raises when it is differentiated fails the
-            case only where it is given.
+        grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr".
+        order: the highest derivative order; 2, and a backward that raises at it is a note, unless given.
         seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
         only, skip: the checks of the battery to run, all if empty, and those to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
@@ -67,7 +65,6 @@ def check(
         TargetError: the target cannot be found, or is nothing that can be checked.
         UsageError: the inputs do not fit forward's parameters, or an option has a value that no run can have.
     """
-    started = perf_counter()
     settings = Settings(
         order=DEFAULT_ORDER if order is None else order,
         order_asked=order is not None,
@@ -83,9 +80,18 @@ def check(
         allow_inconclusive=allow_inconclusive,
         shrink=shrink,
     )
-    require_settings(settings)
+    return _reported(target, inputs, grad, require_settings(settings))
+
+
+def _reported(target: object, inputs: Given | None, grad: object, settings: Settings) -> Report:
+    started = perf_counter()
     cases = _run(target, inputs, grad, settings)
-    return Report(cases=cases, seed=seed, seconds=perf_counter() - started, allow_inconclusive=allow_inconclusive)
+    return Report(
+        cases=cases,
+        seed=settings.seed,
+        seconds=perf_counter() - started,
+        allow_inconclusive=settings.allow_inconclusive,
+    )
 
 
 def _names(given: Sequence[str]) -> tuple[str, ...]:

@@ -10,8 +10,12 @@ import gradcli
 from gradcli import engine
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
+from gradcli.runner.case import run_case
 from gradcli.runner.failures import load
+from gradcli.runner.gather import gather
+from gradcli.runner.plan import plan
 from gradcli.runner.replay import replay
+from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import backend, examined, ns, tensor
 
@@ -276,16 +280,11 @@ def test_a_spec_allows_and_a_failure_beside_it_is_replayed_with_that(tmp_path, m
 
 
 def test_what_is_allowed_is_saved_with_a_failure(tmp_path, monkeypatch):
-    from gradcli.runner.execute import execute
-    from gradcli.runner.gather import gather
-    from gradcli.runner.plan import plan
-    from gradcli.settings import Settings
-
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wrong_kernel.py").write_text(PROGRAM.replace("FACTOR", "3"))
     (tmp_path / "spec.yaml").write_text(f"target: wrong_kernel.py:Kernel\nallow: {{mutates-input: {REASON}}}\n")
-    settings = Settings()
-    (case,) = execute(plan(gather(["spec.yaml"]), settings), settings, failures=tmp_path / "failures")
+    (planned,) = plan(gather(["spec.yaml"]), Settings())
+    case = run_case(planned, failures=tmp_path / "failures")
     assert [f.kind for f in case.findings] == [FindingKind.WRONG_FACTOR]
     failure = load(tmp_path / case.replay)
     assert failure.allow == (("mutates-input", REASON),)
