@@ -63,12 +63,13 @@ def _entries_for(
 
 
 def _measured(facts: Facts, place: int, mismatch: Mismatch | None, column: int, row: int) -> tuple[float, float]:
-    """The numerical entry of one real column and its bound: from the table where fine steps see nothing."""
-    cotangent = facts.cotangents[row]
-    if mismatch is None or not (mismatch.wide and mismatch.complete):
-        return facts.entry_slope(place, column, cotangent)
-    _, numeric, bound = pulled_back(mismatch, cotangent[facts.subject.codomain.slices[mismatch.output]])
+    """The numerical entry of one real column and its bound: from the table where that has all there is to it."""
+    if mismatch is None or not mismatch.complete or len(facts.subject.codomain.blocks) > 1:
+        return facts.entry_slope(place, column, row)
+    _, numeric, bound = pulled_back(mismatch, facts.cotangents[row])
     here = int(np.flatnonzero(mismatch.columns == column)[0])
+    if not (mismatch.wide or np.isfinite(bound[here])):
+        return facts.entry_slope(place, column, row)
     return float(numeric[here]), float(bound[here])
 
 

@@ -78,7 +78,7 @@ def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: ND
     if not any(np.any(g[wrong]) for g in returned):
         return 0.0
     columns = np.flatnonzero(wrong)[:_MEASURED]
-    slopes = np.array([facts.entry_slope(place, int(column), facts.cotangents[1]) for column in columns])
+    slopes = np.array([facts.entry_slope(place, int(column), 1) for column in columns])
     c = fit_factor(returned[1].reshape(-1)[columns], slopes[:, 0], slopes[:, 1]) if columns.size > 1 else None
     return c if c and facts.explains(place, [np.where(wrong, g / c, g) for g in returned]) else None
 

@@ -30,11 +30,15 @@ _RELATIVE = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slope:
-    """The derivative of <cotangent, f> along one direction, for every cotangent, with bounds."""
+    """The derivative of <cotangent, f> along one direction, for every cotangent, with bounds.
+
+    `noise` is what was measured of the values' noise, of use along other directions.
+    """
 
     direction: FloatArray
     values: FloatArray
     bounds: FloatArray
+    noise: FloatArray
 
 
 @final
@@ -53,6 +57,7 @@ class Facts:
         random[0] *= _real_parts(subject)
         self.cotangents: FloatArray = np.vstack([_ones(subject), random])
         self._slopes: dict[int, tuple[Slope, ...]] = {}
+        self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
 
     @cached_property
@@ -110,9 +115,11 @@ class Facts:
         if place not in self._slopes:
             generator = np.random.default_rng([self._seed, 29, place])
             where = self.subject.domain.slices[place]
-            self._slopes[place] = tuple(
-                self._slope(generator, self._direction(generator, where)) for _ in range(DIRECTIONS)
-            )
+            found: list[Slope] = []
+            for _ in range(DIRECTIONS):
+                noise = found[0].noise if found else None
+                found.append(self._slope(generator, self._direction(generator, where), noise))
+            self._slopes[place] = tuple(found)
         return self._slopes[place]
 
     def table(self, place: int) -> Table | None:
@@ -167,15 +174,21 @@ class Facts:
         where = self.subject.domain.slices[place]
         return tuple(np.array([part @ s.direction[where] for part in flat]) for s in self.slopes(place))
 
-    def entry_slope(self, place: int, coordinate: int, cotangent: FloatArray) -> tuple[float, float]:
-        """The derivative of <cotangent, f> along one real coordinate of an input, and its bound."""
-        where = self.subject.domain.slices[place]
-        direction = np.zeros(self._point.size)
-        direction[where.start + coordinate] = self._scales[where.start + coordinate] * 0.75
-        generator = np.random.default_rng([self._seed, 31, place, coordinate])
-        estimate = self._estimate(generator, direction, cotangent[None])
-        scale = direction[where.start + coordinate]
-        return float(estimate.value[0] / scale), float(estimate.bound[0] / scale)
+    def entry_slope(self, place: int, coordinate: int, row: int) -> tuple[float, float]:
+        """The derivative of <cotangent, f> along one real coordinate of an input, and its bound.
+
+        `row` is the number of the cotangent; the slope is measured for all of them at once.
+        """
+        found = self._entry_slopes.get((place, coordinate))
+        if found is None:
+            where = self.subject.domain.slices[place]
+            direction = np.zeros(self._point.size)
+            direction[where.start + coordinate] = scale = self._scales[where.start + coordinate] * 0.75
+            generator = np.random.default_rng([self._seed, 31, place, coordinate])
+            noise = self._slopes[place][0].noise if place in self._slopes else None
+            estimate = self._estimate(generator, direction, self.cotangents, noise)
+            found = self._entry_slopes[place, coordinate] = estimate.value / scale, estimate.bound / scale
+        return float(found[0][row]), float(found[1][row])
 
     def _direction(self, generator: np.random.Generator, where: slice) -> FloatArray:
         """Sign × magnitude in [1/2, 1) × scale in one input's entries, zero elsewhere."""
@@ -184,14 +197,35 @@ class Facts:
         direction[where] = (drawn * self._scales)[where]
         return direction
 
-    def _slope(self, generator: np.random.Generator, direction: FloatArray) -> Slope:
-        estimate = self._estimate(generator, direction, self.cotangents)
+    def _slope(self, generator: np.random.Generator, direction: FloatArray, noise: FloatArray | None) -> Slope:
+        estimate = self._estimate(generator, direction, self.cotangents, noise)
         return Slope(
-            direction=direction, values=estimate.value, bounds=np.where(estimate.smooth, estimate.bound, np.inf)
+            direction=direction,
+            values=estimate.value,
+            bounds=np.where(estimate.smooth, estimate.bound, np.inf),
+            noise=estimate.noise,
         )
 
-    def _estimate(self, generator: np.random.Generator, direction: FloatArray, cotangents: FloatArray) -> Estimate:
-        return directional_derivative(lambda x: cotangents @ self._map.value(x), self._point, direction, rng=generator)
+    @cached_property
+    def _value(self) -> FloatArray:
+        """Forward at the point itself."""
+        return self._map.value(self._point)
+
+    def _estimate(
+        self,
+        generator: np.random.Generator,
+        direction: FloatArray,
+        cotangents: FloatArray,
+        noise: FloatArray | None = None,
+    ) -> Estimate:
+        return directional_derivative(
+            lambda x: cotangents @ self._map.value(x),
+            self._point,
+            direction,
+            rng=generator,
+            f0=cotangents @ self._value,
+            noise=noise,
+        )
 
     def returned_for(self, cotangent: FloatArray) -> tuple[Gradient, ...]:
         """What backward returned for each argument of forward, for a flat cotangent."""

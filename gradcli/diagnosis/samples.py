@@ -52,7 +52,7 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
         gradient = None if there is None else there.of(position)[1]
         if there is None or gradient is None or gradient.shape != mask.shape:
             return None
-        slope, bound = there.entry_slope(place, column, there.cotangents[1])
+        slope, bound = there.entry_slope(place, column, 1)
         gap, size = abs(float(gradient.flat[column]) - slope), float(np.abs(gradient).max(initial=abs(slope)))
         return gap > 3 * bound + SIGNIFICANCE * size if bound <= _COARSE * size else None
 

@@ -1,22 +1,29 @@
-"""The smallest input that still shows a finding."""
+"""The smallest input at which the check that failed still fails."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import final
 
 import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
+from gradcli.checks.base import Situation
 from gradcli.checks.battery import run_battery
-from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import GradcliError
+from gradcli.findings import FindingKind
 from gradcli.inputs.shrinking import shrink
 from gradcli.numerics.probe import entry_scales
+from gradcli.numerics.refute import refuted
 from gradcli.results import Evidence, Finding, FloatArray
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
-BUDGET_SECONDS = 2.0
+BUDGET_SECONDS, MOST_SECONDS = 2.0, 10.0
+CANDIDATES = 8
+"""Where a candidate takes long, so many are tried nevertheless while that stays below `MOST_SECONDS`: the steps that
+make axes short come first. Where the failing check alone takes longer than that, the arguments are left as they are."""
 CLOSE_BY = 2.0**-8
 """A point that lies this part of the inputs' size away counts as the same: beside a kink the verdict comes from one."""
 
@@ -24,30 +31,137 @@ CLOSE_BY = 2.0**-8
 def smallest_failing(
     subject: Subject, finding: Finding, evidence: Sequence[Evidence], settings: Settings, *, seed: int
 ) -> tuple[Argument, ...]:
-    """The smallest arguments found within the budget that show the same finding for the same input.
+    """The smallest arguments found within the budget at which what proved `finding` fails again, for the same input.
 
-    Only the checks that failed are run again. A verdict that came from another point, because nothing shows at the
-    arguments themselves, does not count; the search starts at that point then. The arguments of `subject` where nothing
-    smaller shows it.
+    Nothing is named again: a name was proven at the arguments of `subject`, and a single entry may not tell a transpose
+    from a factor. Where a claim of backward is wrong, one direction refutes it at a candidate as a rule, and the check
+    itself is run for the last one alone; if it does not fail there, or one direction does not show the mistake, it is
+    run for every candidate. The arguments of `subject` where nothing smaller fails.
     """
-    checks = _checks_behind(finding, evidence)
-    narrow = replace(settings, only=checks, skip=(), order=max(finding.order, 1))
-
-    def still_fails(arguments: Sequence[Argument]) -> bool:
-        try:
-            smaller = subject.rebind(tuple(arguments))
-            seen = run_battery(smaller, narrow, seed=seed)
-            found = name_findings(seen, smaller)
-        except GradcliError:  # forward or backward refuses these arguments: they do not show the finding
-            return False
-        again = any(other.kind is finding.kind and other.input == finding.input for other in found)
-        return again and _point_elsewhere(smaller, finding, seen) is None
-
-    start, elsewhere = subject.arguments, _point_elsewhere(subject, finding, evidence)
+    proof = _Proof.of(finding, evidence)
+    stages = subject.counters.stages
+    if sum(stages[check].seconds for check in proof.checks if check in stages) > MOST_SECONDS:
+        return tuple(subject.arguments)
+    search = _Search(subject, proof, settings, seed)
+    start, elsewhere = tuple(subject.arguments), _point_elsewhere(subject, finding, evidence)
     if elsewhere is not None:
         there = _arguments_at(subject, elsewhere)
-        start = there if still_fails(there) else start
-    return tuple(shrink(start, still_fails, budget_seconds=BUDGET_SECONDS))
+        start = there if search.fails(there) else start
+    began = perf_counter()
+    if search.is_refuted(start):
+        needed = CANDIDATES * (perf_counter() - began)
+        budget = min(max(BUDGET_SECONDS, needed), MOST_SECONDS)
+        found = shrink(start, search.is_refuted, budget_seconds=budget)
+        if found is start or search.fails(found):
+            return found
+    return shrink(start, search.fails, budget_seconds=BUDGET_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Proof:
+    """What proved a finding: the checks that failed, each with the kind that it named, if any."""
+
+    finding: Finding
+    behind: frozenset[tuple[str, FindingKind | None]]
+
+    @staticmethod
+    def of(finding: Finding, evidence: Sequence[Evidence]) -> "_Proof":
+        """From the evidence of the case."""
+        failed = [e for e in evidence if e.verdict is Verdict.FAILED]
+        close = [e for e in failed if (e.order, e.input) == (finding.order, finding.input)]
+        named = [e for e in failed if e.finding is not None and _same(e.finding, finding)]
+        behind = named or close or failed
+        return _Proof(finding=finding, behind=frozenset((e.check, _kind(e)) for e in behind))
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The names of the checks."""
+        return tuple(sorted({check for check, _ in self.behind}))
+
+    def holds_in(self, evidence: Sequence[Evidence]) -> bool:
+        """Whether the evidence of other arguments proves the same, of the same input and order."""
+        own = [e for e in evidence if e.verdict is Verdict.FAILED and (e.check, _kind(e)) in self.behind]
+        return any(self._fits(e) for e in own)
+
+    def _fits(self, e: Evidence) -> bool:
+        if (e.order, e.input) != (self.finding.order, self.finding.input) and e.finding is None:
+            return False
+        if e.finding is not None and e.finding.input != self.finding.input:
+            return False
+        claimed = None if e.mismatch is None else e.mismatch.claimed
+        return claimed is None or bool(np.isfinite(claimed).all()) == self.is_finite
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether numbers are wrong, rather than NaN or infinite."""
+        return self.finding.kind is not FindingKind.NON_FINITE_GRADIENT
+
+    @property
+    def is_of_shape(self) -> bool:
+        """Whether a gradient has a wrong shape, which its values explained."""
+        return any(kind is FindingKind.WRONG_SHAPE for _, kind in self.behind)
+
+    @property
+    def is_of_values(self) -> bool:
+        """Whether a claim of backward was found to be wrong, by a check that leaves the name to the diagnosis."""
+        return all(check in ("gradient", "higher-order") and kind is None for check, kind in self.behind)
+
+
+def _returns_numbers(subject: Subject, name: str | None) -> bool:
+    """Whether backward returns anything but zeros for an input: zeros of a wrong shape would show only half of it."""
+    raw = subject.raw_backward([np.ones(block.shape, block.dtype) for block in subject.codomain.blocks])
+    places = [place for place, argument in enumerate(subject.arguments) if argument.name == name]
+    return any(place < len(raw.gradients) and bool(np.any(raw.gradients[place].value)) for place in places)
+
+
+def _kind(e: Evidence) -> FindingKind | None:
+    return None if e.finding is None else e.finding.kind
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    return (one.kind, one.input, one.order, one.message) == (other.kind, other.input, other.order, other.message)
+
+
+@final
+class _Search:
+    """Whether other arguments of a subject fail as it did."""
+
+    def __init__(self, subject: Subject, proof: _Proof, settings: Settings, seed: int) -> None:
+        self._subject, self._proof, self._seed = subject, proof, seed
+        self._settings = replace(settings, only=proof.checks, skip=(), order=max(proof.finding.order, 1))
+
+    def fails(self, arguments: Sequence[Argument]) -> bool:
+        """Whether the check fails again at the arguments themselves, not at another point that it moved to."""
+        proof = self._proof
+        try:
+            other = self._subject.rebind(tuple(arguments))
+            seen = run_battery(other, self._settings, seed=self._seed)
+            if not proof.holds_in(seen) or _point_elsewhere(other, proof.finding, seen) is not None:
+                return False
+            return not proof.is_of_shape or _returns_numbers(other, proof.finding.input)
+        except GradcliError:  # forward or backward refuses these arguments: they do not show the finding
+            return False
+
+    def is_refuted(self, arguments: Sequence[Argument]) -> bool:
+        """Whether one direction shows that the claim is wrong at these very arguments."""
+        proof = self._proof
+        if not (proof.is_of_values and proof.is_finite):
+            return False
+        order = proof.finding.order
+        try:
+            other = self._subject.rebind(tuple(arguments))
+            situation = Situation(subject=other, settings=self._settings, seed=self._seed)
+            with other.session():
+                map_ = situation.map_of(other, order)
+                names = [block.name for block in map_.domain.blocks]
+                if proof.finding.input not in names or not (map_.domain.size and map_.codomain.size):
+                    return False
+                block = names.index(proof.finding.input)
+                point = other.base_point(order, self._seed)
+                told = refuted(map_, point, block, seed=self._seed, significance=situation.significance)
+        except GradcliError:  # as above
+            return False
+        return told is True
 
 
 def _point_elsewhere(subject: Subject, finding: Finding, evidence: Sequence[Evidence]) -> FloatArray | None:
@@ -73,9 +187,3 @@ def _arguments_at(subject: Subject, point: FloatArray) -> tuple[Argument, ...]:
         own = given[place].value
         given[place] = replace(given[place], value=np.asarray(value).astype(own.dtype).reshape(own.shape))
     return tuple(given)
-
-
-def _checks_behind(finding: Finding, evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    failed = [e for e in evidence if e.verdict is Verdict.FAILED]
-    close = [e for e in failed if e.order == finding.order and e.input == finding.input]
-    return tuple(dict.fromkeys(e.check for e in close or failed))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gradcli
+import gradcli.runner.case as runner_case
 from gradcli import engine
 from gradcli.engine.autograd import Function
 
@@ -67,3 +68,97 @@ def test_a_failure_says_where_it_was_measured_if_not_at_the_inputs() -> None:
     far = engine.tensor([30.0, 40.0], dtype=engine.float64, requires_grad=True)
     result = gradcli.check(Bell, (far,), order=1).cases[0]
     assert any("no signal at this point; decided at" in note for note in result.notes), result.notes
+
+
+class Tally:
+    """Of how often forward ran."""
+
+    calls = 0
+
+
+class NothingBelowZero(Function):
+    """x² + 3x: the gradient is lost where x is negative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        Tally.calls += 1
+        ctx.save_for_backward(x)
+        return x * x + 3 * x
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad_output * (2 * x + 3) * (x >= 0)
+
+
+class Magnitude(Function):
+    """|x|, whose slope is returned as 1 everywhere: right where x is positive, and one of many at zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.abs()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        return grad_output * 1.0
+
+
+class Crossed(Function):
+    """x w: the gradient of x is transposed."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x.mm(w)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return grad_output.mm(w.t()).t(), x.t().mm(grad_output)
+
+
+GENERATOR = np.random.default_rng(4)
+MIXED = GENERATOR.standard_normal((5, 4))
+
+
+def test_one_entry_is_enough_where_a_mistake_is_that_of_each() -> None:
+    (x,) = smallest(NothingBelowZero, MIXED)
+    assert x.tolist() == [[-1.0]]
+
+
+def test_a_kink_at_which_nothing_is_wrong_is_no_smallest_input() -> None:
+    (x,) = smallest(Magnitude, MIXED)
+    assert x.size == 1
+    assert (x < 0).all()
+
+
+def test_what_only_several_entries_show_keeps_them() -> None:
+    x, w = smallest(Crossed, GENERATOR.standard_normal((3, 3)), GENERATOR.standard_normal((3, 3)))
+    assert x.shape == (2, 2)
+    assert w.any()
+
+
+def test_names_are_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = []
+    own = runner_case.name_findings
+    monkeypatch.setattr(runner_case, "name_findings", lambda *given: named.append(given) or own(*given))
+    smallest(NothingBelowZero, MIXED)
+    assert len(named) == 1
+
+
+def test_a_candidate_costs_a_few_runs_of_forward() -> None:
+    given = (engine.tensor(MIXED, requires_grad=True),)
+    before = Tally.calls
+    gradcli.check(NothingBelowZero, given, order=1, shrink=False)
+    between = Tally.calls
+    gradcli.check(NothingBelowZero, given, order=1)
+    assert Tally.calls - between < 2 * (between - before)
+
+
+@pytest.mark.parametrize("function", [NothingBelowZero, Magnitude, Bell])
+def test_the_smallest_input_fails_again_by_itself(function: Any) -> None:
+    (x,) = smallest(function, MIXED)
+    given = (engine.tensor(x, requires_grad=True),)
+    result = gradcli.check(function, given, order=1, shrink=False).cases[0]
+    assert result.verdict.value == "failed"
+    assert result.findings[0].input == "x"
