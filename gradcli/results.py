@@ -267,6 +267,7 @@ class CheckResult:
             "findings": [finding.to_dict() for finding in self.findings],
             "notes": list(self.notes),
             "error": self.error,
+            "fault": None if self.fault is None else self.fault.value,
             "expected": self.expected,
             "smallest": list(self.smallest),
             "evaluations": {"forward": self.forwards, "backward": self.backwards},

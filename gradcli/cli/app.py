@@ -11,7 +11,9 @@ from gradcli.cli.exits import guarded
 from gradcli.cli.explain import explain_command
 from gradcli.cli.init import init_command
 from gradcli.cli.listing import list_command
+from gradcli.cli.merge import merge_command
 from gradcli.cli.replay import replay_command
+from gradcli.cli.schema import schema_command
 from gradcli.cli.trace import trace_command
 
 _EXIT_CODES = """
@@ -48,6 +50,8 @@ def application() -> typer.Typer:
     app.command("explain", short_help="a finding, verdict, reason or symptom in full")(guarded(explain_command))
     app.command("init", short_help="write a spec for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
+    app.command("merge", short_help="several reports into one")(guarded(merge_command))
+    app.command("schema", short_help="the JSON Schema of specs")(guarded(schema_command))
     return app
 
 

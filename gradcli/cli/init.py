@@ -11,9 +11,13 @@ import typer
 
 from gradcli.cases import InputSpec
 from gradcli.cli.parameters import InProcess
+from gradcli.cli.schema import schema_text
 from gradcli.cli.staffing import site
 from gradcli.cli.streams import report_stream
 from gradcli.errors import UsageError
+
+SCHEMA_FILE = ".gradcli-schema.json"
+"""Beside the specs: editors complete and check them by it, through the comment on top of each."""
 
 if TYPE_CHECKING:
     from gradcli.runner.survey import Survey
@@ -43,7 +47,8 @@ def init_command(
     try:
         path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"# yaml-language-server: $schema={SCHEMA_FILE}\n{text}")
+        (path.parent / SCHEMA_FILE).write_text(schema_text(), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error
     stream.write(f"wrote {path}; check it with: gradcli check {path}\n")

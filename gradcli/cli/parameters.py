@@ -77,14 +77,17 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="table, plain, json or ndjson; table on a terminal, plain elsewhere.",
+        help="table, plain, json, ndjson, junit, sarif, github or markdown; table on a terminal, plain elsewhere.",
         show_default=False,
     ),
 ]
 Reports = Annotated[
     list[str] | None,
     typer.Option(
-        "--report", metavar="PATH", help="Also write a report, .json or .ndjson; repeatable.", show_default=False
+        "--report",
+        metavar="PATH",
+        help="Also write a report, its format by the suffix: .json .ndjson .xml .sarif .md .html; repeatable.",
+        show_default=False,
     ),
 ]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", min=1, metavar="N", help="Worker processes.")]

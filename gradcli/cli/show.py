@@ -41,6 +41,12 @@ def show(
             yield result
 
 
+def show_all(report: Report, form: Format, stream: ReportStream) -> None:
+    """Show the cases of a report that is known already."""
+    for result in report.cases:
+        stream.write(form.case(result))
+
+
 def conclude(report: Report, form: Format, stream: ReportStream) -> None:
     """Show what is left to be said at the end."""
     stream.write(form.end(report))
