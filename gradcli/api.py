@@ -38,6 +38,7 @@ def check(
     allow: Mapping[str, str] | Sequence[str] = (),
     allow_inconclusive: bool = False,
     shrink: bool = True,
+    budget: float | None = None,
 ) -> Report:
     """Check the gradients of a Function or callable, as `gradcli check` does.
 
@@ -56,6 +57,7 @@ def check(
             relative error below which a difference is measured but does not matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
         allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
+        budget: seconds after which optional work is left out; None: after a minute of optional work.
 
     Returns:
         The report; `report.ok`, `report.cases` and `str(report)` tell what was found. An exception of the user's
@@ -72,6 +74,7 @@ def check(
         samples=samples,
         dtype=dtype,
         device=device,
+        budget=budget,
         only=_names(only),
         skip=_names(skip),
         allow=allowed_by(allow),

@@ -83,8 +83,8 @@ class CheckSpec:
     `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a NumPy callable.
     `construct` are keywords for a target that is a class of modules.
     `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
-    `order`, `seed` and `samples` override the run's settings. `allow` names findings that are notes, with their
-    reasons. `origin` is `file:line` of a spec, or None. `problem` says why there is nothing to run: the case is
+    `order`, `seed`, `samples` and `budget` override the run's settings. `allow` names findings that are notes, with
+    their reasons. `origin` is `file:line` of a spec, or None. `problem` says why there is nothing to run: the case is
     reported with it.
     """
 
@@ -100,6 +100,7 @@ class CheckSpec:
     order: int | None = None
     seed: int | None = None
     samples: int | None = None
+    budget: float | None = None
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     allow: tuple[tuple[str, str], ...] = ()

@@ -84,3 +84,7 @@ class RelayedError(GradcliError):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code  # type: ignore[misc]  # that of the error relayed
+
+
+class OverrunError(UserCodeError):
+    """A call of the user's code was stopped, or not made, because its time was over: nothing is known of that point."""

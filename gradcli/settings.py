@@ -15,8 +15,9 @@ class Settings:
     of findings that do not fail the case, each with the reason;
     `significance` the relative error, of the block of one input and output, below which a
     difference is measured but does not matter; `nondeterminism` what results may vary by from call to call, relative to
-    the largest; `device` where the tensors lie; `timeout` is in seconds, per case. `figures` asks for what
-    a page draws: tables of Jacobians and the error against the step.
+    the largest; `device` where the tensors lie; `timeout` is in seconds, per case, and so is `budget`, after which
+    no more optional work is begun (None: after a minute of it).
+    `figures` asks for what a page draws: tables of Jacobians and the error against the step.
     """
 
     order: int = DEFAULT_ORDER
@@ -32,6 +33,7 @@ class Settings:
     nondeterminism: float = 0.0
     device: str | None = None
     timeout: float | None = None
+    budget: float | None = None
     jobs: int = 1
     fail_fast: bool = False
     allow_inconclusive: bool = False

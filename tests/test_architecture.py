@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "gradcli"
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROWS = (
     {"errors", "settings", "verdict", "findings", "_version"},
-    {"numerics", "engine"},
+    {"numerics", "engine", "watchdog"},
     {"results", "traces", "cases", "targets", "figures"},
     {"backends", "spec", "inputs"},
     {"checks", "diagnosis"},

@@ -59,3 +59,21 @@ class Program:
                 return found
         result: tuple[Any, ...] = plain(*arguments)
         return result
+
+
+def of_order(
+    transforms: "Transforms", order: int, function: Callable[..., Any], inputs: int, outputs: int
+) -> Callable[..., Any]:
+    """The function whose derivative is checked at `order`: itself, then (point, cotangents) -> gradients, and so on."""
+    for _ in range(order - 1):
+        function = _gradient_of(transforms, function, inputs)
+        inputs, outputs = inputs + outputs, inputs
+    return function
+
+
+def _gradient_of(transforms: "Transforms", function: Callable[..., Any], inputs: int) -> Callable[..., Any]:
+    def gradient(*tensors: Any) -> tuple[Any, ...]:
+        _, pull = transforms.adjoint(function, *tensors[:inputs])
+        return pull(tensors[inputs:])
+
+    return gradient

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from gradcli.backends.between import ran_one_of
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import Session, generators_kept, user_code_error
+from gradcli.backends.home import Home
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor_maps import noise_of_gradient, space_of, spaces_of_order
 from gradcli.backends.visits import OtherCalls
@@ -23,6 +24,7 @@ from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
 from gradcli.numerics.vector_map import VectorMap
 from gradcli.targets import TargetInfo
+from gradcli.watchdog.case import Distance
 
 Arrays = list[NDArray[Any]]
 Gradients = tuple[NDArray[Any] | None, ...]
@@ -44,30 +46,42 @@ class Derivatives:
 
 @final
 class ArrayMap(VectorMap):
-    """Derivatives of the user's code as a map on flat vectors, run under the guard of their subject."""
+    """Derivatives of the user's code as a map on flat vectors, run under the guard `running` of their subject.
+
+    `home` are the inputs, where they were asked for.
+    """
 
     def __init__(
         self,
         derivatives: Derivatives,
-        running: Callable[[], AbstractContextManager[None]],
+        running: "Running",
         domain: Space,
         codomain: Space,
         *,
         phase: str,
         lower: "ArrayMap | None" = None,
+        home: Home | None = None,
     ) -> None:
+        self._home = home
+        self._has_claimed = False
         self._lower = lower
         self.domain = domain
         self.codomain = codomain
         self.has_jvp = derivatives.push_forward is not None
         self._derivatives = derivatives
-        self._running = running
+        self._guard = running
         self._phase = phase
+
+    def _running(self, x: FloatArray, *, claim: bool = False) -> AbstractContextManager[None]:
+        """The guard of a call at x. The first that asks for gradients is at the inputs asked for."""
+        asked = claim and self._home is not None and not self._has_claimed
+        self._has_claimed = self._has_claimed or claim
+        return self._guard(asked=asked, distance=None if self._home is None else self._home.farthest([x]))
 
     def value(self, x: FloatArray) -> FloatArray:
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
         try:
-            with self._running():
+            with self._running(x):
                 return self.codomain.flatten(list(self._derivatives.value(list(self.domain.unflatten(x)))))
         except (Exception, SystemExit) as error:
             raise user_code_error(error, self._phase) from error
@@ -89,7 +103,7 @@ class ArrayMap(VectorMap):
         """The claimed gradients for several cotangents (k, m), shape (k, n). Raises UserCodeError."""
         rows = [list(self.codomain.unflatten(row)) for row in cotangents]
         try:
-            with self._running():
+            with self._running(x, claim=True):
                 found = self._derivatives.pull_back(list(self.domain.unflatten(x)), rows)
                 return np.array([self.domain.flatten(list(gradients)) for gradients in found])
         except (Exception, SystemExit) as error:
@@ -101,19 +115,32 @@ class ArrayMap(VectorMap):
             return super().jvp(x, tangent)
         point, direction = list(self.domain.unflatten(x)), list(self.domain.unflatten(tangent))
         try:
-            with self._running():
+            with self._running(x):
                 return self.codomain.flatten(list(self._derivatives.push_forward(point, direction)))
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "jvp") from error
 
 
+class Running(Protocol):
+    """Opens the context in which the user's code runs."""
+
+    def __call__(
+        self, *, silent: bool = True, asked: bool | None = None, distance: Distance | None = None
+    ) -> AbstractContextManager[None]:
+        """The context; `asked` says whether it runs at inputs that were asked for, the subject's own without it."""
+        ...
+
+
 class ArraySubject(SpacedSubject):
     """A function of arrays bound to arguments; what the user's code is handed are always copies.
 
-    Inputs of a lower precision are raised to 64 bits.
+    Inputs of a lower precision are raised to 64 bits. `asked` says whether the arguments were asked for.
     """
 
-    def __init__(self, framework: Framework, info: TargetInfo, arguments: Sequence[Argument]) -> None:
+    def __init__(
+        self, framework: Framework, info: TargetInfo, arguments: Sequence[Argument], *, asked: bool = True
+    ) -> None:
+        self.asked = asked
         for argument in arguments:
             if argument.sparsity is not None:
                 raise UsageError(f"{argument.name}: the {framework.name} backend has no sparse inputs; give it dense")
@@ -124,8 +151,10 @@ class ArraySubject(SpacedSubject):
         self.counters = Counters()
 
     @abstractmethod
-    def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
-        """The context in which the user's code runs."""
+    def running(
+        self, *, silent: bool = True, asked: bool | None = None, distance: Distance | None = None
+    ) -> AbstractContextManager[None]:
+        """The context in which the user's code runs, at the subject's own arguments unless `asked` says otherwise."""
 
     @abstractmethod
     def forward(self, values: dict[int, NDArray[Any]]) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
@@ -165,7 +194,8 @@ class ArraySubject(SpacedSubject):
         """These derivatives as the map of `order`; `lower` is the map of the order below, whose gradient it is."""
         domain, codomain = spaces_of_order(order, self._domain, self._codomain)
         phase = "forward" if order == 1 else "backward"
-        return ArrayMap(derivatives, self.running, domain, codomain, phase=phase, lower=lower)
+        home = Home.of(self) if self.asked else None
+        return ArrayMap(derivatives, self.running, domain, codomain, phase=phase, lower=lower, home=home)
 
     def values(self, layout: Layout = Layout.CONTIGUOUS) -> dict[int, NDArray[Any]]:
         """Fresh copies of the tensors among the arguments, by position; the active ones lie in memory as asked."""
@@ -207,7 +237,7 @@ class ArraySubject(SpacedSubject):
         """Gradients, with other calls of forward between forward and backward; a forward for each, without a graph."""
         for others in sets:
             bold = (partial(self._run_raised, each) for each in others.bold)
-            between = partial(ran_one_of, bold, partial(self._run_raised, others.near), self.info.forward)
+            between = partial(ran_one_of, bold, partial(self._run_raised, others.near))
             try:
                 with self.running():
                     found = self.interleaved(self.materialised(cotangents), between)
@@ -216,7 +246,9 @@ class ArraySubject(SpacedSubject):
             yield found
 
     def _run_raised(self, arguments: Sequence[Argument]) -> None:
-        self.run_at(tuple(raised(argument) for argument in arguments))
+        given = tuple(raised(argument) for argument in arguments)
+        with self.running(asked=False, distance=Home.of(self).to([given[i].value for i in self.active])):
+            self.run_at(given)
 
     def materialised(self, cotangents: Sequence[NDArray[Any] | None], layout: Layout = Layout.CONTIGUOUS) -> Arrays:
         """Fresh copies of the cotangents, zeros for None."""

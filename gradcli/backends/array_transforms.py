@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_programs import Program
+from gradcli.backends.array_programs import Program, of_order
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.array_trees import Trees, assembled, spread
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
@@ -20,6 +20,7 @@ from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
 from gradcli.targets import TargetInfo
+from gradcli.watchdog.case import Distance
 
 Pull = Callable[[Sequence[Any]], tuple[Any, ...]]
 
@@ -50,7 +51,9 @@ class Transforms(Trees):
     framework: Framework
 
     @abstractmethod
-    def running(self, *, silent: bool, wide: bool = True) -> AbstractContextManager[None]:
+    def running(
+        self, *, silent: bool, wide: bool = True, asked: bool = False, distance: Distance | None = None
+    ) -> AbstractContextManager[None]:
         """The context in which the user's code runs, in 64 bits, or in the precision that the user has set."""
 
     @abstractmethod
@@ -139,24 +142,6 @@ class ArrayCaller:
         return tuple(a if np.any(a) else None for a in arrays)
 
 
-def of_order(
-    transforms: Transforms, order: int, function: Callable[..., Any], inputs: int, outputs: int
-) -> Callable[..., Any]:
-    """The function whose derivative is checked at `order`: itself, then (point, cotangents) -> gradients, and so on."""
-    for _ in range(order - 1):
-        function = _gradient_of(transforms, function, inputs)
-        inputs, outputs = inputs + outputs, inputs
-    return function
-
-
-def _gradient_of(transforms: Transforms, function: Callable[..., Any], inputs: int) -> Callable[..., Any]:
-    def gradient(*tensors: Any) -> tuple[Any, ...]:
-        _, pull = transforms.adjoint(function, *tensors[:inputs])
-        return pull(tensors[inputs:])
-
-    return gradient
-
-
 @final
 class TransformedSubject(ArraySubject):
     """A function bound to arguments, pytrees taken apart."""
@@ -164,9 +149,16 @@ class TransformedSubject(ArraySubject):
     compiles_shapes = True
 
     def __init__(
-        self, transforms: Transforms, info: TargetInfo, target: Any, rule: Rule | None, arguments: Sequence[Argument]
+        self,
+        transforms: Transforms,
+        info: TargetInfo,
+        target: Any,
+        rule: Rule | None,
+        arguments: Sequence[Argument],
+        *,
+        asked: bool = True,
     ) -> None:
-        super().__init__(transforms.framework, info, arguments)
+        super().__init__(transforms.framework, info, arguments, asked=asked)
         self._transforms = transforms
         self._target = target
         self._rule = rule
@@ -183,9 +175,12 @@ class TransformedSubject(ArraySubject):
         if rule is not None:
             self._require_the_rules_forward(rule)
 
-    def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
+    def running(
+        self, *, silent: bool = True, asked: bool | None = None, distance: Distance | None = None
+    ) -> AbstractContextManager[None]:
         """64 bits, generators kept."""
-        return self._transforms.running(silent=silent, wide=self._is_wide)
+        asked = self.asked if asked is None else asked
+        return self._transforms.running(silent=silent, wide=self._is_wide, asked=asked, distance=distance)
 
     @property
     def insists_on(self) -> str | None:
@@ -260,7 +255,7 @@ class TransformedSubject(ArraySubject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "TransformedSubject":
         """The same function at other arguments."""
-        other = TransformedSubject(self._transforms, self.info, self._target, self._rule, arguments)
+        other = TransformedSubject(self._transforms, self.info, self._target, self._rule, arguments, asked=False)
         other.counters = self.counters
         return other
 

@@ -70,7 +70,12 @@ def body_of(
 
 
 def stands_for(
-    body: Caller, leaves: dict[int, Any], outputs: Sequence[NDArray[Any]], differentiable: Sequence[int]
+    body: Caller,
+    leaves: dict[int, Any],
+    outputs: Sequence[NDArray[Any]],
+    differentiable: Sequence[int],
+    *,
+    asked: bool,
 ) -> bool:
     """Whether a body gives the same values as forward, and carries a gradient.
 
@@ -79,10 +84,11 @@ def stands_for(
         leaves: the tensors to call it with, by position.
         outputs: what forward gave.
         differentiable: the outputs that count.
+        asked: whether these inputs were asked for.
     """
     framework = body.framework
     try:
-        with users_code(framework, silent=True, recording=True):
+        with users_code(framework, silent=True, recording=True, asked=asked):
             found = body.run(leaves).outputs
             return (
                 len(found) == len(outputs)

@@ -31,6 +31,7 @@ from gradcli.backends.guard import (
     user_code_error,
     users_code,
 )
+from gradcli.backends.home import Home
 from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.lingering import lingering
 from gradcli.backends.modes import batched, pushed
@@ -65,8 +66,10 @@ class BoundFunction(SpacedSubject):
         casts: Mapping[int, str] | None = None,
         insists: bool = False,
         layout: Layout = Layout.CONTIGUOUS,
+        asked: bool = True,
     ) -> None:
         self.framework = framework
+        self._asked = asked
         self.info = info
         self.given = tuple(arguments)
         self.arguments, self.low = in_64_bits(arguments)
@@ -100,7 +103,7 @@ class BoundFunction(SpacedSubject):
         """Whether another seed gives other outputs."""
         take_care(self.framework)
         try:
-            with users_code(self.framework, silent=True, seed=1, recording=True):
+            with users_code(self.framework, silent=True, seed=1, recording=True, asked=self._asked):
                 self.counters.forward += 1
                 other = self._caller.run(self._leaves(self._caller)).outputs
         except (Exception, SystemExit):
@@ -126,7 +129,8 @@ class BoundFunction(SpacedSubject):
 
     def _map(self, caller: Caller, order: int, lower: TensorMap | None) -> TensorMap:
         domain, codomain = spaces_of_order(order, self._domain, self._codomain)
-        return TensorMap(caller, self.active, self._numbers, order, domain, codomain, self.counters, lower)
+        home = Home.of(self) if self._asked else None
+        return TensorMap(caller, self.active, self._numbers, order, domain, codomain, self.counters, lower, home)
 
     @cached_property
     def _body(self) -> Caller | None:
@@ -136,7 +140,8 @@ class BoundFunction(SpacedSubject):
         body = self._origin.body(tuple(a.is_tensor and a.requires_grad for a in self.arguments))
         caller = self._calling(body, self.arguments)
         self.counters.forward += 1
-        return caller if stands_for(caller, self._leaves(caller), self._first, self._numbers) else None
+        alike = stands_for(caller, self._leaves(caller), self._first, self._numbers, asked=self._asked)
+        return caller if alike else None
 
     def call(self) -> ForwardCall:
         """Run forward once through the Function on the arguments as they are."""
@@ -179,7 +184,7 @@ class BoundFunction(SpacedSubject):
         self.counters.forward += 1
         leaves = {i: self._caller.leaf(self.arguments[i].value, True) for i in positions}
         try:
-            with users_code(self.framework, silent=True, recording=True):
+            with users_code(self.framework, silent=True, recording=True, asked=self._asked):
                 call = caller.run(leaves)
                 phase = "backward"
                 return call, pulled_back(self.framework, self.counters, call, self._numbered(cotangents), layout=layout)
@@ -193,13 +198,14 @@ class BoundFunction(SpacedSubject):
         call, self._unused = self._unused or self._run(self._caller), None
         for number, others in enumerate(sets, 1):
             bold = (partial(self._run_between, each) for each in others.bold)
-            ran = ran_one_of(bold, partial(self._run_between, others.near), self.info.forward)
+            ran = ran_one_of(bold, partial(self._run_between, others.near))
             yield self._gradients(call, cotangents, retain=number < len(sets)) if ran else None
 
     def _run_between(self, arguments: Sequence[Argument]) -> None:
         caller = self._calling(self._function, arguments)
         self.counters.forward += 1
-        with users_code(self.framework, silent=True, seed=1, recording=True):
+        away = Home.of(self).to([arguments[i].value for i in self.active])
+        with users_code(self.framework, silent=True, seed=1, recording=True, distance=away):
             caller.run({i: caller.leaf(arguments[i].value, True) for i in self.active})
 
     def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
@@ -233,7 +239,7 @@ class BoundFunction(SpacedSubject):
         seed: int = 0,
     ) -> Gradients:
         try:
-            with users_code(self.framework, silent=True, seed=seed):
+            with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=False):
                 numbered = self._numbered(cotangents)
                 return pulled_back(self.framework, self.counters, call, numbered, retain=retain, layout=layout)
         except (Exception, SystemExit) as error:
@@ -251,7 +257,7 @@ class BoundFunction(SpacedSubject):
 
     def laid_out(self, inputs: Layout) -> "BoundFunction":
         """The same Function called on active inputs that lie in memory so."""
-        return self._elsewhere(self.arguments, inputs)
+        return self._elsewhere(self.arguments, inputs, asked=self._asked)
 
     def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any] | None, ...] | None:
         """Through the framework's forward mode, which calls jvp."""
@@ -273,7 +279,7 @@ class BoundFunction(SpacedSubject):
     def _transformed(self, phase: str) -> Iterator[None]:
         """Run the user's code inside, which calls a rule of that name."""
         try:
-            with users_code(self.framework, silent=True, recording=True):
+            with users_code(self.framework, silent=True, recording=True, asked=self._asked):
                 self.counters.forward += 1
                 yield
         except (Exception, SystemExit) as error:
@@ -285,13 +291,13 @@ class BoundFunction(SpacedSubject):
         self._by_hand = call
         self.counters.backward += 1
         given = dict(zip(self._numbers, cotangents, strict=True))
-        return called_by_hand(self.framework, self._inspector, call, self.arguments, given)
+        return called_by_hand(self.framework, self._inspector, call, self.arguments, given, asked=self._asked)
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
-        return self._elsewhere(arguments, Layout.CONTIGUOUS)
+        return self._elsewhere(arguments, Layout.CONTIGUOUS, asked=False)
 
-    def _elsewhere(self, arguments: Sequence[Argument], layout: Layout) -> "BoundFunction":
+    def _elsewhere(self, arguments: Sequence[Argument], layout: Layout, *, asked: bool) -> "BoundFunction":
         """The same at other arguments, in the precision that forward insists on where it does."""
         other = BoundFunction(
             self.framework,
@@ -302,6 +308,7 @@ class BoundFunction(SpacedSubject):
             layout=layout,
             casts=self._casts if self._insists else None,
             insists=self._insists,
+            asked=asked,
         )
         other.counters = self.counters
         return other
@@ -331,7 +338,9 @@ class BoundFunction(SpacedSubject):
         """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
         if not self.low or self._casts:
             return None
-        return BoundFunction(self.framework, self.info, self._function, self._origin, self.given, casts=self.low)
+        return BoundFunction(
+            self.framework, self.info, self._function, self._origin, self.given, casts=self.low, asked=self._asked
+        )
 
     def _first_call(self) -> tuple[Caller, Call]:
         """The first call; where 64 bits are refused, and the inputs have fewer, one in their own precision.
@@ -362,7 +371,7 @@ class BoundFunction(SpacedSubject):
     def _run(self, caller: Caller, *, silent: bool = True) -> Call:
         self.counters.forward += 1
         try:
-            with users_code(self.framework, silent=silent, recording=True):
+            with users_code(self.framework, silent=silent, recording=True, asked=self._asked):
                 return caller.run(self._leaves(caller))
         except (UserCodeError, UsageError):
             raise

@@ -18,7 +18,13 @@ Given = dict[int, NDArray[Any] | None]
 
 
 def called_by_hand(
-    framework: Framework, inspector: Inspector, call: Call, arguments: Sequence[Argument], cotangents: Given
+    framework: Framework,
+    inspector: Inspector,
+    call: Call,
+    arguments: Sequence[Argument],
+    cotangents: Given,
+    *,
+    asked: bool,
 ) -> RawBackward:
     """What the node's backward returns for the cotangents of the differentiable outputs, by their numbers."""
     node = inspector.node(call)
@@ -27,7 +33,7 @@ def called_by_hand(
         return RawBackward(available=False)
     passed = {i: t for i, t in enumerate(call.passed) if framework.is_tensor(t)}
     try:
-        with users_code(framework, silent=True), framework.namespace.no_grad():
+        with users_code(framework, silent=True, asked=asked, forward=False), framework.namespace.no_grad():
             saved = dict(enumerate(inspector.saved(node)))
             watched = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
             returned = node.apply(*given)

@@ -3,9 +3,7 @@
 import contextlib
 import functools
 import gc
-import signal
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,12 +16,8 @@ from gradcli.backends.guard import is_users_file
 _is_users_file = functools.cache(is_users_file)
 
 
-_AGAIN = 0.05
-"""Seconds between one stop and the next, for code that catches every exception."""
-
-
 class EffortExceededError(Exception):
-    """The user's code went over more lines, or took longer, than it was given."""
+    """The user's code went over more lines than it was given."""
 
 
 def lines_run(call: Callable[[], object]) -> int:
@@ -90,46 +84,6 @@ def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSe
 
     with _tracing(line, lambda filename: _home(filename) == home):
         yield seen
-
-
-@dataclass(slots=True)
-class Watch:
-    """Whether a timer runs, and whether it has stopped what ran."""
-
-    is_set: bool
-    has_stopped: bool = False
-
-
-@contextlib.contextmanager
-def within(seconds: float) -> Iterator[Watch]:
-    """Stop what runs inside with EffortExceededError after so many seconds of the processor's time.
-
-    Nothing is counted, so that it costs nothing. By a timer of the process that hardly anybody uses: where somebody
-    does, in a thread other than the first, and where there are no such timers, none is set.
-    """
-    if not _has_free_timer():
-        yield Watch(is_set=False)
-        return
-    watch = Watch(is_set=True)
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        watch.has_stopped = True
-        raise EffortExceededError(f"stopped after {seconds:g} seconds")
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN)
-    try:
-        yield watch
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
-def _has_free_timer() -> bool:
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        return False
-    unused = signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
-    return unused and signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
 
 
 @functools.cache

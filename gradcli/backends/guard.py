@@ -12,7 +12,9 @@ from typing import TextIO, final
 import numpy as np
 
 from gradcli.backends.framework import Framework
-from gradcli.errors import ControlFlow, UserCodeError
+from gradcli.errors import ControlFlow, OverrunError, UserCodeError
+from gradcli.watchdog.alarm import cleaning
+from gradcli.watchdog.case import Call, Distance, current
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -48,6 +50,8 @@ def users_traceback(error: BaseException) -> str:
 
 def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
+    if isinstance(error, OverrunError):
+        return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
     frames = users_frames(error.__traceback__)
     last = frames[-1] if frames else None
     text = str(error).strip() or "no message"
@@ -193,19 +197,35 @@ _UNHEARD = _Unheard()
 class UsersCode(contextlib.AbstractContextManager[None]):
     """What `users_code` gives: a context that is entered once, written out because it is entered for every call."""
 
-    __slots__ = ("_calm", "_framework", "_numpy", "_own", "_recorded", "_recording", "_seed", "_silent", "_streams")
+    __slots__ = (
+        "_call",
+        "_calm",
+        "_framework",
+        "_numpy",
+        "_own",
+        "_recorded",
+        "_recording",
+        "_seed",
+        "_silent",
+        "_streams",
+        "_watchdog",
+    )
 
-    def __init__(self, framework: Framework, *, silent: bool, seed: int, recording: bool) -> None:
+    def __init__(self, framework: Framework, call: Call, *, silent: bool, seed: int, recording: bool) -> None:
         self._framework, self._silent, self._seed, self._recording = framework, silent, seed, recording
+        self._call = call
         self._recorded = True
         self._own: Session | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
         self._calm: contextlib.AbstractContextManager[None] | None = None
+        self._watchdog = current()
 
     def __enter__(self) -> None:
         """Set the generators, and drop what is printed if that is asked for: the numerics call forward many times."""
         framework = self._framework
+        if self._watchdog is not None:
+            self._watchdog.admit(self._call)
         session = _sessions.get(framework.name)
         if session is None:
             session = self._own = _sessions[framework.name] = Session(framework, trusting=False)
@@ -219,9 +239,15 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             self._calm.__enter__()
         if self._recording:
             self._recorded = framework.record(True)
+        if self._watchdog is not None:
+            self._watchdog.start(self._call)
 
-    def __exit__(self, *raised: object) -> None:
-        """Put back the streams, and the generators if nobody else will."""
+    @cleaning
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put back the streams, and the generators if nobody else will. Raises OverrunError if the time was over."""
+        stopped = self._watchdog is not None and self._watchdog.stop(self._call, returned=kind is None)
         if self._recording:
             self._framework.record(self._recorded)
         if self._calm is not None:
@@ -232,9 +258,21 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         if self._own is not None:
             del _sessions[self._framework.name]
             self._own.close()
+        if stopped and self._watchdog is not None:
+            frames = users_frames(trace)
+            raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
 
 
-def users_code(framework: Framework, *, silent: bool, seed: int = 0, recording: bool = False) -> UsersCode:
+def users_code(
+    framework: Framework,
+    *,
+    silent: bool,
+    seed: int = 0,
+    recording: bool = False,
+    asked: bool = False,
+    forward: bool = True,
+    distance: Distance | None = None,
+) -> UsersCode:
     """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
 
     In a trusting session the generators are not set; whoever opened it sees to it that nobody draws.
@@ -244,5 +282,9 @@ def users_code(framework: Framework, *, silent: bool, seed: int = 0, recording: 
         silent: whether what the code prints is dropped.
         seed: what the generators are set to.
         recording: whether a graph is recorded, whatever the caller of the checker has set.
+        asked: whether it runs at inputs that were asked for; elsewhere its time is limited.
+        forward: whether forward is among what runs, whose time tells how sparingly it is to be called.
+        distance: how far from the inputs asked for it runs.
     """
-    return UsersCode(framework, silent=silent, seed=seed, recording=recording)
+    call = Call(asked, forward, distance)
+    return UsersCode(framework, call, silent=silent, seed=seed, recording=recording)

@@ -23,6 +23,7 @@ from gradcli.backends.jax_steps import has_loops, roundoff_inside
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+from gradcli.watchdog.case import Distance
 
 _RULES = ("custom_vjp", "custom_jvp")
 _WIDE, _NARROW = ("float64", "complex128", "f64[", "c128["), ("float32", "complex64", "f32[", "c64[")
@@ -108,9 +109,12 @@ class JaxTransforms(Transforms):
         return argument if argument.is_tensor else number(name, array)
 
     @contextlib.contextmanager
-    def running(self, *, silent: bool, wide: bool = True) -> Iterator[None]:
+    def running(
+        self, *, silent: bool, wide: bool = True, asked: bool = False, distance: Distance | None = None
+    ) -> Iterator[None]:
         """Under the guard, in 64 bits unless in the precision that the user has set."""
-        with users_code(self.framework, silent=silent), in_64_bits() if wide else contextlib.nullcontext():
+        guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
+        with guard, in_64_bits() if wide else contextlib.nullcontext():
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:

@@ -18,6 +18,7 @@ from gradcli.backends.guard import users_code
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+from gradcli.watchdog.case import Distance
 
 
 @final
@@ -112,7 +113,7 @@ class NumpyBackend(Backend):
         if not gradients or not any(differentiable):
             return Trial(outputs=outputs, differentiable=differentiable)
         try:
-            with users_code(self.framework, silent=True):
+            with users_code(self.framework, silent=True, forward=False):
                 found = caller.tried(outputs, values)
         except (Exception, SystemExit) as error:
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
@@ -141,17 +142,26 @@ class NumpySubject(ArraySubject):
     """A function and its derivative at arguments. Only the inputs that the derivative speaks of are active."""
 
     def __init__(
-        self, framework: Framework, info: TargetInfo, pair: GradientPair, arguments: Sequence[Argument]
+        self,
+        framework: Framework,
+        info: TargetInfo,
+        pair: GradientPair,
+        arguments: Sequence[Argument],
+        *,
+        asked: bool = True,
     ) -> None:
-        super().__init__(framework, info, arguments)
+        super().__init__(framework, info, arguments, asked=asked)
         self._pair = pair
         self._caller = PairCaller(pair, info.name, self.arguments)
         self.settle()
         self.activate(self._spoken_of())
 
-    def running(self, *, silent: bool = True) -> AbstractContextManager[None]:
+    def running(
+        self, *, silent: bool = True, asked: bool | None = None, distance: Distance | None = None
+    ) -> AbstractContextManager[None]:
         """Generators kept, floating-point warnings off."""
-        return users_code(self.framework, silent=silent)
+        asked = self.asked if asked is None else asked
+        return users_code(self.framework, silent=silent, asked=asked, distance=distance)
 
     def forward(self, values: dict[int, NDArray[Any]]) -> tuple[tuple[NDArray[Any], ...], dict[int, NDArray[Any]]]:
         """The outputs, and the arrays passed as they are afterwards."""
@@ -209,7 +219,7 @@ class NumpySubject(ArraySubject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "NumpySubject":
         """The same pair at other arguments."""
-        other = NumpySubject(self.framework, self.info, self._pair, arguments)
+        other = NumpySubject(self.framework, self.info, self._pair, arguments, asked=False)
         other.counters = self.counters
         return other
 

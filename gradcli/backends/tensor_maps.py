@@ -10,7 +10,8 @@ from gradcli.backends.base import Counters
 from gradcli.backends.call import Caller
 from gradcli.backends.effort import lines_run
 from gradcli.backends.framework import Framework
-from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.guard import UsersCode, user_code_error, users_code
+from gradcli.backends.home import Home
 from gradcli.errors import UserCodeError
 from gradcli.numerics.probe import entry_scales
 from gradcli.numerics.space import Block, Space
@@ -41,7 +42,10 @@ class TensorMap(VectorMap):
         codomain: Space,
         counters: Counters,
         lower: "TensorMap | None" = None,
+        home: Home | None = None,
     ) -> None:
+        self._home = home
+        self._has_claimed = False
         self.domain = domain
         self.codomain = codomain
         self.has_jvp = False
@@ -62,10 +66,17 @@ class TensorMap(VectorMap):
     def values_at(self, points: Sequence[FloatArray]) -> list[FloatArray]:
         """The map at each point, shapes (codomain.size,). Raises UserCodeError."""
         try:
-            with users_code(self.framework, silent=True):
+            with self._running(points):
                 return [self._flat(self._values(x)) for x in points]
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
+
+    def _running(self, points: Sequence[FloatArray], *, recording: bool = False) -> UsersCode:
+        """The guard of calls at these points. The first that asks for gradients is at the inputs asked for."""
+        asked = recording and self._home is not None and not self._has_claimed
+        self._has_claimed = self._has_claimed or recording
+        distance = None if self._home is None else self._home.farthest(points)
+        return users_code(self.framework, silent=True, recording=recording, asked=asked, distance=distance)
 
     def _values(self, x: FloatArray) -> list[Any]:
         """The outputs at `x`, without recording a graph unless the user's code needs one.
@@ -97,7 +108,7 @@ class TensorMap(VectorMap):
 
     def depends(self, x: FloatArray) -> NDArray[np.bool_]:
         """Whether the graph leads from each input block to each output block, shape (outputs, inputs)."""
-        with users_code(self.framework, silent=True, recording=True):
+        with self._running([x], recording=True):
             tensors = self._tensors(x, requires_grad=True)
             outputs = self._evaluate(self._order, tensors, create_graph=True)
             grad, ones_like = (
@@ -142,7 +153,7 @@ class TensorMap(VectorMap):
 
     def _gradients(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
         try:
-            with users_code(self.framework, silent=True, recording=True):
+            with self._running([x], recording=True):
                 tensors = self._tensors(x, requires_grad=True)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
                 value = self._flat(outputs) if self._order == 1 else None
@@ -169,7 +180,7 @@ class TensorMap(VectorMap):
         self, other: "TensorMap", x: FloatArray, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The value, and both gradients of one cotangent."""
-        with users_code(self.framework, silent=True, recording=True):
+        with self._running([x], recording=True):
             ours, theirs = self._tensors(x, requires_grad=True), other._tensors(x, requires_grad=True)
             outputs, beside = self._forward(ours), other._forward(theirs)
             value = self._flat(outputs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.together import Together, passed_together
-from gradcli.errors import UserCodeError
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.numerics.probe import entry_scales
@@ -247,6 +247,8 @@ class Check(ABC):
 
     name: str
     sentence: str
+    optional: bool = False
+    """Whether it is left out where time or calls of a slow forward have to be saved."""
 
     @abstractmethod
     def run(self, situation: Situation) -> Iterator[Evidence]:
@@ -267,7 +269,13 @@ class Check(ABC):
         hint: str | None = None,
         raised: UserCodeError | None = None,
     ) -> Evidence:
-        """The property is broken, and the evidence proves the name `kind`; `raised` tells the line where it showed."""
+        """The property is broken, and the evidence proves the name `kind`; `raised` tells the line where it showed.
+
+        Raises:
+            OverrunError: `raised` is one, of which no property follows.
+        """
+        if isinstance(raised, OverrunError):
+            raise raised
         place = None
         if raised is not None and raised.file is not None and raised.line is not None:
             place = Location(file=raised.file, line=raised.line)

@@ -8,7 +8,7 @@ import numpy as np
 from gradcli.backends.guard import users_frames
 from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import Check, Situation
-from gradcli.errors import UserCodeError
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.numerics.outcome import DIFFERENCES
 from gradcli.numerics.space import Space
@@ -94,6 +94,8 @@ class HigherOrderCheck(Check):
                 witness=subject.body_map(order),
                 witness_values=True,
             )
+        except OverrunError:
+            raise
         except UserCodeError as error:
             yield self._refused(situation, error, order)
             return

@@ -1,4 +1,4 @@
-"""The battery, in the order in which it runs."""
+"""The battery, in the order in which it runs: what a case needs, then what time allows."""
 
 from gradcli.checks.aliasing import AliasingCheck
 from gradcli.checks.base import Check
@@ -38,8 +38,8 @@ CHECKS: tuple[Check, ...] = (
     UntrackedCheck(),
     ConstantsCheck(),
     PrecisionCheck(),
+    HigherOrderCheck(),
     SizesCheck(),
     EmptyCheck(),
     OtherInputsCheck(),
-    HigherOrderCheck(),
 )

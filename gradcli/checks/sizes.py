@@ -35,6 +35,8 @@ _ARBITRATED = 2
 class BatchCheck(Check):
     """Something that holds whatever the size of a batch."""
 
+    optional = True
+
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Try each batch, once a case, where somebody wrote a backward; stop at the first mistake."""
         wanted = situation.sweep or self.name in situation.settings.only

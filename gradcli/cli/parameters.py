@@ -103,6 +103,16 @@ Timeout = Annotated[
 InProcess = Annotated[
     bool, typer.Option("--in-process", help="Import and run the target in this process, for a debugger.")
 ]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="S",
+        help="Seconds of a case after which optional work (other inputs, sizes, naming, shrinking) is left out. "
+        "Default: a minute of optional work.",
+        show_default=False,
+    ),
+]
 FailFast = Annotated[bool, typer.Option("-x", "--fail-fast", help="Stop at the first failure.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every check, bound and count.")]

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import Facts
+from gradcli.numerics.space import Space
 from gradcli.results import Entry, Mismatch
 
 SHOWN = 6
@@ -30,6 +31,25 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
         return found
     other = _entries_for(facts, place, mismatch, shape, 1)
     return other if any(_shows(entry) for entry in other) else found
+
+
+def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
+    """The worst entries of a complete table, for a grad_output of ones; none of a part of one, or a complex input."""
+    block = domain.blocks[mismatch.input]
+    if not mismatch.complete or block.complex:
+        return ()
+    claimed, numeric, bound = (np.sum(part, axis=0) for part in (mismatch.claimed, mismatch.numeric, mismatch.bound))
+    error = _excess(claimed, numeric, bound)
+    worst = sorted(int(i) for i in np.argsort(-error, kind="stable")[:SHOWN] if error[i] > 0)
+    return tuple(
+        Entry(
+            index=tuple(int(i) for i in np.unravel_index(mismatch.columns[place], block.shape)) if block.shape else (),
+            analytic=float(claimed[place]),
+            numeric=float(numeric[place]),
+            bound=float(bound[place]),
+        )
+        for place in worst
+    )
 
 
 def _shows(entry: Entry) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
 from gradcli.diagnosis.table import Gradient, Table, measured
-from gradcli.errors import UserCodeError
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Estimate
 from gradcli.numerics.probe import entry_scales, snap
@@ -231,11 +231,15 @@ class Facts:
         """What backward returned for each argument of forward, for a flat cotangent."""
         blocks = self.subject.codomain.unflatten(cotangent)
         raw = self.subject.raw_backward(blocks)
+        if isinstance(raw.error, OverrunError):
+            raise raw.error
         if raw.available and raw.error is None:
             return tuple(g.value if g.is_tensor else None for g in raw.gradients)
         found: list[Gradient] = [None] * len(self.subject.arguments)
         try:
             gradients = self.subject.backward(blocks)
+        except OverrunError:
+            raise
         except UserCodeError:
             return tuple(found)
         for position, gradient in zip(self.subject.active, gradients, strict=True):

@@ -8,8 +8,10 @@ from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.terms import missing_term
+from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence, Finding, Mismatch
+from gradcli.watchdog.case import is_cut
 
 
 def name_gradient(
@@ -24,7 +26,7 @@ def name_gradient(
     gradients = facts.of(position)
     shape = facts.subject.domain.blocks[place].shape
     suspect = Suspect(facts=facts, place=place, gradients=gradients, mismatch=mismatch, evidence=tuple(evidence))
-    kind, message, extra = next((named for rule in _RULES if (named := rule(suspect)) is not None), _wrong(suspect))
+    kind, message, extra = _first_name(suspect) or _wrong(suspect)
     return Finding(
         kind=kind,
         message=message,
@@ -34,6 +36,20 @@ def name_gradient(
         entries_total=facts.subject.domain.blocks[place].entries,
         **extra,
     )
+
+
+def _first_name(suspect: Suspect) -> Named | None:
+    """The first rule's name that holds; None where none does, or where time is over before one is proven."""
+    for rule in _RULES:
+        try:
+            named = rule(suspect)
+        except OverrunError:
+            return None
+        if is_cut():  # what the rule says may rest on calls that were not made
+            return None
+        if named is not None:
+            return named
+    return None
 
 
 def _wrong(suspect: Suspect) -> Named:

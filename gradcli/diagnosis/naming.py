@@ -6,14 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.entries import worst_entries
+from gradcli.diagnosis.entries import entries_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
 from gradcli.diagnosis.location import Place, locate
+from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import watched
 
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
 _VAGUER = frozenset({FindingKind.WRONG_GRADIENT, FindingKind.MISSING_GRADIENT})
@@ -30,8 +32,32 @@ def name_findings(evidence: Sequence[Evidence], subject: Subject, *, seed: int =
 
     A check that named its own finding keeps it, but for a wrong shape, which the values may explain better.
     """
-    with subject.session():
-        return _name_all([e for e in evidence if e.verdict is Verdict.FAILED], subject, seed)
+    failed = [e for e in evidence if e.verdict is Verdict.FAILED]
+    with watched(), subject.session():
+        try:
+            return _name_all(failed, subject, seed)
+        except OverrunError:
+            return without_names(failed, subject)
+
+
+def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding, ...]:
+    """The findings as the checks left them, where there is no time to run the user's code for better names."""
+    named = [e.finding for e in failed if e.finding is not None]
+    for e in (e for e in failed if e.finding is None):
+        first = e.order == 1
+        size = "" if e.max_rel_error is None else f" by {e.max_rel_error:.2g} of its largest entry"
+        what = "the returned gradient" if first else f"the derivative of order {e.order}"
+        named.append(
+            Finding(
+                kind=FindingKind.WRONG_GRADIENT if first else FindingKind.WRONG_SECOND_ORDER,
+                message=f"{e.input}: {what} is wrong{size}",
+                order=e.order,
+                input=e.input,
+                output=e.output,
+                entries=() if e.mismatch is None or not first else entries_of(e.mismatch, subject.domain),
+            )
+        )
+    return tuple(_located(finding, subject) for finding in _without_repeats(named))
 
 
 def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int) -> tuple[Finding, ...]:

@@ -1,17 +1,17 @@
 """One case from its target to its result."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from gradcli.backends.base import Backend, Subject
+from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.guard import users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.checks.battery import run_battery
+from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.figures import figures_of
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
@@ -26,7 +26,7 @@ from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import numpy_kept
 from gradcli.runner.merge import merge
-from gradcli.runner.notes import doubtful_shapes, telling_notes
+from gradcli.runner.notes import doubtful_shapes, telling_notes, time_notes
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
@@ -35,7 +35,10 @@ from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Watchdog, watched
 
+NAMING_SECONDS, SHRINKING_SECONDS, FIGURES_SECONDS = 15.0, 5.0, 5.0
+"""What a name, the smallest input that shows the mistake, and the figures of a page may take of the budget."""
 _LOG = logging.getLogger("gradcli")
 
 
@@ -46,12 +49,21 @@ class _Trail:
     backend: str | None = None
     supply: Supply | None = None
     samples: int = 0
+    wanted: int = 0
     evidence: list[tuple[Evidence, ...]] = field(default_factory=list)
     forwards: int = 0
     backwards: int = 0
     lints: tuple[str, ...] = ()
     stages: dict[str, Stage] = field(default_factory=dict)
     figures: Figures | None = None
+
+    def book(self, now: Counters, before: Counters) -> None:
+        """Add what ran of a subject's code since `before`, a copy of its counters."""
+        self.forwards += now.forward - before.forward
+        self.backwards += now.backward - before.backward
+        for name, stage in now.stages.items():
+            if name not in before.stages:
+                self.stages[name] = self.stages.get(name, Stage()) + stage
 
 
 def run_case(case: CheckCase, *, failures: Path | None = None) -> CheckResult:
@@ -78,11 +90,13 @@ def check_object(
     """
     started = perf_counter()
     trail = _Trail(supply=supply)
+    watchdog = Watchdog(budget=case.settings.budget)
     try:
-        with numpy_kept():
-            result = _checked(target, case, backend, info, trail, failures)
+        with watchdog.watching(), numpy_kept():
+            result = _checked(target, case, backend, info, trail, failures, watchdog)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
+    result = replace(result, notes=(*result.notes, *time_notes(watchdog, trail.samples, trail.wanted)))
     result = against_expectation(result, case.spec.expect)
     return replace(result, seconds=perf_counter() - started)
 
@@ -94,17 +108,35 @@ def _checked(
     info: TargetInfo | None,
     trail: _Trail,
     failures: Path | None,
+    watchdog: Watchdog,
 ) -> CheckResult:
     backend = backend or backend_for(claimed(target, case.spec))
     trail.backend = backend.name
-    ready = prepared(target, case, trail.supply, backend, info)
+    with watchdog.during("inference of inputs"):
+        ready = prepared(target, case, trail.supply, backend, info)
     case, trail.supply = ready.case, ready.supply
     trail.lints = source_lints(ready.info)
-    for number in range(len(ready.supply.samples)):
-        subject = _examined(ready, number, trail)
+    for subject in _examinations(ready, trail, watchdog):
         if judge(trail.evidence[-1]) is Verdict.FAILED:
-            return _failed(case, subject, trail, failures)
+            return _failed(case, subject, trail, failures, watchdog)
     return _with_resolution(_result(case, trail), case)
+
+
+def _examinations(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[Subject]:
+    """The samples put through what a case needs, then the first one through what time allows.
+
+    Of a slow forward the further samples come last, as many as can be afforded.
+    """
+    trail.wanted = len(ready.supply.samples)
+    yield (first := _examined(ready, 0, trail))
+    calls, later = watchdog.forwards, range(1, trail.wanted)
+    may_wait = watchdog.is_slow and not ready.supply.all_asked
+    if not may_wait:
+        yield from (_examined(ready, number, trail) for number in later)
+    _put_through(ready, first, 0, Part.OPTIONAL, trail)
+    yield first
+    if may_wait:
+        yield from (_examined(ready, number, trail) for number in later if watchdog.affords(calls))
 
 
 def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
@@ -114,35 +146,39 @@ def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
     if number == 0:
         trail.supply = ready.supply.with_shapes_of(arguments)
     supply = trail.supply or ready.supply
-    sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
     with ready.backend.session():
         subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
         if number == 0:
             trail.supply = with_buffers(supply, subject, ready.case)
             if trail.supply is not supply:
                 subject = ready.backend.bind(ready.target, as_supplied(arguments, trail.supply), info=ready.info)
-        try:
-            evidence = run_battery(
-                subject,
-                ready.case.settings,
-                seed=ready.case.seed + number,
-                sweep=sweep,
-                excuse=partial(excused, allow=dict(ready.case.settings.allow)),
-            )
-        finally:
-            trail.forwards += subject.counters.forward
-            trail.backwards += subject.counters.backward
-            for name, stage in subject.counters.stages.items():
-                trail.stages[name] = trail.stages.get(name, Stage()) + stage
-        if ready.case.settings.figures and (number == 0 or judge(evidence) is Verdict.FAILED):
-            trail.figures = figures_of(subject, evidence, seed=ready.case.seed)
-    trail.evidence.append(evidence)
+        _put_through(ready, subject, number, Part.REQUIRED, trail)
     return subject
 
 
-def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None) -> CheckResult:
+def _put_through(ready: Prepared, subject: Subject, number: int, part: Part, trail: _Trail) -> None:
+    """Add what a part of the battery finds, and what it cost, to the trail; the call that bound the subject counts."""
+    counters = subject.counters
+    known = replace(counters, stages=dict(counters.stages)) if part is Part.OPTIONAL else Counters()
+    sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
+    seed, settings = ready.case.seed + number, ready.case.settings
+    excuse = partial(excused, allow=dict(settings.allow))
+    try:
+        with ready.backend.session():
+            evidence = run_battery(subject, settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
+            first = number == 0 and part is Part.REQUIRED
+            if settings.figures and (first or judge(evidence) is Verdict.FAILED):
+                with watched() as watchdog, watchdog.during("figures", optional=True, share=FIGURES_SECONDS):
+                    trail.figures = figures_of(subject, evidence, seed=ready.case.seed)
+    finally:
+        trail.book(counters, known)
+    trail.evidence.append(evidence)
+
+
+def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None, watchdog: Watchdog) -> CheckResult:
     evidence = trail.evidence[-1]
-    findings = tuple(_relative(finding) for finding in name_findings(evidence, subject))
+    with watchdog.during("naming", optional=True, share=NAMING_SECONDS):
+        findings = tuple(_relative(finding) for finding in name_findings(evidence, subject))
     result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
@@ -150,7 +186,8 @@ def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | N
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=(*doubts, *result.notes))
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
-    arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
+    with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
+        arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
     result = replace(result, smallest=tuple(as_code(arguments)))
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
 

@@ -35,6 +35,7 @@ def require_settings(settings: Settings, spelled: Spelling = str) -> Settings:
     for name, value in (
         ("require_resolution", settings.require_resolution),
         ("timeout", settings.timeout),
+        ("budget", settings.budget),
         ("significance", settings.significance),
     ):
         if value is not None and not (value > 0 and math.isfinite(value)):

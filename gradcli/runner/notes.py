@@ -4,11 +4,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
 
 from gradcli.cases import InputSpec
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence, Finding
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Overrun, Watchdog
 
 _BETWEEN = "; "
 _MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
@@ -71,3 +74,27 @@ def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) 
         for spec in inferred
         if spec.name in wrong
     )
+
+
+def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]:
+    """What was left out because calls took long: points at which forward did not return, and samples."""
+    notes = [_overrun_note(name, list(group)) for name, group in groupby(watchdog.overruns, key=lambda o: o.phase)]
+    if watchdog.is_slow and 0 < samples < wanted:
+        seconds = f"{watchdog.forward_seconds:.2g} s"
+        notes.append(f"forward takes {seconds}: {samples} of {wanted} samples checked; --budget S allows more")
+    return tuple(notes)
+
+
+def _overrun_note(phase: str, overruns: Sequence[Overrun]) -> str:
+    places = ", ".join(dict.fromkeys(_below_here(o.place) for o in overruns if o.place is not None))
+    times = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
+    return (
+        f"{phase}: {times} at inputs that were not asked for ran over {overruns[0].seconds:.2g} s"
+        f"{f' ({places})' * bool(places)}; such inputs count as outside forward's domain"
+    )
+
+
+def _below_here(place: str) -> str:
+    """A file and line as seen from the working directory, where it lies below that."""
+    path, here = Path(place), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else place

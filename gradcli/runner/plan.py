@@ -92,6 +92,7 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
         device=settings.device or spec.device,
         order=settings.order if spec.order is None else spec.order,
         order_asked=settings.order_asked or spec.order is not None,
+        budget=settings.budget if spec.budget is None else spec.budget,
         samples=settings.samples if spec.samples is None else spec.samples,
         only=settings.only or spec.only,
         skip=(*settings.skip, *spec.skip),

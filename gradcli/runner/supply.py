@@ -33,6 +33,8 @@ class Supply:
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
     notes: tuple[str, ...] = ()
     held: tuple[InputSpec, ...] = ()
+    all_asked: bool = False
+    """Whether somebody gave every sample, so that none may be left out to save time."""
 
     def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
         """The same supply, shapes that the specs leave to a value or file taken from the arguments made of them."""
@@ -80,6 +82,7 @@ def supply_of(samples: Sequence[tuple[Argument, ...]], source: InputsFrom) -> Su
         specs=tuple(described(argument) for argument in samples[0]),
         source=source,
         samples=tuple(partial(tuple, arguments) for arguments in samples),
+        all_asked=True,
     )
 
 

@@ -1,5 +1,6 @@
 """The typed fields of one mapping of a spec, checked against the model."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -100,5 +101,6 @@ def fits(node: yaml.Node, kind: Kind) -> bool:
         Kind.SEED: whole and value >= 0,
         Kind.FLAG: isinstance(value, bool),
         Kind.NUMBER: whole or isinstance(value, float),
+        Kind.SECONDS: (whole or isinstance(value, float)) and 0 < value < math.inf,
     }
     return checks.get(kind, False)

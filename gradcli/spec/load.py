@@ -173,6 +173,7 @@ class _Document:
             seed=fields.get("seed", spec.seed),
             order=fields.get("order", spec.order),
             samples=fields.get("samples", spec.samples),
+            budget=fields.get("budget", spec.budget),
             only=fields.names("only", spec.only),
             skip=fields.names("skip", spec.skip),
             allow=read_allow(fields, spec.allow, self.problems),

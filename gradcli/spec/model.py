@@ -15,6 +15,7 @@ class Kind(Enum):
     SEED = "a whole number of at least 0"
     FLAG = "true or false"
     NUMBER = "a number"
+    SECONDS = "a number of seconds above 0"
     MAPPING = "a mapping"
     SEQUENCE = "a list"
     NAMES = "a string or a list of strings"
@@ -36,6 +37,7 @@ RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
     "order": Key(kind=Kind.COUNT, sentence="The highest derivative order to check."),
     "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
+    "budget": Key(kind=Kind.SECONDS, sentence="Seconds of a case after which optional work is left out."),
     "nondeterminism": Key(
         kind=Kind.NUMBER,
         sentence="What results may vary by from call to call, relative to the largest.",

@@ -235,7 +235,7 @@ def test_a_forward_that_refuses_all_but_small_changes_is_disturbed_by_those(back
 
 
 def test_a_forward_that_never_ends_elsewhere_is_passed_over(backend, ns, monkeypatch):
-    monkeypatch.setattr("gradcli.backends.between._SECONDS", 0.05)
+    monkeypatch.setattr("gradcli.watchdog.case.FLOOR_SECONDS", 0.1)
 
     def forward(ns, kept, x):
         while bool((x.detach() < 0).all()) or x.shape[0] > 4:

@@ -1,0 +1,111 @@
+"""A wall-clock timer that interrupts the user's code on the main thread of this process."""
+
+import math
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from types import CodeType, FrameType
+from typing import Any, TypeVar, final
+
+from gradcli.errors import ControlFlow
+
+_AGAIN = 0.05
+"""Seconds between one interrupt and the next, for code that catches every exception and goes on."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_cleaning: set[CodeType] = set()
+
+
+class OutOfTimeError(ControlFlow):
+    """Raised in the user's code when its time is over; no Exception, so that `except Exception` lets it through."""
+
+
+def cleaning(function: _Function) -> _Function:
+    """Mark a function that runs after the user's code and must not be interrupted itself."""
+    _cleaning.add(function.__code__)
+    return function
+
+
+@final
+class Alarm:
+    """SIGALRM and the process's real-time timer, shared with whoever used them before.
+
+    A timer that somebody else has set keeps running: its handler is called when it is due, whether the user's code runs
+    then or not, and it is put back with the time that is left. Off the main thread, on Windows, and where a handler was
+    installed from C, nothing can be interrupted and `set` does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._has_fired = False
+        self._installed = False
+        self._due = math.inf
+        self._outer: Any = signal.SIG_DFL
+        self._outer_due = math.inf
+        self._outer_interval = 0.0
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Handle SIGALRM inside, and give it back to its former handler at the end."""
+        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._outer = signal.getsignal(signal.SIGALRM)
+        if self._outer is None:  # not installed from Python: it could not be put back
+            yield
+            return
+        signal.signal(signal.SIGALRM, self._ring)
+        self._installed = True
+        try:
+            yield
+        finally:
+            self._installed = False
+            if signal.getsignal(signal.SIGALRM) == self._ring:
+                signal.signal(signal.SIGALRM, self._outer)
+
+    def set(self, seconds: float) -> None:
+        """Interrupt what runs after so many seconds, and again until `clear` is called."""
+        self._has_fired = False
+        if not self._installed or signal.getsignal(signal.SIGALRM) != self._ring:
+            return  # the user's code has a handler of its own by now
+        self._due = monotonic() + seconds
+        left, self._outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+        if left > 0.0:
+            self._outer_due = monotonic() + left
+            if left < seconds:
+                signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
+
+    @cleaning
+    def clear(self) -> bool:
+        """Interrupt nothing any more; whether it was interrupted."""
+        if self._due < math.inf:
+            self._due = math.inf
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            if self._outer_due < math.inf:
+                signal.setitimer(signal.ITIMER_REAL, max(self._outer_due - monotonic(), 1e-6), self._outer_interval)
+                self._outer_due = math.inf
+        fired, self._has_fired = self._has_fired, False
+        return fired
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        now = monotonic()
+        if now >= self._due:
+            self._has_fired = True
+            if frame is None or frame.f_code not in _cleaning:
+                raise OutOfTimeError
+        elif self._due == math.inf or now >= self._outer_due:
+            self._pass_on(number, frame)
+        else:  # the other timer is over, or was stopped: what is left of our own time
+            signal.setitimer(signal.ITIMER_REAL, max(self._due - now, 1e-6), _AGAIN)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        """Let the former handler have a signal that is not this timer's."""
+        if self._due < math.inf:
+            signal.setitimer(signal.ITIMER_REAL, max(self._due - monotonic(), 1e-6), _AGAIN)
+            self._outer_due = monotonic() + self._outer_interval if self._outer_interval else math.inf
+        if callable(self._outer):
+            self._outer(number, frame)
+        elif self._outer is not signal.SIG_IGN:
+            raise RuntimeError("SIGALRM arrived and no handler was set: expected code that uses a timer to handle it")

@@ -1,0 +1,283 @@
+"""One case's time: which phase runs, how long a call may take in it, and how much optional work is left."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+from traceback import FrameSummary
+from typing import final
+
+from gradcli.errors import OverrunError
+from gradcli.watchdog.alarm import Alarm, cleaning
+
+OPTIONAL_SECONDS = 60.0
+"""What optional work may take in all where no budget is given."""
+FLOOR_SECONDS, MULTIPLE = 1.0, 20.0
+"""A call at a point that nobody asked for may take so long, or so many times the slowest call at the inputs asked for.
+
+Iterations converge more slowly at other points, by a factor of a few; a machine under load delays a call of
+milliseconds by less than a second.
+"""
+UNMEASURED_SECONDS = 10.0
+"""The same while no call has returned yet: the first one may load a library or compile. Halved by each overrun."""
+STRIKES = 2
+"""After so many overruns an optional phase ends."""
+SLOW_SECONDS, SLOW_CALLS = 0.05, 40
+"""A forward that takes longer is called sparingly: optional checks end when it was called so often in all."""
+
+Distance = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Phase:
+    """A part of a case: a check, the inference of inputs, naming, shrinking.
+
+    `cut` says why it was ended early. Points at a distance of `radius` or more from the inputs asked for are left out,
+    because a call at such a distance did not return. A `sparing` phase ends after `SLOW_CALLS` of a slow forward.
+    """
+
+    name: str
+    optional: bool = False
+    sparing: bool = False
+    deadline: float = math.inf
+    strikes: int = 0
+    radius: float | None = None
+    cut: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omissions:
+    """What a case leaves out because the process of an earlier attempt did not survive it: phases, and calls by number.
+
+    Calls are numbered through the case, which runs the same in each attempt up to the first that is left out.
+    """
+
+    phases: frozenset[str] = frozenset()
+    calls: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class Overrun:
+    """A call that was stopped: in which phase, after how many seconds, and where in the user's file."""
+
+    phase: str
+    seconds: float
+    place: str | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """A call of the user's code, perhaps inside another one.
+
+    Args:
+        asked: whether it is a call at inputs that were asked for.
+        forward: whether forward is among what is called.
+        distance: how far from those inputs the point is, in units of their own sizes; None where it has other sizes.
+    """
+
+    asked: bool
+    forward: bool
+    distance: Distance | None
+    outer: "Call | None" = None
+    began: float = 0.0
+    limit: float = math.inf
+
+    def how_far(self) -> float:
+        """The distance as a number."""
+        return math.inf if self.distance is None else self.distance()
+
+
+@final
+class Watchdog:
+    """Watches the calls of one case; `current()` is that of the case that runs."""
+
+    def __init__(self, *, budget: float | None = None, omissions: Omissions | None = None) -> None:
+        self.phase = Phase("preparation")
+        self.overruns: list[Overrun] = []
+        self.calls = self.forwards = 0
+        self._omissions = omissions or Omissions()
+        self._budget = budget
+        self._started = monotonic()
+        self._spent = 0.0
+        self._alarm = Alarm()
+        self._call: Call | None = None
+        self._slowest: float | None = None
+        self._quickest: float | None = None
+
+    @contextmanager
+    def watching(self) -> Iterator["Watchdog"]:
+        """Be the current watchdog inside."""
+        token = _current.set(self)
+        try:
+            with self._alarm.installed():
+                yield self
+        finally:
+            _current.reset(token)
+
+    @property
+    def forward_seconds(self) -> float | None:
+        """What forward takes at the inputs asked for: the quickest call; None where there was none."""
+        return self._quickest
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether forward takes so long that calls have to be saved."""
+        return self._quickest is not None and self._quickest > SLOW_SECONDS
+
+    @property
+    def optional_left(self) -> float:
+        """Seconds that optional work may still take."""
+        if self._budget is not None:
+            return self._budget - (monotonic() - self._started)
+        return OPTIONAL_SECONDS - self._spent
+
+    @contextmanager
+    def during(
+        self, name: str, *, optional: bool = False, sparing: bool = False, share: float = math.inf
+    ) -> Iterator[Phase]:
+        """Book what runs inside as the phase `name`.
+
+        Args:
+            name: for messages.
+            optional: whether it ends when the budget is spent.
+            sparing: whether it ends after `SLOW_CALLS` of a slow forward, where no budget is given.
+            share: seconds of the budget that it may take.
+        """
+        outer, began = self.phase, monotonic()
+        phase = Phase(name, optional=optional or outer.optional, sparing=sparing, deadline=outer.deadline)
+        if optional:
+            phase.deadline = min(outer.deadline, began + max(0.0, min(self.optional_left, share)))
+        self.phase = phase
+        try:
+            yield phase
+        finally:
+            self.phase = outer
+            if phase.optional and not outer.optional:
+                self._spent += monotonic() - began
+
+    def leaves_out(self, name: str) -> str | None:
+        """Why an optional check is not begun; None where it is."""
+        if name in self._omissions.phases:
+            return "the process that ran it crashed or had to be stopped there"
+        return self._exhausted(self.optional_left <= 0.0, sparing=True)
+
+    def affords(self, calls: int) -> bool:
+        """Whether so many more calls of forward fit into what optional checks may spend."""
+        if self.is_slow and self._budget is None:
+            return self.forwards + calls <= SLOW_CALLS
+        return calls * (self._quickest or 0.0) <= self.optional_left
+
+    def _exhausted(self, late: bool, *, sparing: bool) -> str | None:
+        if late:
+            budget = OPTIONAL_SECONDS if self._budget is None else self._budget
+            return f"the budget of {budget:g} s is spent: --budget S gives more"
+        if sparing and self._budget is None and self.is_slow and self.forwards >= SLOW_CALLS:
+            return f"forward takes {self._quickest:.2g} s and was called {self.forwards} times: --budget S allows more"
+        return None
+
+    def admit(self, call: Call) -> None:
+        """Before a call: refuse it where there is no time for it, or where calls like it did not return.
+
+        Raises:
+            OverrunError: it is refused.
+        """
+        phase = self.phase
+        self.calls += 1
+        if self.calls in self._omissions.calls:
+            self._strike(call)
+            raise self._refusal("its process crashed or had to be stopped at this point")
+        if phase.optional and phase.cut is None:
+            phase.cut = self._exhausted(monotonic() >= phase.deadline, sparing=phase.sparing)
+        if phase.cut is not None:
+            raise self._refusal(phase.cut)
+        if phase.radius is not None and not call.asked and call.how_far() >= phase.radius:
+            raise self._refusal("calls at this distance from the inputs did not return")
+
+    def start(self, call: Call) -> None:
+        """The call begins."""
+        call.outer, self._call = self._call, call
+        self.forwards += call.forward
+        call.began = monotonic()
+        call.limit = self._limit_of(call)
+        if call.limit < math.inf:
+            self._alarm.clear()
+            self._alarm.set(call.limit)
+
+    @cleaning
+    def stop(self, call: Call, *, returned: bool) -> bool:
+        """The call has ended; whether it was interrupted because its time was over."""
+        interrupted, took = self._alarm.clear(), monotonic() - call.began
+        outer = self._call = call.outer
+        if outer is not None:  # the time of what it called by the way is not its own
+            outer.began += took
+            if outer.limit < math.inf:
+                self._alarm.set(max(1e-3, outer.limit - (call.began - outer.began)))
+        if interrupted:
+            self._strike(call)
+        elif returned and (call.asked or self._slowest is None):
+            self._slowest = max(took, self._slowest or 0.0)
+            if call.forward:
+                self._quickest = min(took, self._quickest or math.inf)
+        return interrupted
+
+    def _limit_of(self, call: Call) -> float:
+        phase, limit = self.phase, math.inf
+        if not call.asked:
+            known = self._slowest
+            unknown = max(FLOOR_SECONDS, UNMEASURED_SECONDS / 2.0 ** len(self.overruns))
+            limit = unknown if known is None else max(FLOOR_SECONDS, MULTIPLE * known)
+        return max(1e-3, min(limit, phase.deadline - call.began)) if phase.optional else limit
+
+    def _strike(self, call: Call) -> None:
+        phase = self.phase
+        if phase.optional and monotonic() >= phase.deadline:
+            phase.cut = self._exhausted(True, sparing=False)
+            return
+        self.overruns.append(Overrun(phase.name, call.limit))
+        phase.strikes += 1
+        far = call.how_far()
+        phase.radius = far if phase.radius is None else min(phase.radius, far)
+        if phase.optional and phase.strikes >= STRIKES:
+            phase.cut = f"{phase.strikes} calls at other inputs did not return within {call.limit:.2g} s"
+
+    def overrun(self, call: Call, frame: FrameSummary | None) -> OverrunError:
+        """The error for a call that was interrupted, in the line `frame` of the user's code."""
+        place = None if frame is None else f"{frame.filename}:{frame.lineno}"
+        if self.overruns:
+            self.overruns[-1].place = place
+        return OverrunError(
+            f"stopped after {call.limit:.2g} s" + ("" if place is None else f" at {place}"),
+            phase=self.phase.name,
+            file=None if frame is None else frame.filename,
+            line=None if frame is None else frame.lineno,
+        )
+
+    def _refusal(self, why: str) -> OverrunError:
+        return OverrunError(f"not called: {why}", phase=self.phase.name)
+
+
+_current: ContextVar[Watchdog | None] = ContextVar("gradcli_watchdog", default=None)
+
+
+def current() -> Watchdog | None:
+    """The watchdog of the case that runs in this thread, if one does."""
+    return _current.get()
+
+
+@contextmanager
+def watched() -> Iterator[Watchdog]:
+    """The watchdog of the case that runs, or a new one where none does."""
+    watchdog = current()
+    if watchdog is not None:
+        yield watchdog
+        return
+    with Watchdog().watching() as new:
+        yield new
+
+
+def is_cut() -> bool:
+    """Whether the phase that runs was ended early, so that calls in it are refused."""
+    watchdog = current()
+    return watchdog is not None and watchdog.phase.cut is not None

@@ -1,0 +1,124 @@
+"""The timer that interrupts the user's code: it rings when it is due, in user's code only, and is put back."""
+
+import concurrent.futures
+import signal
+import time
+
+import pytest
+
+from gradcli.watchdog.alarm import Alarm, OutOfTimeError, cleaning
+
+
+def spin(seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_python_loops_and_sleeps_are_interrupted_and_the_timer_is_put_back():
+    before = signal.getsignal(signal.SIGALRM)
+    alarm = Alarm()
+    for endless in (spin, lambda: time.sleep(60.0)):
+        with alarm.installed():
+            alarm.set(0.02)
+            with pytest.raises(OutOfTimeError):
+                endless()
+        assert alarm.clear()
+        assert not alarm.clear()
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_code_that_catches_everything_is_interrupted_again_and_again():
+    alarm, caught = Alarm(), 0
+    with alarm.installed():
+        alarm.set(0.02)
+        while caught < 3:
+            try:
+                spin()
+            except BaseException:
+                caught += 1
+        assert alarm.clear()
+
+
+def test_what_ends_in_time_is_not_interrupted():
+    alarm = Alarm()
+    with alarm.installed():
+        alarm.set(5.0)
+        assert not alarm.clear()
+
+
+def test_cleaning_up_is_not_interrupted_but_reported():
+    alarm = Alarm()
+    with alarm.installed():
+        alarm.set(0.02)
+        assert _tidied(alarm)
+        assert alarm.clear()
+
+
+@cleaning
+def _tidied(alarm: Alarm) -> bool:
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        continue
+    return alarm._has_fired
+
+
+def test_another_timer_keeps_its_handler_and_its_time():
+    rung: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rung.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        alarm = Alarm()
+        with alarm.installed():
+            alarm.set(5.0)
+            spin(0.3)  # due while ours runs
+            assert not alarm.clear()
+            assert rung == [signal.SIGALRM]
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            alarm.set(0.02)
+            with pytest.raises(OutOfTimeError):
+                spin()
+            assert alarm.clear()
+            assert 0.0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.3
+        spin(0.4)
+        assert rung == [signal.SIGALRM] * 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_the_users_own_handler_set_meanwhile_is_left_alone():
+    before = signal.getsignal(signal.SIGALRM)
+    own = lambda *_: None  # noqa: E731 - a handler without a name
+    alarm = Alarm()
+    try:
+        with alarm.installed():
+            signal.signal(signal.SIGALRM, own)
+            alarm.set(0.01)
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGALRM) is own
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_that_nobody_waits_for_is_an_error_and_ends_no_process():
+    alarm = Alarm()
+    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    try:
+        with alarm.installed(), pytest.raises(RuntimeError, match="SIGALRM"):
+            signal.raise_signal(signal.SIGALRM)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_off_the_main_thread_nothing_is_set():
+    def fires() -> bool:
+        alarm = Alarm()
+        with alarm.installed():
+            alarm.set(0.01)
+            time.sleep(0.05)
+            return alarm.clear()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert not pool.submit(fires).result()
