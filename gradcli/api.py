@@ -43,8 +43,7 @@ def check(
     """Check the gradients of a Function or callable, as `gradcli check` does.
 
     Args:
-        target: a Function class, a callable (one that wraps `Function.apply` is checked like the Function), a module
-            instance, or what the command line takes: "module:Name", "path.py:Name", a module, a spec.
+        target: a Function class, a callable, a module, or what the command line takes, such as "module:Name" or a spec.
         inputs: None to infer them; a tuple of positional arguments for forward, checked as they stand (a tensor's own
             requires_grad is respected, the caller's tensors are not changed); a list of such tuples; or a dict from
             names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
@@ -53,15 +52,14 @@ def check(
         seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
         only, skip: the checks of the battery to run, all if empty, and those to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
-        require_resolution, significance: fail a case that would not have caught a relative error of this size; the
-            relative error below which a difference is measured but does not matter.
+        require_resolution, significance: the relative error that a case must be able to catch, and the one below which
+            a difference does not matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
         allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
-        budget: seconds after which optional work is left out; None: after a minute of optional work.
+        budget: seconds after which optional work is left out (None: a minute of it).
 
     Returns:
-        The report; `report.ok`, `report.cases` and `str(report)` tell what was found. An exception of the user's
-        forward or backward is a case with verdict ERROR.
+        The report; an exception of the user's forward or backward is a case with verdict ERROR.
 
     Raises:
         TargetError: the target cannot be found, or is nothing that can be checked.
@@ -74,7 +72,6 @@ def check(
         samples=samples,
         dtype=dtype,
         device=device,
-        budget=budget,
         only=_names(only),
         skip=_names(skip),
         allow=allowed_by(allow),
@@ -82,6 +79,7 @@ def check(
         significance=significance,
         allow_inconclusive=allow_inconclusive,
         shrink=shrink,
+        budget=budget,
     )
     return _reported(target, inputs, grad, require_settings(settings))
 
