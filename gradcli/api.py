@@ -52,8 +52,7 @@ def check(
         seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
         only, skip: the checks of the battery to run, all if empty, and those to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
-        require_resolution, significance: the relative error that a case must be able to catch, and the one below which
-            a difference does not matter.
+        require_resolution, significance: relative errors: one a case has to be able to catch, one too small to matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
         allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
         budget: seconds after which optional work is left out (None: a minute of it).
