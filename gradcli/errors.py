@@ -1,6 +1,9 @@
-"""The errors gradcli raises, each with the exit code it stands for."""
+"""The errors gradcli raises, each with the exit code it stands for; and the user's, made safe to show."""
 
+import signal
 from typing import ClassVar
+
+_LONGEST_MESSAGE = 4000
 
 
 class GradcliError(Exception):
@@ -88,3 +91,53 @@ class RelayedError(GradcliError):
 
 class OverrunError(UserCodeError):
     """A call of the user's code was stopped, or not made, because its time was over: nothing is known of that point."""
+
+
+class PresentedError(Exception):
+    """Stands for an exception of the user's that is no Exception, or whose message cannot be shown as it is."""
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether `error` ends a run: gradcli's own signals, and Ctrl-C where Python raises KeyboardInterrupt for it."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return isinstance(error, ControlFlow)
+
+
+def message_of(error: BaseException) -> str:
+    """The message of an exception, whatever its `__str__` does, of at most 4000 characters."""
+    try:
+        text = str.__str__(str(error))
+    except BaseException as trouble:
+        if is_interrupt(trouble):
+            raise
+        return f"(its message cannot be shown: str() raised {type(trouble).__name__})"
+    if len(text) <= _LONGEST_MESSAGE:
+        return text
+    return f"{text[:_LONGEST_MESSAGE]}... (cut: the message has {len(text):,} characters)"
+
+
+def presentable(error: BaseException) -> BaseException:
+    """An exception of the user's code as the rest of gradcli may handle it: an Exception with a message.
+
+    What is one already, or ends the run, is returned itself; for any other one a PresentedError under its name.
+    """
+    if is_interrupt(error) or isinstance(error, GradcliError):
+        return error
+    message = message_of(error)
+    if isinstance(error, Exception | SystemExit) and _is_plain(error, message):
+        return error
+    kind = type(type(error).__name__, (PresentedError,), {"__module__": type(error).__module__})
+    made: BaseException = kind(message)
+    made.__cause__ = None
+    return made.with_traceback(error.__traceback__)
+
+
+def _is_plain(error: BaseException, message: str) -> bool:
+    """Whether `str` of the error gives its message, and does so again."""
+    try:
+        return type(str(error)) is str and str(error) == message
+    except BaseException as trouble:
+        if is_interrupt(trouble):
+            raise
+        return False

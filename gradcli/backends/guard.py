@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 import traceback
 from collections.abc import Iterator
@@ -12,12 +13,13 @@ from typing import TextIO, final
 import numpy as np
 
 from gradcli.backends.framework import Framework
-from gradcli.errors import ControlFlow, OverrunError, UserCodeError
+from gradcli.errors import ControlFlow, GradcliError, OverrunError, UserCodeError, message_of, presentable
 from gradcli.watchdog.alarm import cleaning
 from gradcli.watchdog.case import Call, Distance, current
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
+_LONGEST_SAID = 8000
 _LIBRARIES = ("torch", "jax", "jaxlib", "numpy")
 _STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
 
@@ -45,7 +47,25 @@ def users_traceback(error: BaseException) -> str:
     """The user's part of a traceback, formatted as Python does it."""
     frames = users_frames(error.__traceback__)
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
-    return "".join([*lines, *traceback.format_exception_only(type(error), error)]).rstrip()
+    said = "".join(traceback.format_exception_only(type(error), error))
+    return "".join([*lines, said[:_LONGEST_SAID]]).rstrip()
+
+
+def is_users_own(error: BaseException) -> bool:
+    """Whether an exception that came through gradcli is the user's: raised in a file of theirs, or no Exception.
+
+    gradcli raises exceptions alone, but for what ends a run.
+    """
+    if isinstance(error, GradcliError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return not isinstance(error, Exception) or (bool(frames) and is_users_file(frames[-1].filename))
+
+
+def phase_of(error: BaseException) -> str:
+    """What of the user's code raised: the first function in a file of theirs, "the target" where there is none."""
+    frames = users_frames(error.__traceback__)
+    return frames[0].name if frames and frames[0].name.isidentifier() else "the target"
 
 
 def user_code_error(error: BaseException, phase: str) -> UserCodeError:
@@ -54,7 +74,7 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
         return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
     frames = users_frames(error.__traceback__)
     last = frames[-1] if frames else None
-    text = str(error).strip() or "no message"
+    text = message_of(error).strip() or "no message"
     return UserCodeError(
         f"{phase} raised {type(error).__name__}: {text}",
         phase=phase,
@@ -203,6 +223,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         "_framework",
         "_numpy",
         "_own",
+        "_process",
         "_recorded",
         "_recording",
         "_seed",
@@ -215,6 +236,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         self._framework, self._silent, self._seed, self._recording = framework, silent, seed, recording
         self._call = call
         self._recorded = True
+        self._process = os.getpid()
         self._own: Session | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
@@ -246,8 +268,16 @@ class UsersCode(contextlib.AbstractContextManager[None]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put back the streams, and the generators if nobody else will. Raises OverrunError if the time was over."""
+        """Put back the streams, and the generators if nobody else will; make what the user's code raised safe to show.
+
+        A child process that the user's code made, and that comes back here, ends: it is no checker.
+
+        Raises:
+            OverrunError: the time was over.
+        """
         stopped = self._watchdog is not None and self._watchdog.stop(self._call, returned=kind is None)
+        if os.getpid() != self._process:
+            os._exit(0 if error is None else 1)
         if self._recording:
             self._framework.record(self._recorded)
         if self._calm is not None:
@@ -261,6 +291,8 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         if stopped and self._watchdog is not None:
             frames = users_frames(trace)
             raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
+        if error is not None and (shown := presentable(error)) is not error:
+            raise shown
 
 
 def users_code(

@@ -114,6 +114,10 @@ class Inspector:
                 value=None,
                 type_name=type(value).__name__,
             )
+        if str(getattr(value, "device", "")) == "meta":
+            return RawGradient(
+                is_none=False, is_tensor=False, shape=None, dtype=None, value=None, type_name="meta tensor without data"
+            )
         array = self._framework.to_array(value)
         return RawGradient(
             is_none=False,

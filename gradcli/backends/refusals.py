@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradcli.backends.guard import users_frames
-from gradcli.errors import UserCodeError
+from gradcli.errors import UserCodeError, message_of
 from gradcli.findings import FindingKind
 
 _SHAPE = re.compile(
@@ -108,7 +108,7 @@ def refusal_of(error: UserCodeError, target: str | None = None) -> Refusal | Non
     if cause is None or error.phase != "backward" or users_frames(cause.__traceback__):
         return None
     for pattern, read in _READERS:
-        found = pattern.search(str(cause))
+        found = pattern.search(message_of(cause))
         refusal = None if found is None else read(found, _whose(found.groupdict().get("name"), target))
         if refusal is not None:
             return refusal

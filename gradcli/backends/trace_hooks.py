@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.backends.trace_lens import Lens, Snapshot, as_tuple, common_factor
 from gradcli.backends.trace_sites import is_users_function, name_of_function, site_of_function
+from gradcli.errors import message_of
 from gradcli.traces import ArraySummary, SourceSite
 
 Snapshots = tuple[Snapshot | None, ...]
@@ -155,7 +156,7 @@ class HookLog:
         try:
             reply = hook.hook(*args, **keywords)
         except Exception as error:
-            record.problem = record.effect = f"raised {type(error).__name__}: {error}"
+            record.problem = record.effect = f"raised {type(error).__name__}: {message_of(error)}"
             raise
         self._conclude(record, before, subject, reply)
         return reply

@@ -23,6 +23,7 @@ from gradcli.backends.trace_names import NameTable
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame
 from gradcli.backends.trace_warnings import keep_attribution
+from gradcli.errors import is_interrupt, message_of, presentable
 from gradcli.traces import TraceGraph
 
 _DEEPEST = 3
@@ -103,8 +104,11 @@ class Tracer:
                     self.result = run()
                 if not self.passes:
                     self._backward()
-            except (Exception, SystemExit) as raised:
-                self.error = (f"{type(raised).__name__}: {raised}", self.phase, users_traceback(raised))
+            except BaseException as caught:
+                if is_interrupt(caught):
+                    raise
+                raised = presentable(caught)
+                self.error = (f"{type(raised).__name__}: {message_of(raised)}", self.phase, users_traceback(raised))
             if self.passes and not self.lens.differentiable(self.result):
                 self.result = self.roots
             registrations = self.modules.registrations()

@@ -8,7 +8,7 @@ import numpy as np
 from gradcli.backends.guard import users_frames
 from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import Check, Situation
-from gradcli.errors import OverrunError, UserCodeError
+from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.numerics.outcome import DIFFERENCES
 from gradcli.numerics.space import Space
@@ -107,7 +107,7 @@ class HigherOrderCheck(Check):
     def _refused(self, situation: Situation, error: UserCodeError, order: int) -> Evidence:
         """Differentiating backward raised: nobody gets a wrong number, so it fails only if the order was asked for."""
         cause = error.__cause__ or error
-        text = str(cause).strip().splitlines() or ["no message"]
+        text = message_of(cause).strip().splitlines() or ["no message"]
         where = users_frames(cause.__traceback__)
         place = f" at {where[-1].filename}:{where[-1].lineno}" if where else ""
         if not situation.settings.order_asked:

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from gradcli.backends.base import Backend, Counters, Subject
-from gradcli.backends.guard import users_frames, users_traceback
+from gradcli.backends.guard import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import Part, run_battery
@@ -16,7 +16,7 @@ from gradcli.checks.figures import figures_of
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
-from gradcli.errors import InputsNotFoundError, UserCodeError
+from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, message_of, presentable
 from gradcli.figures import Figures
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
@@ -24,7 +24,7 @@ from gradcli.runner.allow import excused
 from gradcli.runner.buffers import as_supplied, with_buffers
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
-from gradcli.runner.interference import numpy_kept
+from gradcli.runner.interference import own_kept
 from gradcli.runner.merge import merge
 from gradcli.runner.notes import doubtful_shapes, telling_notes, time_notes
 from gradcli.runner.plan import CheckCase, claimed
@@ -92,10 +92,14 @@ def check_object(
     trail = _Trail(supply=supply)
     watchdog = Watchdog(budget=case.settings.budget)
     try:
-        with watchdog.watching(), numpy_kept():
+        with watchdog.watching(), own_kept():
             result = _checked(target, case, backend, info, trail, failures, watchdog)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
+    except BaseException as error:
+        if is_interrupt(error) or not is_users_own(error):
+            raise
+        result = _error(case, trail, user_code_error(presentable(error), phase_of(error)))
     result = replace(result, notes=(*result.notes, *time_notes(watchdog, trail.samples, trail.wanted)))
     result = against_expectation(result, case.spec.expect)
     return replace(result, seconds=perf_counter() - started)
@@ -279,7 +283,7 @@ def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:
 def _error(case: CheckCase, trail: _Trail, error: UserCodeError | InputsNotFoundError) -> CheckResult:
     cause = error.__cause__
     hint = None if cause is None else explain_exception(cause)
-    result = replace(_result(case, trail), verdict=Verdict.ERROR, error=str(error))
+    result = replace(_result(case, trail), verdict=Verdict.ERROR, error=message_of(error))
     if isinstance(error, UserCodeError):
         result = replace(result, error_traceback=error.user_traceback or None)
     elif cause is not None and users_frames(cause.__traceback__):

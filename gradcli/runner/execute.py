@@ -57,7 +57,7 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
     if isinstance(outcome, Refused):
         return _faulty(case, outcome.message, outcome.exit_code)
     lost = _faulty(case, outcome.told_of(case.spec.target), outcome.exit_code, crashed=True)
-    return replace(lost, seconds=outcome.seconds)
+    return replace(lost, seconds=outcome.seconds, error_traceback=outcome.trace)
 
 
 def _refused(case: CheckCase) -> CheckResult:

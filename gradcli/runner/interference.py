@@ -1,48 +1,119 @@
-"""What a target must not do to the process that checks it: end it, or put other functions in NumPy's place."""
+"""What a target must not do to the process that checks it: end it, or put other functions in place of those it uses."""
 
+import builtins
+import json
+import math
 import os
+import pathlib
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from operator import is_
-from typing import Never
+from types import ModuleType
+from typing import Any, Never
 
 import numpy as np
 
-from gradcli.errors import UserCodeError
+from gradcli.errors import UserCodeError, is_interrupt
 
-_MODULES = (np, np.linalg, np.random)
+_ALWAYS: tuple[ModuleType | type, ...] = (
+    builtins, os, os.path, json, math, re, pathlib, pathlib.Path, np, np.linalg, np.random,
+)  # fmt: skip
+_FRAMEWORKS = {
+    "gradcli.engine.tensor": ("Tensor",),
+    "torch": ("Tensor",),
+    "torch.autograd": ("Function",),
+    "torch.nn.functional": (),
+    "jax": (),
+    "jax.numpy": (),
+}
+"""Modules that are looked at where they have been imported, with the classes in them that are."""
+_KEPT_MODULES = ("gradcli", "numpy", "torch", "jax", "json", "os", "pathlib", "re")
+_GONE = object()
+
+Own = tuple[tuple[ModuleType | type, dict[str, Any]], ...]
+
+
+def spaces() -> Iterator[ModuleType | type]:
+    """The modules and classes that a check computes with; the built-in names come first."""
+    yield from _ALWAYS
+    for name, classes in _FRAMEWORKS.items():
+        module = sys.modules.get(name)
+        if module is not None:
+            yield module
+            yield from (vars(module)[each] for each in classes if each in vars(module))
+
+
+def names_of_spaces() -> Own:
+    """The values under every name of the spaces now."""
+    return tuple((space, dict(vars(space))) for space in spaces())
+
+
+def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
+    """The names whose values are others than in `own`, which are put back if `restore`.
+
+    Names added to a module do not count: modules add what they import. No built-in function is called before the
+    built-in names have been looked at, since they may be what was replaced.
+    """
+    found = []
+    for space, names in own:
+        now = space.__dict__
+        is_class = space.__class__ is not ModuleType
+        for name, value in names.items():
+            if now.get(name, _GONE) is not value and name not in _VARYING:
+                found.append((space, name))
+                if restore:
+                    _put(space, name, value)
+        if is_class:
+            for name in [name for name in now if name not in names]:
+                found.append((space, name))
+                if restore:
+                    type.__delattr__(space, name)
+    return tuple(f"{space.__name__}.{name}" for space, name in found)
+
+
+_VARYING = frozenset({"__builtins__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "_"})
+
+
+def _put(space: ModuleType | type, name: str, value: object) -> None:
+    if space.__class__ is ModuleType:
+        space.__dict__[name] = value
+    else:
+        type.__setattr__(space, name, value)
 
 
 @contextmanager
-def numpy_kept() -> Iterator[None]:
-    """Put NumPy's own functions back.
+def own_kept() -> Iterator[None]:
+    """Put back the functions that a check computes with, and the modules that were taken out of `sys.modules`.
 
     Raises:
         UserCodeError: some were replaced, so that nothing which was computed since can be relied on.
     """
-    before = [dict(vars(module)) for module in _MODULES]
-    trouble: Exception | None = None
+    before = names_of_spaces()
+    modules = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _KEPT_MODULES}
+    trouble: BaseException | None = None
     try:
         yield
-    except Exception as error:
+    except BaseException as error:
         trouble = error
-    replaced = []
-    for module, own in zip(_MODULES, before, strict=True):
-        now = vars(module)
-        if len(now) == len(own) and all(map(is_, now.values(), own.values())):
-            continue
-        for name, value in own.items():
-            if now.get(name) is not value:
-                replaced.append(f"{module.__name__}.{name}")
-                setattr(module, name, value)
-    if replaced:
+    replaced = replaced_since(before, restore=True)
+    removed = tuple(name for name, module in modules.items() if sys.modules.get(name) is not module)
+    sys.modules.update({name: modules[name] for name in removed})
+    if trouble is not None and is_interrupt(trouble):
+        raise trouble
+    if replaced or removed:
+        what = [*replaced, *(f"sys.modules[{name!r}]" for name in removed)]
+        shown = ", ".join(what[:_SHOWN]) + (f" and {len(what) - _SHOWN} more" if len(what) > _SHOWN else "")
         raise UserCodeError(
-            f"the target replaced {', '.join(replaced)} while it ran: expected NumPy to be left as it is, since "
-            "the check computes with it too",
+            f"the target replaced {shown} while it ran: expected it to be left as it is, since the check computes "
+            "with it too",
             phase="forward",
         ) from trouble
     if trouble is not None:
         raise trouble
+
+
+_SHOWN = 5
 
 
 @contextmanager

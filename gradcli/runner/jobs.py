@@ -138,11 +138,16 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over."""
+    """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over.
+
+    `place` and `trace` say where in the user's code it was, if that is known.
+    """
 
     how: str
     begun: bool
     seconds: float
+    place: str = ""
+    trace: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -152,8 +157,8 @@ class Lost:
     def told_of(self, target: str) -> str:
         """Why the job on `target` was not done."""
         if not self.begun:
-            return f"{target}: {self.how} while it was imported"
-        return self.how if self.how.startswith("ran over") else f"{self.how} while it ran"
+            return f"{target}: {self.how} while it was imported{self.place}"
+        return f"{self.how}{self.place}" if self.how.startswith("ran over") else f"{self.how} while it ran{self.place}"
 
 
 Outcome = Done | Refused | Broken | Lost

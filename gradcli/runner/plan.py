@@ -42,7 +42,7 @@ class CheckCase:
             verdict=verdict,
             seed=self.seed,
             samples=0,
-            inputs_from=None,
+            inputs_from=None if self.spec.inputs is None else self.spec.inputs_from.value,
             inputs=self.spec.inputs or (),
         )
 

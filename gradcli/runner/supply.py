@@ -11,7 +11,7 @@ from gradcli.backends.base import Backend
 from gradcli.backends.framework import double_precision
 from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
+from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError, is_interrupt
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.inference import Attempt, Inference, infer
@@ -219,7 +219,9 @@ def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax:
 def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]:
     try:
         returned = sample_inputs()
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise user_code_error(error, "sample_inputs") from error
     if isinstance(returned, tuple) and returned and not all(isinstance(part, tuple) for part in returned):
         return [returned]

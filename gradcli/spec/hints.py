@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import FrameType, ModuleType
 
+from gradcli.errors import message_of
+
 IMPORT_LINES: Mapping[str, str] = {
     "Function": "from torch.autograd import Function (without PyTorch: from gradcli.engine.autograd import Function)",
     "torch": "import torch (or, without PyTorch, from gradcli import engine as torch)",
@@ -72,7 +74,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _name(error: NameError) -> str | None:
-    name = error.name or _quoted(str(error))
+    name = error.name or _quoted(message_of(error))
     if name is None:
         return None
     if name in IMPORT_LINES:
@@ -98,7 +100,7 @@ def _innermost(error: BaseException) -> FrameType | None:
 
 
 def _attribute(error: AttributeError) -> str | None:
-    match = re.search(r"(?:module|type object)? ?'([\w.]+)'(?: object)? has no attribute '(\w+)'", str(error))
+    match = re.search(r"(?:module|type object)? ?'([\w.]+)'(?: object)? has no attribute '(\w+)'", message_of(error))
     name = error.name or (match[2] if match else None)
     if name is None:
         return None
@@ -122,7 +124,7 @@ def _attributes(target: object) -> list[str]:
 
 
 def _import(error: ImportError) -> str | None:
-    match = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", str(error))
+    match = re.search(r"cannot import name '(\w+)' from '([\w.]+)'", message_of(error))
     if match:
         import sys
 
@@ -136,7 +138,7 @@ def _import(error: ImportError) -> str | None:
 
 
 def _saved_number(error: BaseException) -> str | None:
-    text = str(error)
+    text = message_of(error)
     if "save_for_backward" not in text and "save_for_forward" not in text:
         return None
     match = re.search(r"argument (\d+) is of type (\w+)", text)

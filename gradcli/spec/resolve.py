@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gradcli.errors import TargetError, TargetImportError
+from gradcli.errors import TargetError, TargetImportError, is_interrupt, message_of, presentable
 from gradcli.spec.hints import closest, did_you_mean, explain_exception
 from gradcli.spec.listing import commented_definition
 
@@ -59,8 +59,11 @@ def resolve(target: str) -> Resolved:
             found = getattr(found, part)
         except AttributeError:
             raise TargetError(_missing_attribute(module, found, part, walked)) from None
-        except Exception as error:
-            raise TargetError(f"{walked}: reading {part!r} raised {type(error).__name__}: {error}") from error
+        except BaseException as error:
+            if is_interrupt(error):
+                raise
+            said = f"{type(error).__name__}: {message_of(error)}"
+            raise TargetError(f"{walked}: reading {part!r} raised {said}") from error
         walked = f"{walked}:{part}" if walked == place else f"{walked}.{part}"
     return Resolved(object=found, module=module, name=name, module_name=module.__name__, file=_file(module))
 
@@ -114,7 +117,9 @@ def _import_module(name: str) -> ModuleType:
         if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
             raise TargetError(_missing_module(name, error.name)) from None
         raise _import_error(name, error) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise _import_error(name, error) from error
 
 
@@ -174,17 +179,17 @@ def _load(path: Path, place: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         sys.modules.pop(name, None)
+        if is_interrupt(error):
+            raise
         raise _import_error(place, error) from error
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
     return module
 
 
 def _import_error(place: str, error: BaseException) -> TargetImportError:
-    said = str(error).strip() or "without a message"
+    error = presentable(error)
+    said = message_of(error).strip() or "without a message"
     message = f"{place} raised {type(error).__name__} while it was imported: {said}"
     hint = explain_exception(error)
     return TargetImportError(f"{message}\n  hint: {hint}" if hint else message, user_traceback(error))
@@ -260,7 +265,9 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
     # A descriptor or lazy proxy may raise anything when it is asked for an attribute; it is then no definition.
     try:
         return bool(getattr(value, "__module__", None) == module.__name__) or _is_made_of(value, module)
-    except Exception:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         return False
 
 

@@ -26,7 +26,10 @@ _FIRST_DESCRIPTOR = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Make a worker; `preload` names modules with their files, which are imported first if they are found there."""
+    """Make a worker: its socket and the descriptor for its fault handler come along.
+
+    `preload` names modules with their files, which are imported first if they are found there.
+    """
 
     preload: tuple[tuple[str, str], ...] = ()
 
@@ -56,8 +59,8 @@ def main(descriptor: int) -> int:
     gc.collect()
     gc.freeze()
     with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
-        end = nursery.serve()
-    return 0 if end is None else worker.serve(Channel(end))
+        ends = nursery.serve()
+    return 0 if ends is None else worker.serve(Channel(socket.socket(fileno=ends[0])), *ends[1:])
 
 
 @final
@@ -75,8 +78,8 @@ class _Nursery:
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
-    def serve(self) -> socket.socket | None:
-        """In this process None, once the command has gone; in each worker its own end of its socket."""
+    def serve(self) -> tuple[int, ...] | None:
+        """In this process None, once the command has gone; in each worker the descriptors that came with the order."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._bell, selectors.EVENT_READ)
             selector.register(self._socket, selectors.EVENT_READ)
@@ -103,12 +106,12 @@ class _Nursery:
     def _order(self) -> tuple[Start | None, list[int]]:
         """The next order with the descriptors that came with it; None when the command has gone."""
         try:
-            _, ends, _, _ = socket.recv_fds(self._socket, 1, 1)
+            _, ends, _, _ = socket.recv_fds(self._socket, 1, 2)
             return (self._control.receive(), ends) if ends else (None, [])
         except (OSError, EOFError, GarbledError):
             return None, []
 
-    def _fork(self, order: Start, ends: list[int]) -> socket.socket | None:
+    def _fork(self, order: Start, ends: list[int]) -> tuple[int, ...] | None:
         for name, file in order.preload:
             _preload(name, file)
         with warnings.catch_warnings():
@@ -116,8 +119,9 @@ class _Nursery:
             pid = os.fork()
         if pid == 0:
             os.setsid()
-            return _settled(ends[0])
-        os.close(ends[0])
+            return _settled(ends)
+        for end in ends:
+            os.close(end)
         self._living.add(pid)
         self._tell(Started(pid=pid))
         return None
@@ -149,17 +153,23 @@ def kill_group(pid: int) -> None:
             end(pid, signal.SIGKILL)
 
 
-def _settled(descriptor: int) -> socket.socket:
-    """The worker's socket under a high number, and signals as a process starts with them."""
+def _settled(descriptors: list[int]) -> tuple[int, ...]:
+    """The worker's descriptors under high numbers, and signals as a process starts with them; no core is dumped."""
     import fcntl
+    import resource
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    with contextlib.suppress(OSError):  # fewer descriptors are allowed: the low number has to do
-        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
-        os.close(descriptor)
-        descriptor = high
-    return socket.socket(fileno=descriptor)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    settled = []
+    for descriptor in descriptors:
+        try:
+            settled.append(fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR))
+            os.close(descriptor)
+        except OSError:  # fewer descriptors are allowed: the low number has to do
+            settled.append(descriptor)
+    return tuple(settled)
 
 
 def _preload(name: str, file: str) -> None:

@@ -1,5 +1,6 @@
 """The command's hold on the nursery: workers are started, their ends are learnt, and all are ended together."""
 
+import os
 import selectors
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any, final
 
 from gradcli.errors import GradcliError
 from gradcli.runner.workers.channel import Channel, GarbledError, framed
+from gradcli.runner.workers.crash import sink
 from gradcli.runner.workers.nursery import Ended, Start, Started, kill_group
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -53,8 +55,8 @@ class Supervisor:
         self._socket, self._control = mine, Channel(mine)
         self.selector.register(mine, selectors.EVENT_READ, self)
 
-    def start(self) -> tuple[int, Channel]:
-        """A new worker: its process, and the connection to it.
+    def start(self) -> tuple[int, Channel, int | None]:
+        """A new worker: its process, the connection to it, and the descriptor its fault handler writes to.
 
         Raises:
             GradcliError: no process can be started, as where their number is limited.
@@ -63,12 +65,15 @@ class Supervisor:
             if self._socket is None:
                 self.open()
             mine, theirs = socket.socketpair()
-            pid = self._ordered(theirs)
+            crashes = sink()
+            pid = self._ordered([theirs.fileno(), *([] if crashes is None else [crashes])])
             theirs.close()
             if pid is not None:
                 self._living.add(pid)
-                return pid, Channel(mine)
+                return pid, Channel(mine), crashes
             mine.close()
+            if crashes is not None:
+                os.close(crashes)
         raise GradcliError("worker processes cannot be started: the process that makes them ends at once")
 
     def ended(self) -> list[Ended]:
@@ -86,11 +91,11 @@ class Supervisor:
             self._read()
         self._abandon()
 
-    def _ordered(self, theirs: socket.socket) -> int | None:
-        """The worker made on order, which is given `theirs`; None if the nursery has been killed."""
+    def _ordered(self, ends: list[int]) -> int | None:
+        """The worker made on order, which is given the descriptors `ends`; None if the nursery has been killed."""
         assert self._socket is not None  # noqa: S101 - open, as just seen; for the type checker
         try:
-            socket.send_fds(self._socket, [b"+"], [theirs.fileno()])
+            socket.send_fds(self._socket, [b"+"], ends)
             self._socket.sendall(framed(Start(preload=tuple(self.loaded.items()))))
         except OSError:
             self._abandon()
@@ -139,6 +144,4 @@ class Supervisor:
 
 
 def _environment(*, one_thread: bool) -> dict[str, str]:
-    import os
-
     return {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ} if one_thread else dict(os.environ)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from gradcli.runner.interference import end_refused
 from gradcli.runner.jobs import Broken, Job, Outcome, attempt
+from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
+from gradcli.runner.workers.footprint import Footprint
 
-_COSTLY = ("torch",)
+_COSTLY = ("torch", "gradcli.engine")
 """Modules that take long to import, and that a process may be forked after importing."""
 
 
@@ -46,9 +48,9 @@ def warm_up() -> None:
     import gradcli.runner.case  # noqa: F401 - kept for the workers
 
 
-def serve(channel: Channel) -> int:
-    """Do jobs until the command closes its end; what a target prints goes to standard error."""
-    faulthandler.enable()
+def serve(channel: Channel, crashes: int = 2) -> int:
+    """Do jobs until the command closes its end; where a crash happened is written to the descriptor `crashes`."""
+    faulthandler.enable(crashes)
     own = os.getpid()
     with contextlib.closing(channel):
         while True:
@@ -57,18 +59,17 @@ def serve(channel: Channel) -> int:
             except (EOFError, GarbledError, OSError):
                 return 0
             os.chdir(task.folder)
+            footprint = Footprint(realm=realm_of(task.job.target, task.folder))
             with end_refused():
-                outcome = attempt(task.job, partial(_begin, channel, task.folder))
+                outcome = attempt(task.job, partial(_begin, channel, task.folder, footprint))
             if os.getpid() != own:  # a fork in the user's code came back here
                 os._exit(1)
-            left: tuple[str, ...] = ()
-            _send(channel, Reply(outcome=outcome, left=left, loaded=_loaded()))
-            if left:
-                return 0
+            _send(channel, Reply(outcome=outcome, left=footprint.left(), loaded=_loaded()))
 
 
-def _begin(channel: Channel, folder: Path) -> None:
+def _begin(channel: Channel, folder: Path, footprint: Footprint) -> None:
     os.chdir(folder)
+    footprint.imported()
     channel.send(Begun())
 
 

@@ -1,6 +1,7 @@
 """The command's side of its workers: which job goes to which worker, and what becomes of a job whose worker ends."""
 
 import contextlib
+import os
 import selectors
 import signal
 from collections import deque
@@ -14,6 +15,7 @@ from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Lost, Outcome
 from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
+from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.nursery import Ended, kill_group
 from gradcli.runner.workers.supervisor import Supervisor
 from gradcli.runner.workers.worker import Begun, Reply, Task
@@ -25,7 +27,7 @@ _SHORTEST_IMPORT = 20.0
 _IDLE_KEPT = 4
 _LONGEST_WAIT = 3600.0
 _FAREWELL_SECONDS = 2.0
-_KILLED = -9
+_LAST_WORDS_SECONDS = 0.5
 _CLOSED = "its process closed the connection over which results are sent"
 _GARBLED = "its process wrote to the connection over which results are sent"
 
@@ -37,6 +39,7 @@ class _Worker:
 
     pid: int
     channel: Channel
+    crashes: int | None
     realm: str
     number: int = -1
     job: Job | None = None
@@ -44,7 +47,13 @@ class _Worker:
     since: float = 0.0
     deadline: float | None = None
     limit: float | None = None
-    stopped: str | None = None
+    killed: str | None = None
+
+    def close(self) -> None:
+        """Close what the command holds of it."""
+        self.channel.close()
+        if self.crashes is not None:
+            os.close(self.crashes)
 
 
 @final
@@ -111,8 +120,8 @@ class Workforce:
         idle = [worker for worker in self._workers.values() if worker.job is None]
         if len(idle) >= _IDLE_KEPT:
             self._dismiss(min(idle, key=lambda worker: worker.since), kill=False)
-        pid, channel = self._supervisor.start()
-        worker = self._workers[pid] = _Worker(pid=pid, channel=channel, realm=realm)
+        pid, channel, crashes = self._supervisor.start()
+        worker = self._workers[pid] = _Worker(pid=pid, channel=channel, crashes=crashes, realm=realm)
         self._selector.register(channel, selectors.EVENT_READ, worker)
         return worker
 
@@ -149,8 +158,8 @@ class Workforce:
             messages = worker.channel.arrived()
         except EOFError:
             self._selector.unregister(worker.channel)
-            if worker.stopped is None:
-                worker.limit, worker.deadline, worker.stopped = None, monotonic() + _FAREWELL_SECONDS, _CLOSED
+            if worker.killed is None:
+                worker.limit, worker.deadline = None, monotonic() + _FAREWELL_SECONDS
             return
         except GarbledError:
             self._selector.unregister(worker.channel)
@@ -179,24 +188,36 @@ class Workforce:
             self._hear(worker)
         if self._workers.pop(ended.pid, None) is None:
             return
-        worker.channel.close()
         if worker.job is not None:
-            exited = worker.stopped is None or (worker.stopped is _CLOSED and ended.code != _KILLED)
-            how = f"its process {ending(ended.code)}" if exited else str(worker.stopped)
-            self._outcomes[worker.number] = Lost(how=how, begun=worker.begun, seconds=monotonic() - worker.since)
+            crash = read(worker.crashes)
+            self._outcomes[worker.number] = Lost(
+                how=worker.killed or f"its process {ending(ended.code)}",
+                begun=worker.begun,
+                seconds=monotonic() - worker.since,
+                place=crash.place,
+                trace=crash.trace,
+            )
+        worker.close()
 
     def _stop(self, worker: _Worker, why: str) -> None:
-        """Kill a worker that hangs, or whose connection is of no use; that it has ended is heard later."""
-        worker.stopped = worker.stopped or why
-        worker.deadline = None
-        kill_group(worker.pid)
+        """End a worker that hangs, or whose connection is of no use; that it has ended is heard later.
+
+        SIGABRT comes first: at it Python's fault handler writes down where the process was, also in compiled code.
+        """
+        if worker.killed is None:
+            worker.killed, worker.deadline = why, monotonic() + _LAST_WORDS_SECONDS
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(worker.pid, signal.SIGABRT)
+        else:
+            worker.deadline = None
+            kill_group(worker.pid)
 
     def _dismiss(self, worker: _Worker, *, kill: bool) -> None:
         """Let a worker go whose job is done or no longer wanted."""
         del self._workers[worker.pid]
         if worker.channel.fileno() in self._selector.get_map():
             self._selector.unregister(worker.channel)
-        worker.channel.close()
+        worker.close()
         if kill:
             kill_group(worker.pid)
 

@@ -1,0 +1,132 @@
+"""What a job left behind in its process, so that the next one would not find it as new."""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, final
+
+from gradcli.backends.guard import is_users_file
+from gradcli.runner.interference import Own, names_of_spaces, replaced_since, spaces
+
+_STANDARD_DESCRIPTORS = (0, 1, 2)
+_CONTAINERS = (dict, list, set)
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Footprint:
+    """The state of this process when a job came; `realm` is the folder of the user's modules.
+
+    `imported` is called when the target has been imported: the state of the user's own modules counts from then on.
+    """
+
+    realm: str
+    _own: Own = field(init=False)
+    _state: Mapping[str, object] = field(init=False)
+    _users: Mapping[str, object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._own, self._state = names_of_spaces(), _state()
+        self._users = self._users_values()
+
+    def imported(self) -> None:
+        """Take the user's modules as they are now for what they were."""
+        self._users = {**self._users_values(), **self._users}
+
+    def left(self) -> tuple[str, ...]:
+        """What is not as it was, in a few words each."""
+        changed = list(replaced_since(self._own, restore=False))
+        changed += self._patched_when_imported()
+        for before, now in ((self._state, _state()), (self._users, self._users_values())):
+            changed += [name for name, value in before.items() if name not in now or now[name] != value]
+        return tuple(changed)
+
+    def _patched_when_imported(self) -> list[str]:
+        """Functions of the user's in a framework that was not there before."""
+        known = {id(space) for space, _ in self._own}
+        return [
+            f"{space.__name__}.{name}"
+            for space in spaces()
+            if id(space) not in known
+            for name, value in tuple(vars(space).items())
+            if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(self.realm + os.sep)
+        ]
+
+    def _users_values(self) -> dict[str, object]:
+        """Names of the modules of the realm, and of the classes that they define, with what tells a change of each."""
+        found: dict[str, object] = {}
+        for module in tuple(sys.modules.values()):
+            file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
+            if not isinstance(file, str) or not file.startswith(self.realm + os.sep) or not is_users_file(file):
+                continue
+            for name, value in tuple(vars(module).items()):
+                found[f"{module.__name__}.{name}"] = _mark(value)
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    found |= {f"{module.__name__}.{name}.{key}": _mark(v) for key, v in tuple(vars(value).items())}
+        return found
+
+
+def _mark(value: object) -> tuple[int, int]:
+    """What differs once a name has another value, or its list, dict or set another length."""
+    return id(value), len(value) if type(value) in _CONTAINERS else 0  # type: ignore[arg-type]  # sized, as just seen
+
+
+def _state() -> dict[str, object]:
+    """What a program can set for its whole process, by name."""
+    state: dict[str, object] = {
+        "the environment": dict(os.environ),
+        "the threads": frozenset(threading.enumerate()),
+        "a child process": _has_children(),
+        "the signal handlers": _handlers(),
+        "a timer": signal.getitimer(signal.ITIMER_REAL),
+        "the recursion limit": sys.getrecursionlimit(),
+        "the trace function": (sys.gettrace(), sys.getprofile()),
+        "the garbage collector": gc.isenabled(),
+        "the standard streams": (id(sys.stdout), id(sys.stderr), id(sys.stdin)),
+        "the path": tuple(sys.path[:1]),
+        **{f"descriptor {number}": _file_behind(number) for number in _STANDARD_DESCRIPTORS},
+    }
+    for framework, settings in _SETTINGS.items():
+        module: Any = sys.modules.get(framework)
+        for name, default in settings:
+            getter: Callable[[], object] | None = getattr(module, name, None)
+            state[f"{framework}.{name}"] = default if getter is None else str(getter())
+    return state
+
+
+_SETTINGS = {
+    "torch": (
+        ("get_default_dtype", "torch.float32"),
+        ("get_default_device", "cpu"),
+        ("is_grad_enabled", "True"),
+        ("is_inference_mode_enabled", "False"),
+        ("are_deterministic_algorithms_enabled", "False"),
+    ),
+    "numpy": (("geterr", None), ("get_printoptions", None)),
+    "gradcli.engine": (("get_default_dtype", "torch.float32"), ("is_grad_enabled", "True")),
+}
+"""Functions that tell a framework's settings, and what those of one that has just been imported were."""
+
+
+def _has_children() -> bool:
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None or True
+    return False
+
+
+def _handlers() -> tuple[int, ...]:
+    return tuple(id(signal.getsignal(number)) for number in sorted(signal.valid_signals()))
+
+
+def _file_behind(descriptor: int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
