@@ -16,7 +16,7 @@ from gradcli.checks.figures import figures_of
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
-from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, message_of, presentable
+from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
@@ -283,7 +283,7 @@ def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:
 def _error(case: CheckCase, trail: _Trail, error: UserCodeError | InputsNotFoundError) -> CheckResult:
     cause = error.__cause__
     hint = None if cause is None else explain_exception(cause)
-    result = replace(_result(case, trail), verdict=Verdict.ERROR, error=message_of(error))
+    result = replace(_result(case, trail), verdict=Verdict.ERROR, error=str(error))
     if isinstance(error, UserCodeError):
         result = replace(result, error_traceback=error.user_traceback or None)
     elif cause is not None and users_frames(cause.__traceback__):
