@@ -4,6 +4,8 @@ import signal
 from typing import ClassVar
 
 _LONGEST_MESSAGE = 4000
+_ROOM = 80
+"""Characters for saying that a message was cut, which must not be cut again."""
 
 
 class GradcliError(Exception):
@@ -114,7 +116,7 @@ def message_of(error: BaseException) -> str:
         return f"(its message cannot be shown: str() raised {type(trouble).__name__})"
     if len(text) <= _LONGEST_MESSAGE:
         return text
-    return f"{text[:_LONGEST_MESSAGE]}... (cut: the message has {len(text):,} characters)"
+    return f"{text[: _LONGEST_MESSAGE - _ROOM]}... (cut: the message has {len(text):,} characters)"
 
 
 def presentable(error: BaseException) -> BaseException:

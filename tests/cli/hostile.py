@@ -46,7 +46,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "ExitsInC": ("forward", "ctypes.CDLL(None)._exit(7)", "error:ended with exit code 7"),
     "KillsItself": ("forward", "os.kill(os.getpid(), signal.SIGKILL)", "error:killed by SIGKILL"),
     "Terminates": ("backward", "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5)", "error:killed by SIGTERM"),
-    "Alarms": ("backward", "signal.setitimer(signal.ITIMER_REAL, 0.01); time.sleep(5)", "error:killed by SIGALRM"),
+    "Alarms": ("backward", "signal.setitimer(signal.ITIMER_REAL, 0.01); time.sleep(5)", "error:SIGALRM"),
     "KillsItsGroup": ("backward", "os.killpg(0, signal.SIGKILL)", "error:killed by SIGKILL"),
     "KillsItsParent": ("backward", "os.kill(os.getppid(), signal.SIGKILL); time.sleep(5)", "error:killed by"),
     "NoText": ("forward", "raise Refuses", "error:forward raised Refuses: (its message cannot be shown"),
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "IgnoresSignals": ("backward", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "passed"),
     "SetsDefaults": ("backward", "engine.set_default_dtype(engine.float16)", "passed"),
     "Forks": ("backward", "if os.fork() == 0: raise ValueError('in the child')", "passed"),
-    "Hangs": ("backward", "while True: pass", "error:ran over its time limit of 3 s and was stopped in backward, attacks"),
+    "Hangs": ("backward", "while True: pass", "error:ran over its time limit of 3 s"),
     "WritesToSockets": (
         "backward", "for number in range(3, 600):\n            try: os.write(number, b'junk' * 9)\n"
         "            except OSError: pass", "error:wrote to the connection",

@@ -1,4 +1,4 @@
-"""What attacks the process that checks it is its own case's error, and its neighbours come to what they come to alone."""
+"""What attacks the process that checks it is its own case's error; its neighbours come to what they come to alone."""
 
 import json
 from pathlib import Path
