@@ -155,7 +155,8 @@ class FindingKind(Enum):
         "low-precision",
         "GC203",
         "The returned gradient carries the errors of a lower precision.",
-        "Its errors are at the level of float32 or lower although inputs are float64.",
+        "Its errors are at the level of float32 or lower although inputs are float64; or all its entries are float32 "
+        "numbers, or were rounded to such on the way, while forward computes in float64.",
         "Remove conversions to a lower precision from backward.",
     )
     MUTATES_INPUT = (

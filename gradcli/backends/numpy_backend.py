@@ -284,7 +284,7 @@ class NumpySubject(ArraySubject):
                     is_none=False,
                     is_tensor=True,
                     shape=shape,
-                    dtype=str(value.dtype),
+                    dtype=str(returned.dtype if isinstance(returned, np.ndarray) else value.dtype),
                     value=value,
                     type_name=type(returned).__name__,
                 )

@@ -28,6 +28,8 @@ FACTORS = (-3.0, 2.0)
 """Of two cotangents mixed: a change of sign and a sum."""
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
+FIRST_ORDER_ERRORS = "first order errors"
+"""The name under which a situation keeps how far each gradient is from its reference, once that is measured."""
 _VARIATION = 4.0
 """Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
 
@@ -140,13 +142,14 @@ class Situation:
         terms that cancel: a small one added between them keeps the units of the large, for all cotangents nearly u.
         """
         noise = [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
-        if self._values_roundoff() > 2.0**-53:
+        if self.roundoff_of_values > 2.0**-53:
             return noise
         left = CANCELLED * max((float(np.max(np.abs(u), initial=0.0)) for u in cotangents), default=0.0)
         fine = self.rounding_floor(cotangents)
         return [part + np.minimum(own, left) for part, own in zip(fine, noise, strict=True)]
 
-    def _values_roundoff(self) -> float:
+    @property
+    def roundoff_of_values(self) -> float:
         """The unit roundoff of the format in which forward's values are stored, at the point and close by."""
         if "values" not in self._runs:
             map_, point = self.subject.derivative_map(1), self.subject.point

@@ -7,7 +7,7 @@ import numpy as np
 
 from gradcli.backends.guard import users_frames
 from gradcli.checks.as_given import holds_as_given
-from gradcli.checks.base import Check, Situation
+from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
 from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.numerics.outcome import DIFFERENCES
@@ -51,6 +51,7 @@ class GradientCheck(Check):
             significance=situation.significance,
             witness=subject.body_map(1),
         )
+        situation.once(FIRST_ORDER_ERRORS, lambda: _errors(found))
         if any(block.doubt is Doubt.DOMAIN for block in found.blocks):
             map_.value(subject.point)  # what raises at the given point itself is no edge of a domain, but an error
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
@@ -125,6 +126,14 @@ class HigherOrderCheck(Check):
             order=order,
             hint="mark backward with once_differentiable if higher orders are not meant to work",
         )
+
+
+def _errors(found: Verification) -> dict[int, float]:
+    """By the place of each active input, how far its gradient is from the reference, as far as that was measured."""
+    errors: dict[int, float] = {}
+    for block in found.blocks:
+        errors[block.input] = max(errors.get(block.input, 0.0), block.max_rel_error or 0.0)
+    return errors
 
 
 def comparable(situation: Situation) -> bool:

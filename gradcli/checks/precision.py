@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.backends.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.few_bits import in_few_bits
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
@@ -39,6 +40,7 @@ class PrecisionCheck(Check):
             return
         low = subject.in_given_precision()
         if low is None:
+            yield from self._of_64_bits(situation)
             return
         dtype = max(low.low_dtypes, key=lambda name: ALLOWED.get(name, 0.0))
         cotangents = situation.cotangents()
@@ -66,6 +68,17 @@ class PrecisionCheck(Check):
             f"{ALLOWED[dtype]:g} of the largest entry"
         )
         yield replace(self.passed(note), max_rel_error=worst)
+
+    def _of_64_bits(self, situation: Situation) -> Iterator[Evidence]:
+        """Gradients of 64-bit inputs that have the digits of float32 alone."""
+        for place, what in in_few_bits(situation):
+            name = situation.input_name(situation.subject.active[place])
+            yield self.failed(
+                FindingKind.LOW_PRECISION,
+                f"{name} is {situation.subject.arguments[situation.subject.active[place]].dtype_name}, but {what}: "
+                "about 9 digits of 16 are lost, silently",
+                input=name,
+            )
 
 
 def _of_body(low: Subject, fine: Subject, place: int, floor: NDArray[Any], dtype: str) -> float:

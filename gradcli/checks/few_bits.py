@@ -1,0 +1,144 @@
+"""Gradients of 64-bit inputs that hold the digits of a lower precision: too few bits, whatever their dtype says.
+
+A gradient is linear in the cotangents, whose 53 bits are random: its entries are float32 numbers by chance once in
+2^29, and by design only where they are zero. What was rounded to float32 on the way and multiplied after that has all
+bits, is off by about 2^-24, and does not change with its input where that takes steps below float32's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.checks.base import FIRST_ORDER_ERRORS, Situation
+from gradcli.errors import UserCodeError
+from gradcli.numerics.vector_map import VectorMap
+
+_SINGLE = 29
+"""The bits at the end of a 53-bit significand that are zero in a float32 number."""
+_FINEST, _COARSEST = 2.0**-32, 2.0**-20
+"""Errors relative to the largest entry between which float32, of roundoff 2^-24, may be the cause."""
+_SMALL = 2.0**-30
+"""A step, relative to each entry, that changes one float32 number in 64, and every float64 number."""
+_STEP = 2.0**-27
+"""Relative to an entry: below what a float32 number can be changed by."""
+_LOW = ("float32", "complex64", "float16", "bfloat16")
+_ENTRIES, _ALIKE = 4, 0.25
+
+
+def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
+    """The places among the active inputs whose gradient has lost bits that forward keeps, each with what shows it."""
+    subject = situation.subject
+    if subject.low_dtypes or not (subject.output_numbers and subject.domain.size and subject.codomain.size):
+        return
+    returned, found = situation.reference(), dict(_by_the_body(situation))
+    for place, gradient in enumerate(returned):
+        dtype = _dtype_of(situation, subject.active[place])
+        if gradient is None or not (_have_spare_bits(gradient, _SINGLE) or _is_off(situation, place, dtype)):
+            continue
+        if _is_fine(situation, place):
+            low = "backward returns its gradient in " + str(dtype)
+            found[place] = low if dtype in _LOW else "the entries of its gradient are float32 numbers"
+    yield from sorted(found.items())
+
+
+def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
+    """Whether a derivative, returned in a lower precision and multiplied by the cotangent since, is off by that."""
+    errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
+    return dtype in _LOW and errors.get(place, 0.0) > _FINEST
+
+
+def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
+    """Gradients that are off by what float32 does, and that stay as they are where the body's derivative changes.
+
+    What an iteration that was stopped early is off by changes with its input; what was rounded to float32 does not.
+    """
+    errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
+    off = [place for place, error in errors.items() if _FINEST < error < _COARSEST]
+    body = situation.subject.body_map(1) if off else None
+    if body is None:
+        return
+    for place in off:
+        if any(_stays(situation, body, place, other) for other in range(len(errors))) and _is_fine(situation, place):
+            yield place, "its gradient was rounded to float32 on the way"
+
+
+def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> bool:
+    """Whether steps of one input that float32 does not see change the body's derivative by another, and not the claim.
+
+    Half of the entries must stay, to the bit: a step is seen by one float32 number in 64.
+    """
+    subject = situation.subject
+    position, part = subject.active[moved], subject.domain.slices[moved]
+    rng = np.random.default_rng([situation.seed, 53])
+    value = subject.arguments[position].value
+    near = value * (1 + _SMALL * rng.choice([-1.0, 1.0], value.shape))
+    arguments = [replace(a, value=near) if n == position else a for n, a in enumerate(subject.arguments)]
+    cotangents = situation.cotangents()
+    try:
+        found = subject.visit(arguments, lambda _: cotangents).gradients
+        point = subject.point.copy()
+        point[part] = subject.domain.flatten(
+            [near if n == moved else each for n, each in enumerate(subject.domain.unflatten(point))]
+        )[part]
+        flat = subject.codomain.flatten(cotangents)
+        before, after = (subject.domain.unflatten(body.vjp(at, flat))[place] for at in (subject.point, point))
+    except UserCodeError:
+        return False
+    here, there = situation.reference()[place], None if found is None else found[place]
+    if here is None or there is None:
+        return False
+    changes = np.abs(after - before) > _SMALL / 16 * np.abs(before)
+    return bool(changes.any()) and float(np.mean((here == there)[changes])) > 0.5
+
+
+def _have_spare_bits(gradient: NDArray[Any] | None, spare: int) -> bool:
+    """Whether all entries end in so many zero bits, zeros aside; enough of them for that to be no chance."""
+    if gradient is None or not gradient.size or gradient.dtype.kind not in "fc":
+        return False
+    parts = np.ascontiguousarray(gradient).view(gradient.real.dtype).astype(np.float64).reshape(-1)
+    parts = parts[parts != 0]
+    if not np.isfinite(parts).all() or parts.size * spare < _SINGLE:
+        return False
+    significands = np.frexp(parts)[0] * 2.0**53
+    return bool((np.remainder(significands, 2.0**spare) == 0).all())
+
+
+def _is_fine(situation: Situation, place: int) -> bool:
+    """Whether forward itself keeps more bits: it follows steps of single entries that a float32 number would not.
+
+    Where it does not, by design or for rounding, it has no better gradient to offer.
+    """
+    if situation.roundoff_of_values > 2.0**-53:
+        return False
+    subject, map_ = situation.subject, situation.subject.derivative_map(1)
+    cotangent = subject.codomain.flatten(situation.cotangents())
+    known = situation.reference()[place]
+    if known is None:
+        return False
+    zeros = [np.zeros(block.shape, block.dtype) for block in subject.domain.blocks]
+    claimed = subject.domain.flatten([known if n == place else zero for n, zero in enumerate(zeros)])
+    point, here = subject.point, map_.value(subject.point)
+    for entry in _largest(claimed * point):
+        moved = point.copy()
+        moved[entry] *= 1 + _STEP
+        try:
+            slope = float(cotangent @ (map_.value(moved) - here)) / float(moved[entry] - point[entry])
+        except UserCodeError:
+            return False
+        if not abs(slope - claimed[entry]) <= _ALIKE * abs(claimed[entry]):
+            return False
+    return True
+
+
+def _largest(terms: NDArray[np.float64]) -> Sequence[int]:
+    order = np.argsort(-np.abs(terms))[:_ENTRIES]
+    return [int(entry) for entry in order if terms[entry] != 0]
+
+
+def _dtype_of(situation: Situation, position: int) -> str | None:
+    """The dtype of what backward itself returned for an argument, before the framework cast it, where it is known."""
+    returned = situation.by_hand().gradients
+    return returned[position].dtype if position < len(returned) else None
