@@ -20,6 +20,7 @@ from benchmarks.correct.reductions import REDUCTIONS
 from benchmarks.correct.solvers import SOLVERS
 from benchmarks.correct.specimen import Collection, Specimen
 from benchmarks.correct.spectra import SPECTRA
+from benchmarks.correct.stopped import STOPPED
 
 GROUPS: tuple[Collection, ...] = (
     SMOOTH,
@@ -29,6 +30,7 @@ GROUPS: tuple[Collection, ...] = (
     SPECTRA,
     ROUGH,
     SOLVERS,
+    STOPPED,
     LAYERS,
     REDUCTIONS,
     LOSSES,

@@ -14,6 +14,8 @@ from gradcli.numerics.space import Vector
 
 NEARBY = 3
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
+FARTHEST = (32.0, -32.0)
+"""Newton's method takes the same few steps over decades of the input: it doubles its digits with every step."""
 FINE = 2.0**-14
 COARSE = (0.02, 0.1, 0.3)
 EXPLAINED = 10.0
@@ -35,7 +37,7 @@ def iterates(site: Site) -> bool:
     if here is None or here != _effort(site, site.x):
         return False
     points = [moved(site.rng, site.x, site.scales) for _ in range(NEARBY)]
-    for t in FARTHER:
+    for t in (*FARTHER, *FARTHEST):
         points.append(site.x + t * random_direction(site.rng, site.scales))
     return any(_differs(site, x, here) for x in points)
 

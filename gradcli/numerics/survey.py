@@ -29,6 +29,8 @@ FORMATS = {2.0**-24: ("float32", 1e-2), 2.0**-11: ("float16", 0.1), 2.0**-8: ("b
 ROUGHEST = max(allowed for _, allowed in FORMATS.values())
 DROWNED = 1e-13
 NEARER = (0.125, -0.125)
+FALLING = 1e-6
+"""A tail lies below that part of the values nearer to zero on its own side."""
 UNIT, LOST = 1e-17, 0.05
 """A tail above that part of the values is made of their roundings; of one below a lost term is so much at most."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
@@ -130,12 +132,20 @@ def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: Seen) -> bool:
         return False
     most = max(seen.judgement.scale, seen.judgement.error)
     for factor in NEARER:
-        with suppress(Exception), np.errstate(all="ignore"):  # that may lie outside the domain
-            values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
-            size = _size(values[site.map.codomain.slices[pair[1]]])
-            if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
-                return True
+        size = _size_at(site, pair, factor)
+        if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
+            return True
+        if most > FALLING * size:  # nothing falls off towards x: what forward gives for the other sign does not matter
+            return False
     return False
+
+
+def _size_at(site: Site, pair: Pair, factor: float) -> float:
+    """The largest value of an output at a multiple of x; zero outside the domain."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
+        return _size(values[site.map.codomain.slices[pair[1]]])
+    return 0.0
 
 
 def _size(values: Vector) -> float:

@@ -13,8 +13,9 @@ import numpy as np
 
 from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision
 from gradcli.numerics.compare import FAIL_FACTOR
-from gradcli.numerics.evidence import wide_columns
-from gradcli.numerics.iteration import iterates
+from gradcli.numerics.confirm import EXCUSED
+from gradcli.numerics.evidence import Indices, wide_columns
+from gradcli.numerics.iteration import iterates, where_it_stops
 from gradcli.numerics.line import Line, on_grid
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, focuses, moved, random_direction
@@ -24,7 +25,8 @@ from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
 from gradcli.numerics.treads import MANY, format_roundoff, made_of_treads, on_treads
-from gradcli.numerics.wide_steps import LEVELS, REACHES, steepest
+from gradcli.numerics.vector_map import Matrix
+from gradcli.numerics.wide_steps import LEVELS, REACHES, ROUNDING, UNFINISHED, steepest
 
 CONSTANTS = 4.0
 """Numbers of few digits that a formula may use, each wrong by one rounding: its slope is off by so many."""
@@ -53,8 +55,8 @@ class Wrong:
     def note(self) -> str:
         """What showed it, in one sentence."""
         return (
-            f"forward's values step by about {self.noise:.0e} of their size (rounding): steps up to {self.reach:.1g} "
-            "of the input, over which they even out, show it"
+            f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop): "
+            f"steps up to {self.reach:.1g} of the input, over which they even out, show it"
         )
 
 
@@ -74,18 +76,23 @@ class _Off:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A pair, and which of its rows may be held against the claim: `free` says that claims of zero may too."""
+    """A pair, and which of its rows may be held against the claim: `free` says that claims of zero may too.
+
+    `iterating` says that the roughness of the values may be what an iteration leaves when it stops.
+    """
 
     pair: Pair
     free: bool
     floor: float
+    iterating: bool
 
 
 def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     """Whether the claim for a pair is wrong by more than wide steps leave uncertain.
 
-    Forward's values must be made of treads that are all alike; then three directions, the last at a point close by,
-    must show the same row wrong, each at two lengths of step and at every other that can tell.
+    Forward's values must be made of treads that are all alike, or forward must iterate, and the error be larger than
+    what stopping early explains. Three directions, the last at a point close by, must show the same row wrong, each at
+    two lengths of step and at every other that can tell.
 
     Args:
         site: the point, without a witness.
@@ -93,16 +100,18 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
         significance: errors below this part of the block's largest entry do not matter.
 
     Returns:
-        None where the claim may be right: also if it cannot be followed, where forward iterates, and for entries
+        None where the claim may be right: also if it cannot be followed, and for entries
         claimed to be zero of values that are in no format of few digits (a grid is a staircase that may be meant).
     """
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
-    if not on_treads(site, pair) or iterates(site):
+    iterating = iterates(site)
+    if not iterating and not on_treads(site, pair):
         return None
     floor = max(significance, LOW_PRECISION) if in_single_precision(site) else significance
-    case = _Case(pair=pair, free=format_roundoff(site, pair[1]) > EPS, floor=floor)
+    free = iterating or format_roundoff(site, pair[1]) > EPS
+    case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
     for tried in _where(site, case):
         first = _first(site, case, tried)
         if first is None:
@@ -157,7 +166,9 @@ def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
     """The worst row along the direction in which the claim adds up, if its values are made of treads."""
     direction = steepest(site, site.claim.block == case.pair[1], focus)
     found = _worst(site, case, direction, focus, None)
-    return found if found is not None and made_of_treads(site, found.level, found.row) else None
+    if found is None or case.iterating:
+        return found
+    return found if made_of_treads(site, found.level, found.row) else None
 
 
 def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:
@@ -182,6 +193,8 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         return None
     slopes = np.array([level.slope[rows] for level in levels])
     widths = np.array([np.where(level.different() < MANY, np.inf, level.width)[rows] for level in levels])
+    if case.iterating:
+        widths = np.maximum(widths, _left_by_stopping(site, direction, levels, rows))
     best = widths.argmin(axis=0)
     scale = site.claim.entry_scale(site.map.domain.slices[case.pair[0]], case.pair[1], focus.judged)
     found: list[_Off] = []
@@ -191,7 +204,8 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
             continue
         told = np.abs(slope) / widths[:, k]
         apart = np.abs(slopes[:, k] - slope) > widths[:, k] + width
-        if np.count_nonzero(told > FAIL_FACTOR) < CLEAR_LEVELS or apart[told > 1].any():
+        tells = np.isfinite(widths[:, k]) if case.iterating else told > 1
+        if np.count_nonzero(told > FAIL_FACTOR) < CLEAR_LEVELS or apart[tells].any():
             continue
         noise = float(level.noise[row]) / (level.size(row) or 1.0)
         width += CONSTANTS * noise * float(np.abs(site.claim.forms[row]) @ np.abs(direction))
@@ -200,6 +214,28 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         if abs(slope) > FAIL_FACTOR * width:
             found.append(_Off(row=row, slope=slope, width=width, noise=noise, level=level))
     return max(found, key=lambda off: abs(off.slope) / off.width, default=None)
+
+
+def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], rows: Indices) -> Matrix:
+    """How far the slope of every row may be off over each length because an iteration stops early.
+
+    Stopping leaves N of a value: the jump where the number of steps changes, or the largest departure from a smooth
+    curve over that length or a shorter one (over a longer one it may be the function's curvature). Over a length T that
+    is a slope of a few N / T, and if it goes on smoothly between such places (as what Newton's method leaves does,
+    which is the square of what the step before left) one of a few times the root of N. Infinite where N is not above
+    rounding: nothing is known of what stopping leaves.
+    """
+    claimed = slice(-len(site.claim.forms), None)
+    stop = where_it_stops(site, direction)
+    jump = 0.0 if stop is None else float(stop[1][claimed][rows].max())
+    size = np.abs(site.row_values()[claimed][rows])
+    left, widths = jump, []
+    for level in reversed(levels):  # the shortest first
+        left = max(left, float(level.noise[rows].max()))
+        known = left > ROUNDING * EPS * float(size.max())
+        smooth = EXCUSED * np.sqrt(left * np.maximum(size, left))
+        widths.append(np.maximum(UNFINISHED * left / level.reach, smooth) if known else np.full(rows.size, np.inf))
+    return np.array(widths[::-1])
 
 
 def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stretch]:

@@ -38,7 +38,10 @@ def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> Bloc
         outcome: what fine steps said.
         significance: errors below this part of the block's largest entry do not matter.
     """
-    if outcome.outcome is Outcome.DIFFERS and outcome.reference == DIFFERENCES:
+    if outcome.outcome is Outcome.DIFFERS:
+        early = _unless_early_stop(site, outcome)
+        if early is not None or outcome.reference != DIFFERENCES:
+            return early or outcome
         return _unless_few_digits(site.alone(), outcome, significance)
     pair = outcome.input, outcome.output
     open_ = outcome.doubt is Doubt.KINK and (iterates(site) or on_treads(site.alone(), pair))
@@ -55,6 +58,21 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         return None if overruled(site, pair, wide, significance) else _agreed(site, pair, outcome, wide)
     wrong = disagreement(alone, pair, significance)
     return None if wrong is None else _wrong(alone, pair, outcome, wrong)
+
+
+def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
+    """Agreement over wide steps where fine ones show the slope of a fixed number of an iteration's steps.
+
+    That slope is the algorithm's own: a bisection between zero and the input itself gives a fixed fraction of the input
+    until the next decision. What the iteration converges to is what its values follow over steps across many decisions.
+    """
+    pair, alone = (outcome.input, outcome.output), site.alone()
+    if not iterates(alone):
+        return None
+    wide = agreement(alone, pair, outcome.max_rel_error, sloped=True)
+    if wide is None or wide.exact:
+        return None
+    return replace(_agreed(site, pair, outcome, wide), table=None, wrong_columns=None)
 
 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:

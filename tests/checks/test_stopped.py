@@ -1,0 +1,50 @@
+"""Iterations that stop early: right gradients pass at every order, and wrong ones fail, however large the error."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
+
+import numpy as np
+import torch
+
+import gradcli
+from benchmarks.correct.stopped import MISTAKES, SOLVERS, function
+from gradcli import engine
+from gradcli.findings import FindingKind
+from gradcli.verdict import Verdict
+
+NAMESPACES = {"torch": torch, "engine": engine}
+CASES = [pytest.param(s, tuple(NAMESPACES)[k % 2], id=s.name) for k, s in enumerate(SOLVERS)]
+
+
+def check(solver, backend: str, order: int, tolerance: float = 1e-6, **spoilt):
+    ns, rng = NAMESPACES[backend], np.random.default_rng(len(solver.name))
+    inputs = tuple(ns.tensor(draw(rng).detach().numpy(), requires_grad=True) for draw in solver.draws)
+    target = function(ns, solver, tolerance, **spoilt)
+    (case,) = gradcli.check(target, inputs, order=order, seed=3, shrink=False).cases
+    return case
+
+
+@pytest.mark.parametrize(("solver", "backend"), CASES)
+def test_a_right_gradient_passes_at_both_orders_and_says_what_it_resolves(solver, backend) -> None:
+    case = check(solver, backend, 2)
+    assert case.verdict is Verdict.PASSED, case.findings
+    assert {e.order for e in case.evidence if e.resolution is not None} >= {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("solver", "backend", "mistake"),
+    [pytest.param(*case.values, tuple(MISTAKES)[k % 3], id=case.id) for k, case in enumerate(CASES)],
+)
+def test_errors_larger_than_what_stopping_leaves_fail(solver, backend, mistake) -> None:
+    assert check(solver, backend, 1, factor=MISTAKES[mistake]).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(("solver", "backend"), CASES)
+def test_a_solution_kept_as_a_constant_fails_at_the_second_order_only(solver, backend) -> None:
+    case = check(solver, backend, 2, constant=True)
+    assert case.verdict is Verdict.FAILED
+    assert {f.order for f in case.findings} == {2}
+    assert {f.kind for f in case.findings} <= {FindingKind.WRONG_SECOND_ORDER, FindingKind.NOT_TWICE_DIFFERENTIABLE}
