@@ -3,6 +3,8 @@
 import time
 from typing import final
 
+from gradcli.watchdog.case import SLOW_SECONDS
+
 SEARCH_TRIES = 5_000
 GUARANTEED_TRIES = 100
 LIMIT_SECONDS = 30.0
@@ -22,14 +24,22 @@ class Budget:
         self._limit_seconds = limit_seconds
         self._deadline = time.perf_counter() + limit_seconds
         self._late = False
+        self._quickest: float | None = None
 
     def allow(self, tries: int) -> None:
         """Begin a stage that may take `tries` from here."""
         self._stop = self.count + tries
 
-    def spend(self, seconds: float) -> None:
+    @property
+    def is_slow(self) -> bool:
+        """Whether forward takes so long where it accepts inputs that the first ones found have to do."""
+        return self._quickest is not None and self._quickest > SLOW_SECONDS
+
+    def spend(self, seconds: float, *, accepted: bool) -> None:
         """Count a try; what a framework loads or compiles in the first one is not the search's to pay."""
         self.count += 1
+        if accepted:
+            self._quickest = seconds if self._quickest is None else min(seconds, self._quickest)
         if self.count == 1:
             self._deadline += seconds
 

@@ -24,7 +24,7 @@ from gradcli.inputs.optionals import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.polish import polished, with_labels_for_each_row, with_statistics_of_features
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
-from gradcli.inputs.trials import Failure, Guess, Trials, is_state, lacked_by_a_constant
+from gradcli.inputs.trials import Failure, Guess, Trials, farthest, is_state, lacked_by_a_constant
 from gradcli.inputs.unification import Solution, Unifier
 from gradcli.inputs.vocabulary import PARAMETER_NAMES
 from gradcli.targets import TargetInfo, Trial
@@ -101,7 +101,7 @@ def infer(
         if solution is not None:
             specs = trials.specs(solution.guess)
             budget.allow(ALTERNATIVE_TRIES)
-            others = alternatives_of(trials, hints, solution.guess, search.runs_backward)
+            others = () if budget.is_slow else alternatives_of(trials, hints, solution.guess, search.runs_backward)
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,
@@ -111,7 +111,7 @@ def infer(
                 alternatives=tuple(other for other in others if other != specs),
             )
         failures.append(trials)
-    best = _farthest(failures)
+    best = farthest(failures)
     text = failure_text(info, best, budget, time.perf_counter() - began)
     raise InputsNotFoundError(text) from (None if best is None else best.error)
 
@@ -158,6 +158,8 @@ class _Search:
         self._explore()
         if not self._found:
             return None
+        if self._budget.is_slow:
+            return self._found[0].solution
         self._budget.allow(RETRIES)
         self._retry_cheaper()
         self._try_likelier()
@@ -198,7 +200,7 @@ class _Search:
                 if last is None:
                     last = visited + max(MORE_SKELETONS, visited)
                     self._budget.allow(MORE_TRIES)
-                if len(self._found) >= ENOUGH_SOLUTIONS:
+                if len(self._found) >= ENOUGH_SOLUTIONS or self._budget.is_slow:
                     break
             else:
                 failure = outcome
@@ -392,8 +394,3 @@ def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputS
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             notes.append(f"{slots[index].name} is drawn from {domain}{bounds}: forward refused normal numbers")
     return tuple(notes)
-
-
-def _farthest(searched: Sequence[Trials]) -> Failure | None:
-    """The failure before which forward came farthest."""
-    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)

@@ -1,8 +1,8 @@
 """Trials of forward: arguments made from a guess, how far forward came with them, and whether they will do."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from types import CodeType
 from typing import Any, final
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument, InputSpec
+from gradcli.errors import OverrunError
 from gradcli.inputs.budget import Budget
 from gradcli.inputs.builders import build
 from gradcli.inputs.candidates import Skeleton, Slot
@@ -24,7 +25,7 @@ MORE_SAMPLES = (1, 2, 3)
 LARGEST_HELD = 8
 """Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
 SLIPS = 60
-"""A misspelt name raises the same for all inputs: after so many in a row the search ends."""
+"""A misspelt name, or a call of itself without end, raises the same for all inputs: so many in a row end the search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,8 @@ class Trials:
         self._seed = seed
         self._drawn: dict[tuple[Any, ...], Argument] = {}
         self._slips = 0
+        self.refuses_normal = False
+        """Whether forward did not return for some normal numbers: positive ones are tried first then."""
 
     @property
     def exhausted(self) -> bool:
@@ -90,23 +93,26 @@ class Trials:
         failure = self._failure_of(first)
         if failure is not None:
             return self._remembered(failure)
-        for sample in MORE_SAMPLES:
+        for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
             failure = self._failure_of(self.run(guess, sample, forced=True))
             if failure is not None:
                 return self._remembered(replace(failure, progress=1.5))
-        base = self.run(guess, 0)
+        base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
         for index, choice in enumerate(guess.skeleton):
             if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
                 return Failure(progress=1.6, idle=index)
         return None
 
+    def _has_no_index(self, guess: Guess) -> bool:
+        return all(choice.kind != "index" for choice in guess.skeleton)
+
     def run(
         self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
     ) -> Trial:
         """Forward on the guess's `sample`; slot `other` is drawn from a later one. `forced` makes an index maximal."""
-        began = time.perf_counter()
+        began = perf_counter()
         trial = self._attempt(self.arguments(guess, sample, forced=forced, other=other, other_sample=other_sample))
-        self.budget.spend(time.perf_counter() - began)
+        self.budget.spend(perf_counter() - began, accepted=trial.ok)
         return trial
 
     def arguments(
@@ -188,6 +194,9 @@ class Trials:
         return False
 
     def _failure_of(self, trial: Trial) -> Failure | None:
+        if isinstance(trial.error, OverrunError | RecursionError):  # other values may be in forward's domain
+            self.refuses_normal = True
+            return Failure(progress=1.8, error=trial.error, non_finite=True)
         if not trial.ok:
             nothing = trial.error is None
             return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=nothing)
@@ -201,7 +210,10 @@ class Trials:
     def _remembered(self, failure: Failure) -> Failure:
         slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
         slip = slip or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
-        same = self.best is None or failure.message == self.best.message
+        endless = isinstance(failure.error, RecursionError)
+        slip = slip or endless
+        best = None if self.best is None else self.best.error
+        same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
         self._slips = self._slips + 1 if slip and same else 0
         if self.best is None or failure.progress > self.best.progress:
             self.best = failure
@@ -219,6 +231,11 @@ class Trials:
                 progress, share = progress + share * traceback.tb_lasti / length, share / length
             traceback = traceback.tb_next
         return min(progress, 1.4)
+
+
+def farthest(searched: Sequence[Trials]) -> Failure | None:
+    """The failure before which forward came farthest."""
+    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
 
 
 def is_state(name: str) -> bool:

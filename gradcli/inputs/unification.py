@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from gradcli.inputs.candidates import Skeleton
-from gradcli.inputs.domain_search import domain_choices
+from gradcli.inputs.domain_search import POSITIVE, domain_choices
 from gradcli.inputs.gates import alike, multiples, unpacked_parts
 from gradcli.inputs.messages import (
     aligned_sizes,
@@ -229,8 +229,12 @@ class Unifier:
         shapes = self.shapes(state)
         if sum(math.prod(shape) for shape in shapes.values()) > MAX_ELEMENTS:
             return None
+        refused = self._trials.refuses_normal
         guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=self._first_domains(shapes))
         failure = self._trials.judge(guess)
+        if self._trials.refuses_normal != refused:  # seen just now: the same sizes once more
+            guess = replace(guess, domains=self._first_domains(shapes))
+            failure = self._trials.judge(guess)
         if failure is None:
             return Solution(guess=guess, state=state)
         if failure.non_finite:
@@ -242,7 +246,8 @@ class Unifier:
 
     def _first_domains(self, shapes: Mapping[int, Shape]) -> dict[int, DomainChoice]:
         if self._square_domain is None:
-            return {}
+            floats = [slot for slot in shapes if self._skeleton[slot].kind == "float"]
+            return dict.fromkeys(floats, POSITIVE) if self._trials.refuses_normal else {}
         return {
             slot: self._square_domain
             for slot, shape in shapes.items()

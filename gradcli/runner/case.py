@@ -116,7 +116,7 @@ def _checked(
 ) -> CheckResult:
     backend = backend or backend_for(claimed(target, case.spec))
     trail.backend = backend.name
-    with watchdog.during("inference of inputs"):
+    with watchdog.during("inference of inputs", searching=True):
         ready = prepared(target, case, trail.supply, backend, info)
     case, trail.supply = ready.case, ready.supply
     trail.lints = source_lints(ready.info)

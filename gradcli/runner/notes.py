@@ -4,7 +4,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from gradcli.cases import InputSpec
@@ -78,19 +77,21 @@ def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) 
 
 def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]:
     """What was left out because calls took long: points at which forward did not return, and samples."""
-    notes = [_overrun_note(name, list(group)) for name, group in groupby(watchdog.overruns, key=lambda o: o.phase)]
+    notes = [_overrun_note(watchdog.overruns)] if watchdog.overruns else []
     if watchdog.is_slow and 0 < samples < wanted:
         seconds = f"{watchdog.forward_seconds:.2g} s"
         notes.append(f"forward takes {seconds}: {samples} of {wanted} samples checked; --budget S allows more")
     return tuple(notes)
 
 
-def _overrun_note(phase: str, overruns: Sequence[Overrun]) -> str:
-    places = ", ".join(dict.fromkeys(_below_here(o.place) for o in overruns if o.place is not None))
-    times = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
+def _overrun_note(overruns: Sequence[Overrun]) -> str:
+    phases = dict.fromkeys(each.phase for each in overruns)
+    places = dict.fromkeys(_below_here(each.place) for each in overruns if each.place is not None)
+    calls = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
+    was = "was" if len(overruns) == 1 else "were"
     return (
-        f"{phase}: {times} at inputs that were not asked for ran over {overruns[0].seconds:.2g} s"
-        f"{f' ({places})' * bool(places)}; such inputs count as outside forward's domain"
+        f"{calls} at inputs that nobody asked for {was} stopped after {max(each.seconds for each in overruns):.2g} s "
+        f"({', '.join([*phases, *places])}): such inputs count as outside forward's domain"
     )
 
 

@@ -22,8 +22,10 @@ milliseconds by less than a second.
 """
 UNMEASURED_SECONDS = 10.0
 """The same while no call has returned yet: the first one may load a library or compile. Halved by each overrun."""
+SEARCH_SECONDS = 20.0
+"""What calls that do not return may take of a search for inputs in all."""
 STRIKES = 2
-"""After so many overruns an optional phase ends."""
+"""After so many overruns an optional phase ends, and any in which the inputs have other sizes."""
 SLOW_SECONDS, SLOW_CALLS = 0.05, 40
 """A forward that takes longer is called sparingly: optional checks end when it was called so often in all."""
 
@@ -34,16 +36,17 @@ Distance = Callable[[], float]
 class Phase:
     """A part of a case: a check, the inference of inputs, naming, shrinking.
 
-    `cut` says why it was ended early. Points at a distance of `radius` or more from the inputs asked for are left out,
-    because a call at such a distance did not return. A `sparing` phase ends after `SLOW_CALLS` of a slow forward.
+    `cut` says why it was ended early. A `sparing` phase ends after `SLOW_CALLS` of a slow forward, a
+    `searching` one, in which no inputs are known yet, when calls that did not return took `SEARCH_SECONDS` (`lost`).
     """
 
     name: str
     optional: bool = False
     sparing: bool = False
+    searching: bool = False
     deadline: float = math.inf
+    lost: float = 0.0
     strikes: int = 0
-    radius: float | None = None
     cut: str | None = None
 
 
@@ -105,6 +108,8 @@ class Watchdog:
         self._call: Call | None = None
         self._slowest: float | None = None
         self._quickest: float | None = None
+        self._radius = math.inf
+        """A call so far from the inputs asked for did not return: none is made there or farther any more."""
 
     @contextmanager
     def watching(self) -> Iterator["Watchdog"]:
@@ -135,7 +140,13 @@ class Watchdog:
 
     @contextmanager
     def during(
-        self, name: str, *, optional: bool = False, sparing: bool = False, share: float = math.inf
+        self,
+        name: str,
+        *,
+        optional: bool = False,
+        sparing: bool = False,
+        searching: bool = False,
+        share: float = math.inf,
     ) -> Iterator[Phase]:
         """Book what runs inside as the phase `name`.
 
@@ -143,10 +154,11 @@ class Watchdog:
             name: for messages.
             optional: whether it ends when the budget is spent.
             sparing: whether it ends after `SLOW_CALLS` of a slow forward, where no budget is given.
+            searching: whether it looks for inputs, so that no call in it is at inputs that were asked for.
             share: seconds of the budget that it may take.
         """
         outer, began = self.phase, monotonic()
-        phase = Phase(name, optional=optional or outer.optional, sparing=sparing, deadline=outer.deadline)
+        phase = Phase(name, optional or outer.optional, sparing, searching, outer.deadline)
         if optional:
             phase.deadline = min(outer.deadline, began + max(0.0, min(self.optional_left, share)))
         self.phase = phase
@@ -192,7 +204,7 @@ class Watchdog:
             phase.cut = self._exhausted(monotonic() >= phase.deadline, sparing=phase.sparing)
         if phase.cut is not None:
             raise self._refusal(phase.cut)
-        if phase.radius is not None and not call.asked and call.how_far() >= phase.radius:
+        if self._radius < math.inf and not call.asked and self._radius <= call.how_far() < math.inf:
             raise self._refusal("calls at this distance from the inputs did not return")
 
     def start(self, call: Call) -> None:
@@ -237,9 +249,13 @@ class Watchdog:
             return
         self.overruns.append(Overrun(phase.name, call.limit))
         phase.strikes += 1
+        phase.lost += call.limit
         far = call.how_far()
-        phase.radius = far if phase.radius is None else min(phase.radius, far)
-        if phase.optional and phase.strikes >= STRIKES:
+        self._radius = min(self._radius, far)
+        unknown = far == math.inf and not phase.searching
+        if ((phase.optional or unknown) and phase.strikes >= STRIKES) or (
+            phase.searching and phase.lost >= SEARCH_SECONDS
+        ):
             phase.cut = f"{phase.strikes} calls at other inputs did not return within {call.limit:.2g} s"
 
     def overrun(self, call: Call, frame: FrameSummary | None) -> OverrunError:
