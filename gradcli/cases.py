@@ -104,6 +104,7 @@ class CheckSpec:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     allow: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
     expect: Expectation = field(default_factory=Expectation)
     origin: str | None = None
     problem: Problem | None = None

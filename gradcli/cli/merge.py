@@ -20,7 +20,7 @@ def merge_command(
     report: Reports = None,
 ) -> int:
     """Merge reports of JSON or NDJSON, whole or cut off, into one; the exit code is that of the whole run."""
-    from gradcli.reporters.read_document import read_report
+    from gradcli.documents import read_report
 
     stream = report_stream()
     paths = reports_from(report or ())

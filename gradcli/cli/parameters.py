@@ -38,7 +38,14 @@ Order = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Every case derives its own seed from it.")]
-Samples = Annotated[int, typer.Option("--samples", min=1, help="Random inputs per case.")]
+RunSeed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Every case derives its own seed from it; 0 unless given.", show_default=False),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option("--samples", min=1, help="Random inputs per case; 3 unless given.", show_default=False),
+]
 Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")]
 Device = Annotated[
     str | None,
@@ -90,7 +97,32 @@ Reports = Annotated[
         show_default=False,
     ),
 ]
-Jobs = Annotated[int, typer.Option("-j", "--jobs", min=1, metavar="N", help="Worker processes.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", min=1, metavar="N", help="Worker processes; 1 unless given.", show_default=False),
+]
+Keyword = Annotated[
+    str | None,
+    typer.Option(
+        "-k",
+        metavar="EXPR",
+        help="Run the cases whose ids fit, as in 'Linear and not bias'.",
+        show_default=False,
+    ),
+]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag", metavar="NAME", help="Run the cases that have this tag in their spec; repeatable.", show_default=False
+    ),
+]
+LastFailed = Annotated[
+    bool, typer.Option("--last-failed", help="Run the cases that did not pass last time; all if none.")
+]
+FailedFirst = Annotated[bool, typer.Option("--failed-first", help="Run the cases that did not pass last time first.")]
+CacheResults = Annotated[
+    bool, typer.Option("--cache", help="Do not run what passed before and has not changed; says which.")
+]
 ShardText = Annotated[
     str | None, typer.Option("--shard", metavar="I/N", help="Run share I of N of the cases.", show_default=False)
 ]

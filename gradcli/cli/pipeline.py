@@ -1,22 +1,37 @@
 """The path of a check from what was asked to its exit code."""
 
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 
-from gradcli.cli.options import format_from, inputs_from, reports_from, require_executor, shard_from
+import typer
+
+from gradcli.cli.options import (
+    choice_from,
+    format_from,
+    inputs_from,
+    reports_from,
+    require_executor,
+    settings_from,
+    shard_from,
+)
 from gradcli.cli.progress import Progress
 from gradcli.cli.request import CheckRequest
 from gradcli.cli.show import Format, conclude, format_named, show, write_report
-from gradcli.cli.staffing import Site, site
+from gradcli.cli.staffing import Site, site, starting_folder
 from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
 from gradcli.results import CheckResult, Fault, Report
-from gradcli.runner.configuration import default_targets
+from gradcli.runner.cache import Cache
+from gradcli.runner.choose import chosen
+from gradcli.runner.configuration import Configuration, configuration, default_targets
 from gradcli.runner.execute import execute
 from gradcli.runner.failures import FOLDER
 from gradcli.runner.gather import gather_all
 from gradcli.runner.interrupts import Interrupted
-from gradcli.runner.limits import as_option, require_settings
+from gradcli.runner.last import note_failed
 from gradcli.runner.plan import CheckCase, plan
 from gradcli.settings import Settings
 
@@ -27,26 +42,33 @@ _REFUSED = (Fault.USAGE, Fault.NOTHING)
 def check(request: CheckRequest) -> int:
     """Run the request and return the exit code."""
     stream = report_stream()
-    settings = require_settings(request.settings, as_option)
+    configured = configuration(starting_folder())
+    settings = settings_from(request.options, configured)
     if request.in_process and (settings.jobs > 1 or settings.timeout is not None):
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
     require_executor(request.executor)
     with site(in_process=request.in_process, size=settings.jobs, timeout=settings.timeout) as here:
-        return _checked(request, settings, here, stream)
+        return _checked(request, settings, configured, here, stream)
 
 
-def _checked(request: CheckRequest, settings: Settings, here: Site, stream: ReportStream) -> int:
+def _checked(
+    request: CheckRequest, settings: Settings, configured: Configuration, here: Site, stream: ReportStream
+) -> int:
     started = perf_counter()
     inputs = inputs_from(request.inputs, request.arguments)
-    paths = reports_from(request.reports)
+    paths = reports_from(request.reports or configured.reports)
     settings = replace(settings, figures=any(path.suffix == ".html" for path in paths))
     shard = shard_from(request.shard)
     name = format_from(request.form, terminal=stream.isatty())
     form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
+    choice = choice_from(request, here.start)
+    targets = request.targets or default_targets(here.start, configured)
 
-    specs = gather_all(request.targets or default_targets(here.start), inputs, request.grad, staff=here.staff)
-    cases = plan(specs, settings, shard)
-    shown, end = _run(cases, settings, here, form, stream, Progress(len(cases), wanted=not request.quiet))
+    specs = gather_all(targets, inputs, request.grad, staff=here.staff)
+    cases = plan(chosen(specs, choice), settings, shard)
+    cache = Cache(start=here.start, path=sys.path) if request.cache else None
+    progress = Progress(len(cases), wanted=not request.quiet)
+    shown, end = _run(cases, settings, here, form, stream, progress, cache)
     report = Report(
         cases=tuple(shown),
         seed=settings.seed,
@@ -57,6 +79,7 @@ def _checked(request: CheckRequest, settings: Settings, here: Site, stream: Repo
     conclude(report, form, stream)
     for path in paths if any(case.fault not in _REFUSED for case in shown) else ():
         write_report(report, path)
+    _remember(here.start, cases, shown, cache)
     if end is not None:
         raise end
     return report.exit_code
@@ -69,12 +92,33 @@ def _run(
     form: Format,
     stream: ReportStream,
     progress: Progress,
+    cache: Cache | None,
 ) -> tuple[list[CheckResult], Interrupted | None]:
     """The results, shown as they come; and the signal that ended the run before its end, if one did."""
     shown: list[CheckResult] = []
-    results = execute(cases, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
+    known = [None if cache is None else cache.known(case) for case in cases]
+    left = tuple(case for case, result in zip(cases, known, strict=True) if result is None)
+    results = execute(left, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
     try:
-        shown.extend(show(results, form, stream, progress))
+        shown.extend(show(_in_order(known, results), form, stream, progress))
     except Interrupted as end:
         return shown, end
     return shown, None
+
+
+def _in_order(known: Sequence[CheckResult | None], results: Iterator[CheckResult]) -> Iterator[CheckResult]:
+    """The results of all cases: those that are known already, and those of the others as they come."""
+    for result in known:
+        if result is not None:
+            yield result
+        elif (fresh := next(results, None)) is not None:
+            yield fresh
+    yield from results
+
+
+def _remember(start: Path, cases: tuple[CheckCase, ...], shown: list[CheckResult], cache: Cache | None) -> None:
+    """Write down what failed, for --last-failed, and what passed, for --cache; a warning where that is impossible."""
+    done = zip(cases, shown, strict=True) if len(shown) == len(cases) else ()
+    for problem in (note_failed(start, shown), None if cache is None else cache.keep(done)):
+        if problem is not None:
+            typer.echo(f"gradcli: {problem}", err=True)

@@ -41,7 +41,7 @@ def site(*, in_process: bool, size: int = 1, timeout: float | None = None) -> It
     Raises:
         UsageError: the working directory no longer exists.
     """
-    start = _start()
+    start = starting_folder()
     path = [os.path.abspath(entry) for entry in sys.path]
     with Interrupts() as interrupts:
         if in_process or not hasattr(os, "fork"):
@@ -52,7 +52,8 @@ def site(*, in_process: bool, size: int = 1, timeout: float | None = None) -> It
             yield Site(start=start, staff=workforce)
 
 
-def _start() -> Path:
+def starting_folder() -> Path:
+    """The working directory. Raises UsageError where it no longer exists."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -18,10 +18,15 @@ from gradcli.verdict import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Share number `index` (from 1) of `count`."""
+    """Share number `index` (from 1) of `count`; a case belongs to one by its id, whatever other cases there are."""
 
     index: int
     count: int
+
+    def holds(self, case_id: str) -> bool:
+        """Whether the case is in this share."""
+        digest = hashlib.sha256(case_id.encode("utf-8", "backslashreplace")).digest()
+        return int.from_bytes(digest[:8], "big") % self.count == self.index - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
     require_checks((*settings.only, *settings.skip), "--only/--skip")
     cases = tuple(case_of(_with_known_checks(spec), settings) for spec in specs)
     if shard is not None:
-        cases = cases[shard.index - 1 :: shard.count]
+        cases = tuple(case for case in cases if shard.holds(case.spec.case_id))
     if not cases:
         share = "" if shard is None else f" in share {shard.index}/{shard.count} of {len(specs)}"
         raise NothingToCheckError(f"nothing to check: no case{share}")

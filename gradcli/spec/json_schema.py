@@ -25,6 +25,7 @@ _BY_KIND: Mapping[Kind, dict[str, Any]] = {
     Kind.SEED: {"type": "integer", "minimum": 0},
     Kind.FLAG: {"type": "boolean"},
     Kind.NUMBER: {"type": "number"},
+    Kind.SECONDS: {"type": "number", "exclusiveMinimum": 0},
     Kind.MAPPING: {"type": "object"},
     Kind.SEQUENCE: {"type": "array", "minItems": 1},
     Kind.NAMES: {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},

@@ -176,6 +176,7 @@ class _Document:
             budget=fields.get("budget", spec.budget),
             only=fields.names("only", spec.only),
             skip=fields.names("skip", spec.skip),
+            tags=fields.names("tags", spec.tags),
             allow=read_allow(fields, spec.allow, self.problems),
         )
 

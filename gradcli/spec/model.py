@@ -50,6 +50,7 @@ RUN_KEYS: Mapping[str, Key] = {
     "device": Key(kind=Kind.TEXT, sentence="Where the tensors lie: cpu, cuda, cuda:1, mps; --device goes before it."),
     "only": Key(kind=Kind.NAMES, sentence="The checks to run, others are left out."),
     "skip": Key(kind=Kind.NAMES, sentence="The checks to leave out."),
+    "tags": Key(kind=Kind.NAMES, sentence="Words by which cases are chosen with --tag."),
 }
 VERDICT_KEYS: Mapping[str, Key] = {
     "expect": Key(kind=Kind.TEXT, sentence="What the case must come to: passed, failed or surrogate."),

@@ -8,11 +8,11 @@ import pytest
 
 import gradcli
 from gradcli.cli.merge import merged_report
+from gradcli.documents import read_report
 from gradcli.errors import UsageError
 from gradcli.reporters.formats import renderer
 from gradcli.reporters.json_document import json_report
 from gradcli.reporters.ndjson import ndjson_report
-from gradcli.reporters.read_document import read_report
 from gradcli.results import CheckResult, Entry, Fault, Report
 from gradcli.verdict import Verdict
 from tests.cli.conftest import Run

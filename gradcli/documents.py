@@ -34,7 +34,7 @@ def read_report(path: Path) -> Report:
         document = None
     try:
         if isinstance(document, dict) and "cases" in document:
-            return _report(document, [_case(case) for case in document["cases"]])
+            return _report(document, [case_from(case) for case in document["cases"]])
         return _from_lines(text)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"unexpected {type(error).__name__}: {error}" if not isinstance(error, _NoReportError) else str(error)
@@ -71,7 +71,7 @@ def _from_lines(text: str) -> Report:
                 break
             raise _NoReportError(f"line {number} is not JSON") from None
         if "id" in document:
-            cases.append(_case(document))
+            cases.append(case_from(document))
         else:
             summary = document
     if summary is None and not cases:
@@ -93,7 +93,8 @@ def _report(document: dict[str, Any], cases: list[CheckResult]) -> Report:
     )
 
 
-def _case(document: dict[str, Any]) -> CheckResult:
+def case_from(document: dict[str, Any]) -> CheckResult:
+    """The result in one of a report's `cases`. Raises KeyError, TypeError or ValueError where it is none."""
     evidence = tuple(_evidence(check) for check in document["checks"])
     fault = document.get("fault")
     return CheckResult(
