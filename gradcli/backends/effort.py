@@ -5,7 +5,7 @@ import functools
 import gc
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -50,6 +50,15 @@ class LinesSeen:
         """
         ours, theirs = self._loops(), other._loops()
         return all(ours[code] == theirs[code] for code in ours.keys() & theirs.keys())
+
+    def longest_loop(self, left_out: Collection[int] = ()) -> int:
+        """How often some function went over the line that it went over most, where that is none of these numbers."""
+        return max((times for times in self._loops().values() if times not in left_out), default=0)
+
+    def longest_loop_kept_by(self, other: "LinesSeen") -> int:
+        """The same for the functions that went over a line as often in both."""
+        ours, theirs = self._loops(), other._loops()
+        return max((times for code, times in ours.items() if theirs.get(code) == times), default=0)
 
     def _loops(self) -> dict[CodeType, int]:
         """How often each function went over the line that it went over most."""

@@ -55,8 +55,8 @@ def _rescaled(near: Arguments) -> Iterator[Arguments]:
 
 
 def _resized(near: Arguments) -> Iterator[Arguments]:
-    yield from _grown(tuple(_with_entries(near, lambda v: -np.abs(v))))
-    yield from _grown(near)
+    yield from grown_calls(tuple(_with_entries(near, lambda v: -np.abs(v))))
+    yield from grown_calls(near)
 
 
 def _with_entries(arguments: Iterable[Argument], change: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[Argument]:
@@ -100,7 +100,7 @@ def _with_numbers(arguments: Iterable[Argument]) -> Iterator[Argument]:
             yield replace(a, value=value + 1 if isinstance(value, int) else value * 1.5 + 0.25)
 
 
-def _grown(arguments: Arguments) -> Iterator[Arguments]:
+def grown_calls(arguments: Sequence[Argument]) -> Iterator[Arguments]:
     """The arguments with one more along every axis; or only along those as long as the first or the last of an input.
 
     Axes of the same length grow together, since they may have to stay equal. Those of length 1 stay.

@@ -1,6 +1,6 @@
 """Inputs other than those given: a branch that these do not take may be wrong."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -9,8 +9,10 @@ import numpy as np
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.effort import at_most
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.failing_elsewhere import failures
 from gradcli.checks.gradient import comparable
-from gradcli.checks.other_points import MIXED, Arguments, mixed_point, other_points, rooms_of
+from gradcli.checks.iterating import iterates
+from gradcli.checks.other_points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
 from gradcli.checks.wrong_elsewhere import simplest, told, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.numerics.probe import entry_scales
@@ -31,13 +33,13 @@ _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 
 @final
 class OtherInputsCheck(Check):
-    """What the given inputs cannot show: other branches of forward. A note, never a failure."""
+    """What the inputs at hand cannot show: other branches of forward. A note where the user gave the values."""
 
     name = "other-inputs"
     optional = True
     sentence = (
-        "the gradients are right at larger, smaller, negative, special and equal inputs as well: what is wrong there "
-        "is told in a note, and not counted"
+        "the gradients are right at larger, smaller, negative, special and equal inputs as well; what is wrong there "
+        "fails where the inputs were drawn at random, and is a note where their values were given"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
@@ -48,26 +50,60 @@ class OtherInputsCheck(Check):
         witness = subject.body_map(1)
         if witness is None and (self.name not in situation.settings.only or subject.info.backward is None):
             return
-        generator = np.random.default_rng([situation.seed, 23])
-        asked = compared = 0
-        cotangent = subject.codomain.flatten(situation.cotangents(number=1))
         rooms = rooms_of(subject.arguments, subject.active)
-        together = mixed_point(subject.arguments, rooms, generator)
+        drawn = {place: room for place, room in rooms.items() if is_drawn(subject.arguments[place])}
+        compared = False
+        for part in ([drawn] if drawn else []) + ([rooms] if rooms != drawn else []):
+            sweep = _Sweep(situation, witness, part)
+            for found in sweep.doubtful():
+                evidence = self._judged(situation, found, counts=part is drawn)
+                yield from evidence
+                if evidence:
+                    return
+            compared = compared or sweep.compared
+        if compared:
+            yield self.passed()
+
+    def _judged(self, situation: Situation, found: "Comparison", *, counts: bool) -> list[Evidence]:
+        """What is wrong at one of the other inputs: failures where they count, else a note; nothing if it is right."""
+        steps = counts and iterates(situation.subject, found.arguments)
+        if counts and not steps and (evidence := failures(self.name, situation, found.arguments)):
+            return evidence
+        wrong = wrong_at(situation, found.arguments)
+        if wrong is None:
+            return []
+        why = "these inputs were not asked for"
+        if counts:
+            lone = "backward's value at a kink is a convention"
+            why = "forward iterates, and need not have converged there" if steps else lone
+        return [self.passed(told(*simplest(situation, found.arguments, wrong), why))]
+
+
+@final
+class _Sweep:
+    """Claim and witness at other values of some of the inputs; `compared` says whether they could be, anywhere."""
+
+    def __init__(self, situation: Situation, witness: VectorMap | None, rooms: Mapping[int, Room]) -> None:
+        self.compared = False
+        self._situation, self._witness, self._rooms = situation, witness, rooms
+
+    def doubtful(self) -> Iterator["Comparison"]:
+        """The inputs at which differences are to be asked, at most so many."""
+        situation, subject, witness = self._situation, self._situation.subject, self._witness
+        generator = np.random.default_rng([situation.seed, 23])
+        asked = 0
+        cotangent = subject.codomain.flatten(situation.cotangents(number=1))
+        together = mixed_point(subject.arguments, self._rooms, generator)
         mixed = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
         tried = MIXED if mixed is not None and not mixed.apart(situation) else ()
-        compared += bool(tried)
-        for candidates in other_points(subject.arguments, rooms, generator, tried):
+        self.compared = bool(tried)
+        for candidates in other_points(subject.arguments, self._rooms, generator, tried):
             found = _compared(situation, witness, cotangent, candidates)
-            compared += found is not None
+            self.compared = self.compared or found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):
                 continue
             asked += 1
-            wrong = wrong_at(situation, found.arguments)
-            if wrong is not None:
-                yield self.passed(told(*simplest(situation, found.arguments, wrong)))
-                return
-        if compared:
-            yield self.passed()
+            yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

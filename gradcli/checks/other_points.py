@@ -133,6 +133,11 @@ def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, 
     return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
 
 
+def is_drawn(argument: Argument) -> bool:
+    """Whether the values come from a random draw, so that nobody chose them."""
+    return argument.domain is not None and parse_domain(argument.domain)[0].random
+
+
 def room_of(argument: Argument) -> Room | None:
     """Where an input's entries may go; None where it has a structure that single entries would break.
 

@@ -7,12 +7,13 @@ from time import perf_counter
 
 import numpy as np
 
-from gradcli.backends.base import FloatArray
+from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
 from gradcli.errors import UserCodeError
 from gradcli.inputs.shrinking import shrink
 from gradcli.numerics.space import Space
+from gradcli.numerics.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
 
 BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
@@ -37,8 +38,28 @@ class Wrong:
     lone: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A verification at other arguments that found something wrong: in `blocks`, the worst of them first."""
+
+    subject: Subject
+    map_: VectorMap
+    found: Verification
+    blocks: tuple[BlockOutcome, ...]
+
+    def worst(self, block: BlockOutcome) -> Wrong:
+        """The worst entry of a block."""
+        return _described(self.map_.domain, self.found, block)
+
+
 def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | None:
     """The worst of what differences prove wrong at these arguments; None where they prove nothing."""
+    proof = proof_at(situation, arguments)
+    return None if proof is None else proof.worst(proof.blocks[0])
+
+
+def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | None:
+    """What differences prove wrong at these arguments; None where they prove nothing."""
     subject = situation.subject
     try:
         began = perf_counter()
@@ -58,8 +79,8 @@ def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | Non
     except UserCodeError:  # forward refuses these arguments, which nobody asked for
         return None
     blocks = [b for b in found.blocks if b.outcome is Outcome.DIFFERS or b.special is not None]
-    worst = max(blocks, key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), default=None)
-    return None if worst is None else _described(map_.domain, found, worst)
+    blocks.sort(key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), reverse=True)
+    return Proof(subject=other, map_=map_, found=found, blocks=tuple(blocks)) if blocks else None
 
 
 def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
@@ -109,14 +130,14 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
     return any(bool((a.value == 0).any()) for a in arguments if a.is_tensor and a.requires_grad)
 
 
-def told(arguments: Sequence[Argument], wrong: Wrong) -> str:
-    """The note: where, what backward gives there, what is right, and how to make a case of it that fails."""
+def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
+    """The note: where, what backward gives there, what is right, why it does not count, and how to count it."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
     at = " at this very point" if wrong.lone and wrong.slope is not None else ""
     what = f"at other inputs{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
     advice = f"as a case that fails: {flags}" if flags else "to count it, give such values by -i or in a spec"
-    return f"{what}; not counted, since these inputs were not asked for; {advice}"
+    return f"{what}; not counted, since {why}; {advice}"
 
 
 def measured(wrong: Wrong) -> str:

@@ -26,7 +26,7 @@ from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import own_kept
 from gradcli.runner.merge import merge
-from gradcli.runner.notes import doubtful_shapes, telling_notes, time_notes
+from gradcli.runner.notes import doubtful_shapes, not_in_findings, telling_notes, time_notes
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
 from gradcli.runner.reduce import smallest_failing
@@ -187,7 +187,8 @@ def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | N
     if not findings:
         return result
     doubts = doubtful_shapes(result.inputs, findings) if result.inputs_from == InputsFrom.INFERRED.value else ()
-    result = replace(result, excerpt=excerpt_for(findings[0]), notes=(*doubts, *result.notes))
+    notes = (*doubts, *not_in_findings(result.notes, findings))
+    result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):

@@ -64,6 +64,12 @@ def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(f"{', '.join(names)}: {note}" if names else note for note, names in about.items())
 
 
+def not_in_findings(notes: Sequence[str], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The notes but for those that stand in the sentence of a finding already."""
+    said = [(f"{finding.input}: ", finding.message) for finding in findings]
+    return tuple(note for note in notes if not any(note.removeprefix(name) in message for name, message in said))
+
+
 def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) -> tuple[str, ...]:
     """What to do where it may be the shape found for an input, and not its gradient's, that is not the one meant."""
     wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}

@@ -24,6 +24,8 @@ BUDGET_SECONDS, MOST_SECONDS = 2.0, 10.0
 CANDIDATES = 8
 """Where a candidate takes long, so many are tried nevertheless while that stays below `MOST_SECONDS`: the steps that
 make axes short come first. Where the failing check alone takes longer than that, the arguments are left as they are."""
+_ELSEWHERE = "other-inputs"
+"""The check whose failures are wrong gradients at the arguments of their witness."""
 CLOSE_BY = 2.0**-8
 """A point that lies this part of the inputs' size away counts as the same: beside a kink the verdict comes from one."""
 
@@ -38,6 +40,7 @@ def smallest_failing(
     itself is run for the last one alone; if it does not fail there, or one direction does not show the mistake, it is
     run for every candidate. The arguments of `subject` where nothing smaller fails.
     """
+    subject, evidence = _where_it_shows(subject, finding, evidence)
     proof = _Proof.of(finding, evidence)
     stages = subject.counters.stages
     if sum(stages[check].seconds for check in proof.checks if check in stages) > MOST_SECONDS:
@@ -55,6 +58,19 @@ def smallest_failing(
         if found is start or search.fails(found):
             return found
     return shrink(start, search.fails, budget_seconds=BUDGET_SECONDS)
+
+
+def _where_it_shows(
+    subject: Subject, finding: Finding, evidence: Sequence[Evidence]
+) -> tuple[Subject, Sequence[Evidence]]:
+    """The subject that shows a finding, and the evidence as of the check `gradient` there, if it shows elsewhere."""
+    for e in evidence:
+        own = e.finding is None or _same(e.finding, finding)
+        if e.check == _ELSEWHERE and e.input == finding.input and own and isinstance(e.witness, Subject):
+            return e.witness, [
+                replace(each, check="gradient", witness=None) for each in evidence if each.witness is e.witness
+            ]
+    return subject, evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -240,9 +240,10 @@ def test_of_what_is_right_everywhere_nothing_is_told_for_few_runs(backend, name,
 
 
 def test_the_note_is_shown_once_over_samples_and_in_every_report(backend):
-    planted = PLANTED["beyond a hundred"]
-    target = function_of(backend.framework.namespace, planted.forward, planted.backward)
-    report = gradcli.check(target, {"x": {"shape": [4]}}, samples=3)
+    ns, planted = backend.framework.namespace, PLANTED["beyond a hundred"]
+    target = function_of(ns, planted.forward, planted.backward)
+    samples = [(ns.tensor(row, dtype=ns.float64, requires_grad=True),) for row in ([0.5, 1.5], [2.0, -1.0], [1.0, 3.0])]
+    report = gradcli.check(target, samples)
     (case,) = report.to_dict()["cases"]
     assert case["samples"] == 3
     assert report.exit_code == 0

@@ -1,0 +1,250 @@
+"""Inputs that nobody chose: a gradient that is wrong at other ordinary values fails; conventions and limits do not."""
+
+import ast
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.cases import CheckSpec, InputsFrom
+from gradcli.findings import FindingKind
+from gradcli.inputs.flags import parse_input
+from gradcli.runner.case import check_object
+from gradcli.runner.failures import load
+from gradcli.runner.plan import case_of
+from gradcli.runner.replay import replay
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+from tests.checks.frameworks import backend, ns
+from tests.checks.test_other_inputs import PLANTED, function_of
+
+__all__ = ["backend", "ns"]
+
+FAR = (
+    "softplus, threshold",
+    "sinc at zero",
+    "beyond a hundred",
+    "series near zero",
+    "logarithm, small branch",
+    "saturation, large branch",
+    "one and a half at one",
+)
+"""Wrong where no normal draw of a few numbers falls."""
+FLAG = re.compile(r"if it cannot occur there, add (?P<flag>-i .+)$")
+
+
+def drawn(target, flag, **options):
+    """The result for inputs drawn as a flag says."""
+    spec = CheckSpec(target="planted:Planted", inputs=(parse_input(flag),), inputs_from=InputsFrom.FLAGS)
+    return check_object(target, case_of(spec, Settings(order=1, **options)))
+
+
+def planted(ns, name):
+    return function_of(ns, PLANTED[name].forward, PLANTED[name].backward)
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("shape", ["4", "3x4"])
+def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(ns, name, shape):
+    result = drawn(planted(ns, name), f"x={shape}", samples=1)
+    assert result.verdict is Verdict.FAILED
+    assert [e.check for e in result.evidence if e.verdict is Verdict.FAILED] == ["other-inputs"]
+    (finding,) = result.findings
+    assert finding.input == "x"
+    assert finding.location is not None
+    assert "a value that the random inputs did not contain" in finding.message
+    assert not any("not counted" in note or "did not contain" in note for note in result.notes)
+    (smallest,) = result.smallest
+    values = np.array(ast.literal_eval(smallest.removeprefix("x = ")))
+    assert any(PLANTED[name].wrong(float(v)) for v in values.ravel())
+
+
+@pytest.mark.parametrize("name", ["softplus, threshold", "beyond a hundred", "saturation, large branch"])
+def test_the_domain_in_the_message_excuses_it(ns, name):
+    (finding,) = drawn(planted(ns, name), "x=4", samples=1).findings
+    option, flag = shlex.split(FLAG.search(finding.message)["flag"])
+    assert option == "-i"
+    assert drawn(planted(ns, name), flag).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("name", ["ELU, negative branch", "magnitude, sign forgotten", "leaky relu, slope ignored"])
+def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
+    assert drawn(planted(ns, name), "x=4,domain=positive").verdict is Verdict.PASSED
+    assert drawn(planted(ns, name), "x=4").verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_where_the_user_gave_the_values_it_is_a_note(backend, ns, name):
+    given = ns.tensor(list(PLANTED[name].given), dtype=ns.float64, requires_grad=True)
+    (result,) = gradcli.check(planted(ns, name), (given,), order=1).cases
+    assert result.verdict is Verdict.PASSED
+    assert any("not counted" in note for note in result.notes)
+
+
+def test_inferred_inputs_were_chosen_by_nobody(ns):
+    (result,) = gradcli.check(planted(ns, "beyond a hundred"), order=1).cases
+    assert result.verdict is Verdict.FAILED
+    assert "did not contain" in result.findings[0].message
+
+
+def test_of_two_inputs_the_one_whose_values_were_given_keeps_them(ns):
+    class Gated(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, gate):
+            ctx.save_for_backward(x, gate)
+            return x * ns.where(gate > 50, 2 * gate, gate)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, gate = ctx.saved_tensors
+            return g * ns.where(gate > 50, 2 * gate, gate), g * x
+
+    for given, verdict in (("gate=4,value=[1.0,2.0,3.0,4.0]", Verdict.PASSED), ("gate=4", Verdict.FAILED)):
+        inputs = (parse_input("x=4"), parse_input(given))
+        spec = CheckSpec(target="planted:Gated", inputs=inputs, inputs_from=InputsFrom.FLAGS)
+        result = check_object(Gated, case_of(spec, Settings(order=1)))
+        assert result.verdict is verdict
+        assert any("not counted" in note for note in result.notes) is (verdict is Verdict.PASSED)
+
+
+def test_a_saved_failure_shows_the_same_again(tmp_path, monkeypatch):
+    (tmp_path / "doubled.py").write_text(
+        "import gradcli.engine as ns\n"
+        "class Doubled(ns.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x):\n"
+        "        ctx.save_for_backward(x)\n"
+        "        return ns.where(ns.abs(x) > 9, 2 * x, x * x)\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        return 2 * ctx.saved_tensors[0] * g\n"
+    )
+    target = f"{tmp_path}/doubled.py:Doubled"
+    spec = CheckSpec(target=target, inputs=(parse_input("x=3"),), inputs_from=InputsFrom.FLAGS)
+    result = check_object(gradcli.runner.case.resolve(target).object, case_of(spec, Settings()), failures=tmp_path)
+    assert result.verdict is Verdict.FAILED
+    again = replay(load(tmp_path / result.replay.rpartition("/")[2]))
+    assert again.verdict is Verdict.FAILED
+    assert again.findings[0].kind is result.findings[0].kind
+    assert again.findings[0].location.line == result.findings[0].location.line == 9
+
+
+def iterated(steps, start):
+    """A root of y^3 + y = x in a fixed number of Newton steps."""
+
+    def forward(ns, x):
+        y = start(x)
+        for _ in range(steps):
+            y = y - (y**3 + y - x) / (3 * y * y + 1)
+        return y
+
+    return forward
+
+
+def bisected(ns, x):
+    low, high = x * 0 - 10, x * 0 + 10
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = middle**3 + middle < x
+        low, high = ns.where(below, middle, low), ns.where(below, high, middle)
+    return (low + high) / 2
+
+
+def damped(ns, x):
+    y = 0.0 * x
+    for _ in range(80):
+        y = ns.tanh(0.4 * y + 0.1 * x) + 0.01 * y * y
+    return y
+
+
+def of_damped(ns, x, g):
+    y = damped(ns, x)
+    s = 1 - ns.tanh(0.4 * y + 0.1 * x) ** 2
+    return g * 0.1 * s / (1 - 0.4 * s - 0.02 * y)
+
+
+def of_root(forward):
+    return lambda ns, x, g: g / (3 * forward(ns, x) ** 2 + 1)
+
+
+NEWTON = iterated(9, lambda x: x * 0)
+RIGHT = {
+    "relu, zero at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x > 0, g, 0.0 * g)),
+    "relu, one at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x >= 0, g, 0.0 * g)),
+    "leaky relu, zero at zero": (
+        lambda ns, x: ns.where(x > 0, x, 0.1 * x),
+        lambda ns, x, g: ns.where(x > 0, g, 0.0 * g) + ns.where(x < 0, 0.1 * g, 0.0 * g),
+    ),
+    "magnitude, one at zero": (lambda ns, x: ns.abs(x), lambda ns, x, g: ns.where(x >= 0, g, -g)),
+    "magnitude, two at zero": (
+        lambda ns, x: ns.abs(x),
+        lambda ns, x, g: ns.where(x > 0, g, 0.0 * g) - ns.where(x < 0, g, 0.0 * g) + ns.where(x == 0, 2 * g, 0.0 * g),
+    ),
+    "norm, not a number at zero": (lambda ns, x: (x * x).sum() ** 0.5, lambda ns, x, g: g * x / (x * x).sum() ** 0.5),
+    "norms of entries, guarded": (
+        lambda ns, x: (x * x) ** 0.5,
+        lambda ns, x, g: g * x / ((x * x) ** 0.5 + (x == 0).to(x.dtype)),
+    ),
+    "maximum, all ties": (lambda ns, x: x.max(), lambda ns, x, g: g * (x == x.max()).to(x.dtype)),
+    "clamp, closed": (
+        lambda ns, x: ns.clamp(x, -1.0, 2.0),
+        lambda ns, x, g: ns.where((x >= -1) & (x <= 2), g, 0.0 * g),
+    ),
+    "clamp, open": (lambda ns, x: ns.clamp(x, -1.0, 2.0), lambda ns, x, g: ns.where((x > -1) & (x < 2), g, 0.0 * g)),
+    "sigmoid, overflowing": (
+        lambda ns, x: 1 / (1 + ns.exp(-x)),
+        lambda ns, x, g: g * ns.exp(-x) / (1 + ns.exp(-x)) ** 2,
+    ),
+    "log of cosh, overflowing": (
+        lambda ns, x: ns.log((ns.exp(x) + ns.exp(-x)) / 2),
+        lambda ns, x, g: g * ns.tanh(x),
+    ),
+    "saturated tangent": (lambda ns, x: ns.tanh(x), lambda ns, x, g: g * (1 - ns.tanh(x) ** 2)),
+    "saturated tangent, by its formula": (
+        lambda ns, x: ns.tanh(x),
+        lambda ns, x, g: g * 4 / (ns.exp(x) + ns.exp(-x)) ** 2,
+    ),
+    "softplus, cut": (
+        lambda ns, x: ns.where(x > 20, x, ns.log(1 + ns.exp(ns.clamp(x, max=20.0)))),
+        lambda ns, x, g: ns.where(x > 20, g, g * ns.sigmoid(x)),
+    ),
+    "logarithm": (lambda ns, x: ns.log(x), lambda ns, x, g: g / x),
+    "root": (lambda ns, x: ns.sqrt(x), lambda ns, x, g: g / (2 * ns.sqrt(x))),
+    "softmax": (
+        lambda ns, x: ns.softmax(x, -1),
+        lambda ns, x, g: ns.softmax(x, -1) * (g - (g * ns.softmax(x, -1)).sum(-1, keepdim=True)),
+    ),
+    "floor": (lambda ns, x: ns.floor(x) * x, lambda ns, x, g: g * ns.floor(x)),
+    "a root in nine steps": (NEWTON, of_root(NEWTON)),
+    "a root between ten and minus ten": (bisected, of_root(bisected)),
+    "a fixed point": (damped, of_damped),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("shape", ["1", "5", "3x7"])
+def test_conventions_limits_and_rounding_fail_nothing(ns, name, shape):
+    forward, backward = RIGHT[name]
+    domain = ",domain=positive" if name in ("logarithm", "root") else ""
+    result = drawn(function_of(ns, forward, backward), f"x={shape}{domain}", samples=2)
+    assert result.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE), result.findings
+    assert not any(e.check == "other-inputs" and e.verdict is not Verdict.PASSED for e in result.evidence)
+
+
+def test_a_fixed_number_of_steps_that_does_not_converge_is_told_in_a_note(ns):
+    forward, backward = RIGHT["a root between ten and minus ten"]
+    result = drawn(function_of(ns, forward, backward), "x=5", samples=1)
+    assert result.verdict is Verdict.PASSED
+    notes = [note for note in result.notes if "other inputs" in note]
+    assert all("need not have converged" in note for note in notes)
+
+
+def test_a_loop_over_entries_is_no_iteration(ns):
+    def forward(ns, x):
+        return ns.stack([ns.where(x[i] > 60, 3 * x[i], x[i] * x[i]) for i in range(x.shape[0])])
+
+    result = drawn(function_of(ns, forward, lambda ns, x, g: 2 * x * g), "x=6", samples=1)
+    assert result.verdict is Verdict.FAILED
+    assert result.findings[0].kind in (FindingKind.WRONG_ENTRIES, FindingKind.WRONG_GRADIENT)
