@@ -144,7 +144,7 @@ class Argument:
 
     `dtype` is that of the tensor where NumPy has none like it (bfloat16, held in a float32 array). Of a sparse tensor
     the value is the vector of its entries, and `sparsity` says where they stand. `fixed` says that the user gave this
-    very value.
+    very value; `own` is the caller's own tensor that it was copied from.
     """
 
     name: str
@@ -156,6 +156,7 @@ class Argument:
     dtype: str | None = None
     sparsity: Sparsity | None = None
     fixed: bool = False
+    own: object | None = field(default=None, repr=False, compare=False)
 
     @property
     def dtype_name(self) -> str:

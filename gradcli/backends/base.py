@@ -190,6 +190,8 @@ class Subject(ABC):
     counters: Counters
     has_graph: bool = False
     """Whether a call leaves a graph that can be kept, with a node that stands for it."""
+    moved_in_place: tuple[str, ...] = ()
+    """Inputs that forward reaches by another way than its arguments, so that the caller's own tensors are moved."""
     compiles_shapes: bool = False
     """Whether inputs of another shape cost a compilation, which takes longer than all else."""
 

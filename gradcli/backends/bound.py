@@ -36,6 +36,7 @@ from gradcli.backends.inspection import Inspector, with_rules
 from gradcli.backends.lingering import lingering
 from gradcli.backends.modes import batched, pushed
 from gradcli.backends.origin import Origin
+from gradcli.backends.own_tensors import OwnCall
 from gradcli.backends.pulling import carries_gradient, pulled_back
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor_maps import TensorMap, space_of, spaces_of_order
@@ -75,6 +76,7 @@ class BoundFunction(SpacedSubject):
         self.arguments, self.low = in_64_bits(arguments)
         self.counters = Counters()
         self._function, self._origin = function, origin
+        self.moved_in_place = function.names if isinstance(function, OwnCall) else ()
         self._casts = casts or {}
         self._insists = insists
         self._layout = layout

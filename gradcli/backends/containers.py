@@ -16,9 +16,10 @@ Adopt = Callable[[str, object], Argument]
 class Containers(Trees):
     """The containers of Python itself; whatever is none of them is a leaf."""
 
-    def __init__(self, framework: Framework, adopt: Adopt) -> None:
+    def __init__(self, framework: Framework, adopt: Adopt, kept: Iterable[object] = ()) -> None:
         self._framework = framework
         self._adopt = adopt
+        self._kept = {id(tensor) for tensor in kept}
 
     def leaves(self, value: object) -> list[tuple[str, Any]]:
         """The leaves with paths as one writes them: `[0]`, `['weight']`, `.field`."""
@@ -33,8 +34,11 @@ class Containers(Trees):
         return self._adopt(name, leaf)
 
     def is_input(self, leaf: Argument) -> bool:
-        """Every tensor: one without a gradient is to be copied and raised to 64 bits as well."""
-        return leaf.is_tensor
+        """Every tensor: one without a gradient is to be copied and raised to 64 bits as well.
+
+        One that is an argument of its own too stays in its container: it is a single input.
+        """
+        return leaf.is_tensor and id(leaf.own) not in self._kept
 
 
 @final

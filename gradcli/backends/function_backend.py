@@ -19,6 +19,7 @@ from gradcli.backends.framework import Framework
 from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.origin import Origin, function_origin
+from gradcli.backends.own_tensors import Own, OwnCall, bound_to_own
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, listed_parameters, parameters_of
@@ -115,7 +116,15 @@ class FunctionBackend(Backend):
         function, given = self._taken_apart(target, arguments)
         if len(given) > len(arguments):
             origin = None  # a gradient of a container cannot be held against its leaves by hand
-        return BoundFunction(self.framework, known, function, origin, given)
+        own = {i: a.own for i, a in enumerate(given) if a.own is not None and a.requires_grad}
+
+        def bound(reached: Own) -> Subject:
+            if not reached:
+                return BoundFunction(self.framework, known, function, origin, given)
+            call = OwnCall(self.framework, function, given, reached)
+            return BoundFunction(self.framework, known, call, None, given)
+
+        return bound_to_own(bound, own)
 
     def _taken_apart(
         self, target: object, arguments: Sequence[Argument]
@@ -124,7 +133,7 @@ class FunctionBackend(Backend):
         function = self._callable(target)
         if self.function_class(target) is not None:
             return function, tuple(arguments)
-        trees = Containers(self.framework, self.adopted)
+        trees = Containers(self.framework, self.adopted, kept=[a.own for a in arguments if a.own is not None])
         given = expanded(arguments, trees, by_keyword=True)
         return ContainerCall(function, given, trees), given
 
@@ -167,6 +176,7 @@ class FunctionBackend(Backend):
                 is_tensor=True,
                 requires_grad=bool(tensor.requires_grad),
                 dtype="bfloat16" if self.framework.dtype_name(tensor) == "bfloat16" else None,
+                own=tensor,
             )
         if isinstance(value, np.ndarray):
             floating = value.dtype.kind in "fc"

@@ -42,7 +42,7 @@ class ForwardCheck(Check):
         yield from problems
         notes = list(_updated(situation, first))
         if not problems:
-            notes += [*self._empty(situation), *_unseen(situation)]
+            notes += [*self._empty(situation), *_unseen(situation), *_moved_in_place(situation.subject)]
         if notes or not problems:
             yield self.passed("; ".join(notes) or None)
 
@@ -152,6 +152,16 @@ def _unseen(situation: Situation) -> Iterator[str]:
                 f"the tensors in {argument.name} get no gradient: apply differentiates by tensors that it is given "
                 f"one by one, not in a {type(argument.value).__name__}; pass them as *{argument.name}"
             )
+
+
+def _moved_in_place(subject: Subject) -> Iterator[str]:
+    """A note for inputs that forward reaches by another way than its arguments."""
+    if subject.moved_in_place:
+        names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
+        yield (
+            f"forward or backward reaches {names} by another way than its arguments, such as a module or a closure: "
+            "the tensors given were moved in place, and put back"
+        )
 
 
 def _example(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:

@@ -24,6 +24,8 @@ _INTERLEAVED = (
     "its gradient changes when forward is called on other inputs before backward runs: something is kept on the class "
     "or module instead of ctx",
 )
+_TIMES = 2
+"""Repeats without anything in between: a backward that changes its result in every other call shows in one of two."""
 _RAISES = "backward raises when forward was called on other inputs before it"
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
@@ -44,10 +46,11 @@ class RepeatCheck(Check):
         apart, raised = self._interleaved(situation, reference)
         others = [g for g in (apart, same_graph) if g is not None and not isinstance(g, UserCodeError)]
         if apart is None or any(self._differing(situation, reference, other, *_AGAIN) for other in others):
-            again = situation.subject.backward(situation.cotangents())
-            if problems := self._differing(situation, reference, again, *_AGAIN):
-                yield from problems
-                return
+            for _ in range(_TIMES):
+                again = situation.subject.backward(situation.cotangents())
+                if problems := self._differing(situation, reference, again, *_AGAIN):
+                    yield from problems
+                    return
         if raised is not None:
             yield self.failed(FindingKind.STATEFUL, f"{_RAISES}: {raised}", raised=raised)
         elif apart is not None:

@@ -9,12 +9,12 @@ from typing import Any
 
 from gradcli.backends.base import Subject
 from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.lifted import Lifted
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, InputsFrom
 from gradcli.errors import TargetError, UsageError
 from gradcli.runner.supply import given_supply
 from gradcli.targets import TargetInfo
-from gradcli.tolerance.lifted import Lifted
 from gradcli.tolerance.problem import Problem, differentiable, is_tensor
 
 

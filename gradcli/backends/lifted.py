@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, final
 
-from gradcli.tolerance.problem import Function, as_tuple, differentiable
+Function = Callable[..., Any]
 
 
 @final
@@ -30,7 +30,7 @@ class Lifted:
 
     def __call__(self, *values: Any) -> Any:
         """The outputs that carry a gradient, at these values of the originals and extra arguments."""
-        results = as_tuple(self._apply(*values))
+        results = _as_tuple(self._apply(*values))
         return results[0] if len(results) == 1 else results
 
     def _bridge(self) -> Callable[..., Any]:
@@ -40,11 +40,11 @@ class Lifted:
             ctx.save_for_backward(*values)
             with self._written(values[:count]), self.torch.enable_grad():
                 extras = [value.detach().requires_grad_() for value in values[count:]]
-                return tuple(self._double(output.detach()) for output in _tracked(self.function(*extras)))
+                return tuple(self._double(output.detach()) for output in self._tracked(self.function(*extras)))
 
         def backward(ctx: Any, *cotangents: Any) -> Any:
             saved = ctx.saved_tensors
-            return as_tuple(self._derivative(len(saved) - count)(*saved, *cotangents))
+            return _as_tuple(self._derivative(len(saved) - count)(*saved, *cotangents))
 
         body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         return type("Lift", (self.torch.autograd.Function,), body).apply  # type: ignore[attr-defined,no-any-return]  # made at run time
@@ -53,7 +53,7 @@ class Lifted:
         """The gradients by originals and extras, as a function of extras and cotangents."""
 
         def gradients(*values: Any) -> Any:
-            outputs = _tracked(self.function(*values[:extras]))
+            outputs = self._tracked(self.function(*values[:extras]))
             seeds = [g.to(output.device).to(output.dtype) for g, output in zip(values[extras:], outputs, strict=True)]
             inputs = [*self.originals, *values[:extras]]
             found = self.torch.autograd.grad(outputs, inputs, seeds, create_graph=True, allow_unused=True)
@@ -65,8 +65,16 @@ class Lifted:
         """The tensor on the CPU in 64-bit precision."""
         return tensor.to("cpu").to(self.torch.complex128 if tensor.is_complex() else self.torch.float64)
 
+    def _tracked(self, result: Any) -> list[Any]:
+        return [output for output in _as_tuple(result) if self.torch.is_tensor(output) and output.requires_grad]
+
     @contextmanager
     def _written(self, values: Sequence[Any]) -> Iterator[None]:
+        for original, value in zip(self.originals, values, strict=True):
+            if tuple(original.shape) != tuple(value.shape):
+                raise ValueError(
+                    f"expected the shape {tuple(original.shape)} of the tensor given, got {tuple(value.shape)}"
+                )
         before = [original.data.clone() for original in self.originals]
         try:
             for original, value in zip(self.originals, values, strict=True):
@@ -84,5 +92,6 @@ def tied(torch: ModuleType, gradient: Any, tensor: Any) -> Any:
     return gradient if gradient.requires_grad else gradient + torch.zeros_like(tensor.detach()) * tensor
 
 
-def _tracked(result: Any) -> list[Any]:
-    return [output for output in differentiable(result) if output.requires_grad]
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    """A tuple of what was given alone, in a list, or in a tuple."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
