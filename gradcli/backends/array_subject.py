@@ -236,8 +236,7 @@ class ArraySubject(SpacedSubject):
     ) -> Iterator[Gradients | None]:
         """Gradients, with other calls of forward between forward and backward; a forward for each, without a graph."""
         for others in sets:
-            bold = (partial(self._run_raised, each) for each in others.bold)
-            between = partial(ran_one_of, bold, partial(self._run_raised, others.near))
+            between = partial(ran_one_of, self._run_raised, others)
             try:
                 with self.running():
                     found = self.interleaved(self.materialised(cotangents), between)

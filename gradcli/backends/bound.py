@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -199,8 +199,7 @@ class BoundFunction(SpacedSubject):
         """Gradients, with other calls between forward and each backward pass; the first call's graph serves once."""
         call, self._unused = self._unused or self._run(self._caller), None
         for number, others in enumerate(sets, 1):
-            bold = (partial(self._run_between, each) for each in others.bold)
-            ran = ran_one_of(bold, partial(self._run_between, others.near))
+            ran = ran_one_of(self._run_between, others)
             yield self._gradients(call, cotangents, retain=number < len(sets)) if ran else None
 
     def _run_between(self, arguments: Sequence[Argument]) -> None:
