@@ -83,14 +83,16 @@ def check_object(
     backend: Backend | None = None,
     info: TargetInfo | None = None,
     failures: Path | None = None,
+    watchdog: Watchdog | None = None,
 ) -> CheckResult:
     """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
 
     `backend` is the one that the supply was made for, `info` what it said of the target; without it the target tells.
+    `watchdog` knows what to leave out.
     """
     started = perf_counter()
     trail = _Trail(supply=supply)
-    watchdog = Watchdog(budget=case.settings.budget)
+    watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
         with watchdog.watching(), own_kept():
             result = _checked(target, case, backend, info, trail, failures, watchdog)

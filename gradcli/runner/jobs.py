@@ -3,13 +3,15 @@
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradcli.cases import InputSpec
 from gradcli.errors import GradcliError, TargetImportError, UsageError, UserCodeError
 from gradcli.runner.interrupts import Interrupted
+from gradcli.watchdog.case import Omissions, Watchdog
+from gradcli.watchdog.status import Seen, new_status
 
 if TYPE_CHECKING:
     from gradcli.results import CheckResult
@@ -27,6 +29,10 @@ class Job(ABC):
     """Work that imports the user's code; `target` is what a message about it names."""
 
     target: str
+
+    def after(self, status: Seen, how: str) -> "Job | None":  # noqa: ARG002 - for those that override it
+        """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
+        return None
 
     @abstractmethod
     def run(self, begun: Callable[[], None]) -> object:
@@ -50,6 +56,12 @@ class CheckJob(Job):
 
     case: "CheckCase"
     failures: Path | None = None
+    omissions: Omissions = field(default_factory=Omissions)
+
+    def after(self, status: Seen, how: str) -> "CheckJob | None":
+        """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
+        omissions = self.omissions.after(status, how)
+        return None if omissions is None else replace(self, omissions=omissions)
 
     def run(self, begun: Callable[[], None]) -> "CheckResult":
         """The result, without arrays and without objects of the user's classes."""
@@ -58,7 +70,8 @@ class CheckJob(Job):
 
         target = resolve(self.case.spec.target).object
         begun()
-        result = check_object(target, self.case, failures=self.failures)
+        watchdog = Watchdog(budget=self.case.settings.budget, omissions=self.omissions, status=new_status())
+        result = check_object(target, self.case, failures=self.failures, watchdog=watchdog)
         return replace(result, arguments=(), inputs=tuple(_portable(spec) for spec in result.inputs))
 
 

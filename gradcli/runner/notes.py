@@ -83,7 +83,14 @@ def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) 
 
 def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]:
     """What was left out because calls took long: points at which forward did not return, and samples."""
-    notes = [_overrun_note(watchdog.overruns)] if watchdog.overruns else []
+    stopped = [overrun for overrun in watchdog.overruns if overrun.seconds]
+    notes = [_overrun_note(stopped)] if stopped else []
+    if watchdog.omissions.why:
+        phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
+        where = ", ".join(dict.fromkeys(phases))
+        notes.append(
+            f"at inputs that nobody asked for {watchdog.omissions.why} ({where}): it was run again without them"
+        )
     if watchdog.is_slow and 0 < samples < wanted:
         seconds = f"{watchdog.forward_seconds:.2g} s"
         notes.append(f"forward takes {seconds}: {samples} of {wanted} samples checked; --budget S allows more")

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from traceback import FrameSummary
 from typing import final
 
 from gradcli.errors import OverrunError
 from gradcli.watchdog.alarm import Alarm, cleaning
+from gradcli.watchdog.status import Seen, Status
 
 OPTIONAL_SECONDS = 60.0
 """What optional work may take in all where no budget is given."""
@@ -25,7 +26,7 @@ UNMEASURED_SECONDS = 10.0
 SEARCH_SECONDS = 20.0
 """What calls that do not return may take of a search for inputs in all."""
 STRIKES = 2
-"""After so many overruns an optional phase ends, and any in which the inputs have other sizes."""
+"""After so many overruns an optional phase ends; after so many at other sizes no more are tried."""
 SLOW_SECONDS, SLOW_CALLS = 0.05, 40
 """A forward that takes longer is called sparingly: optional checks end when it was called so often in all."""
 
@@ -54,11 +55,24 @@ class Phase:
 class Omissions:
     """What a case leaves out because the process of an earlier attempt did not survive it: phases, and calls by number.
 
-    Calls are numbered through the case, which runs the same in each attempt up to the first that is left out.
+    Calls are numbered through the case, which runs the same in each attempt up to the first that is left out. `why`
+    says how the processes ended.
     """
 
     phases: frozenset[str] = frozenset()
     calls: frozenset[int] = frozenset()
+    why: str = ""
+
+    def after(self, status: Seen, how: str) -> "Omissions | None":
+        """What the next attempt leaves out, after one whose process ended as `how` says; None where nothing helps.
+
+        Where no such call was running, an optional phase before may have damaged the process's memory.
+        """
+        why = "; ".join(dict.fromkeys([*filter(None, self.why.split("; ")), how]))
+        if status.call and not status.asked and status.phase not in status.optional:
+            return replace(self, calls=self.calls | {status.call}, why=why)
+        phases = {status.phase} if status.call and not status.asked else status.optional
+        return None if phases <= self.phases else replace(self, phases=self.phases | phases, why=why)
 
 
 @dataclass(slots=True)
@@ -96,11 +110,14 @@ class Call:
 class Watchdog:
     """Watches the calls of one case; `current()` is that of the case that runs."""
 
-    def __init__(self, *, budget: float | None = None, omissions: Omissions | None = None) -> None:
+    def __init__(
+        self, *, budget: float | None = None, omissions: Omissions | None = None, status: Status | None = None
+    ) -> None:
         self.phase = Phase("preparation")
         self.overruns: list[Overrun] = []
         self.calls = self.forwards = 0
-        self._omissions = omissions or Omissions()
+        self.omissions = omissions or Omissions()
+        self._status = status
         self._budget = budget
         self._started = monotonic()
         self._spent = 0.0
@@ -110,6 +127,8 @@ class Watchdog:
         self._quickest: float | None = None
         self._radius = math.inf
         """A call so far from the inputs asked for did not return: none is made there or farther any more."""
+        self._resized = 0
+        """How many calls at other sizes did not return."""
 
     @contextmanager
     def watching(self) -> Iterator["Watchdog"]:
@@ -161,18 +180,29 @@ class Watchdog:
         phase = Phase(name, optional or outer.optional, sparing, searching, outer.deadline)
         if optional:
             phase.deadline = min(outer.deadline, began + max(0.0, min(self.optional_left, share)))
-        self.phase = phase
+        if name in self.omissions.phases:
+            phase.cut = self._not_survived
+        self._enter(phase)
         try:
             yield phase
         finally:
-            self.phase = outer
+            self._enter(outer)
             if phase.optional and not outer.optional:
                 self._spent += monotonic() - began
 
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        if self._status is not None:
+            self._status.entered(phase.name, optional=phase.optional)
+
+    @property
+    def _not_survived(self) -> str:
+        return f"{self.omissions.why} in an earlier attempt"
+
     def leaves_out(self, name: str) -> str | None:
         """Why an optional check is not begun; None where it is."""
-        if name in self._omissions.phases:
-            return "the process that ran it crashed or had to be stopped there"
+        if name in self.omissions.phases:
+            return self._not_survived
         return self._exhausted(self.optional_left <= 0.0, sparing=True)
 
     def affords(self, calls: int) -> bool:
@@ -197,15 +227,22 @@ class Watchdog:
         """
         phase = self.phase
         self.calls += 1
-        if self.calls in self._omissions.calls:
-            self._strike(call)
-            raise self._refusal("its process crashed or had to be stopped at this point")
+        if self.calls in self.omissions.calls:
+            self._strike(call, 0.0)
+            raise self._refusal(self._not_survived)
         if phase.optional and phase.cut is None:
             phase.cut = self._exhausted(monotonic() >= phase.deadline, sparing=phase.sparing)
         if phase.cut is not None:
             raise self._refusal(phase.cut)
-        if self._radius < math.inf and not call.asked and self._radius <= call.how_far() < math.inf:
+        if not call.asked and self._lies_too_far(call):
             raise self._refusal("calls at this distance from the inputs did not return")
+
+    def _lies_too_far(self, call: Call) -> bool:
+        """Whether calls as far from the inputs asked for did not return, or several at other sizes."""
+        if self.phase.searching or (self._radius == math.inf and not self._resized):
+            return False
+        far = call.how_far()
+        return self._resized >= STRIKES if far == math.inf else far >= self._radius
 
     def start(self, call: Call) -> None:
         """The call begins."""
@@ -216,18 +253,22 @@ class Watchdog:
         if call.limit < math.inf:
             self._alarm.clear()
             self._alarm.set(call.limit)
+        if self._status is not None:
+            self._status.began(self.calls, call.began + call.limit, self._quickest or 0.0, asked=call.asked)
 
     @cleaning
     def stop(self, call: Call, *, returned: bool) -> bool:
         """The call has ended; whether it was interrupted because its time was over."""
         interrupted, took = self._alarm.clear(), monotonic() - call.began
+        if self._status is not None:
+            self._status.ended()
         outer = self._call = call.outer
         if outer is not None:  # the time of what it called by the way is not its own
             outer.began += took
             if outer.limit < math.inf:
                 self._alarm.set(max(1e-3, outer.limit - (call.began - outer.began)))
         if interrupted:
-            self._strike(call)
+            self._strike(call, call.limit)
         elif returned and (call.asked or self._slowest is None):
             self._slowest = max(took, self._slowest or 0.0)
             if call.forward:
@@ -242,20 +283,20 @@ class Watchdog:
             limit = unknown if known is None else max(FLOOR_SECONDS, MULTIPLE * known)
         return max(1e-3, min(limit, phase.deadline - call.began)) if phase.optional else limit
 
-    def _strike(self, call: Call) -> None:
+    def _strike(self, call: Call, seconds: float) -> None:
         phase = self.phase
         if phase.optional and monotonic() >= phase.deadline:
             phase.cut = self._exhausted(True, sparing=False)
             return
-        self.overruns.append(Overrun(phase.name, call.limit))
+        self.overruns.append(Overrun(phase.name, seconds))
         phase.strikes += 1
-        phase.lost += call.limit
-        far = call.how_far()
-        self._radius = min(self._radius, far)
-        unknown = far == math.inf and not phase.searching
-        if ((phase.optional or unknown) and phase.strikes >= STRIKES) or (
-            phase.searching and phase.lost >= SEARCH_SECONDS
-        ):
+        phase.lost += seconds
+        if not phase.searching:
+            far = call.how_far()
+            self._radius = min(self._radius, far)
+            self._resized += far == math.inf
+        ends = phase.lost >= SEARCH_SECONDS if phase.searching else phase.optional and phase.strikes >= STRIKES
+        if ends:
             phase.cut = f"{phase.strikes} calls at other inputs did not return within {call.limit:.2g} s"
 
     def overrun(self, call: Call, frame: FrameSummary | None) -> OverrunError:

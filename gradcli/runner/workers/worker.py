@@ -13,7 +13,9 @@ from gradcli.runner.jobs import Broken, Job, Outcome, attempt
 from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.footprint import Footprint
+from gradcli.watchdog.status import share
 
+_STDERR = 2
 _COSTLY = ("torch", "gradcli.engine")
 """Modules that take long to import, and that a process may be forked after importing."""
 
@@ -48,9 +50,11 @@ def warm_up() -> None:
     import gradcli.runner.case  # noqa: F401 - kept for the workers
 
 
-def serve(channel: Channel, crashes: int = 2) -> int:
+def serve(channel: Channel, crashes: int = _STDERR) -> int:
     """Do jobs until the command closes its end; where a crash happened is written to the descriptor `crashes`."""
     faulthandler.enable(crashes)
+    if crashes != _STDERR:
+        share(crashes)
     own = os.getpid()
     with contextlib.closing(channel):
         while True:

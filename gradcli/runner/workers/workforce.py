@@ -4,7 +4,7 @@ import contextlib
 import os
 import selectors
 import signal
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.nursery import Ended, kill_group
 from gradcli.runner.workers.supervisor import Supervisor
 from gradcli.runner.workers.worker import Begun, Reply, Task
+from gradcli.watchdog.status import seen
 
 _IMPORT_SECONDS = 60.0
 _SHORTEST_IMPORT = 20.0
@@ -28,7 +29,12 @@ _IDLE_KEPT = 4
 _LONGEST_WAIT = 3600.0
 _FAREWELL_SECONDS = 2.0
 _LAST_WORDS_SECONDS = 0.5
+_GRACE_SECONDS = 1.0
+"""How long a call that is due may still take to be interrupted in its own process, before that is killed."""
+_LOOK_SECONDS = 0.5
+_ATTEMPTS = 8
 _CLOSED = "its process closed the connection over which results are sent"
+_HANGS = "a call did not return and could not be interrupted"
 _GARBLED = "its process wrote to the connection over which results are sent"
 
 
@@ -74,6 +80,9 @@ class Workforce:
     _supervisor: Supervisor = field(init=False)
     _workers: dict[int, _Worker] = field(default_factory=dict)
     _outcomes: dict[int, Outcome] = field(default_factory=dict)
+    _again: deque[tuple[int, Job]] = field(default_factory=deque)
+    _attempts: Counter[int] = field(default_factory=Counter)
+    _spent: dict[int, float] = field(default_factory=dict)
     _first: int = 0
     _next: int = 0
 
@@ -110,8 +119,8 @@ class Workforce:
 
     def _dispatch(self, queue: deque[tuple[int, Job]]) -> None:
         """Give jobs to workers that are free, and make workers, as long as fewer than `size` are at work."""
-        while queue and sum(worker.job is not None for worker in self._workers.values()) < self.size:
-            number, job = queue.popleft()
+        while (self._again or queue) and sum(w.job is not None for w in self._workers.values()) < self.size:
+            number, job = (self._again or queue).popleft()
             realm = realm_of(job.target, self.start)
             free = (worker for worker in self._workers.values() if worker.job is None and worker.realm == realm)
             self._give(next(free, None) or self._new(realm), number, job)
@@ -140,7 +149,8 @@ class Workforce:
     def _wait(self) -> None:
         """Wait for the next message, end or deadline, and act on it."""
         deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
-        left = min([_LONGEST_WAIT, *(deadline - monotonic() for deadline in deadlines)])
+        longest = _LOOK_SECONDS if any(worker.job is not None for worker in self._workers.values()) else _LONGEST_WAIT
+        left = min([longest, *(deadline - monotonic() for deadline in deadlines)])
         with self.interrupts.raising():
             events = self._selector.select(max(left, 0.0))
         for key, _ in events:
@@ -150,7 +160,9 @@ class Workforce:
             self._bury(ended)
         for worker in tuple(self._workers.values()):
             if worker.deadline is not None and worker.deadline <= monotonic():
-                self._stop(worker, _CLOSED if worker.limit is None else _late(worker.limit))
+                self._stop(worker, _CLOSED if worker.limit is None else _late(self.timeout or worker.limit))
+            elif worker.begun and worker.killed is None and _hangs(worker):
+                self._stop(worker, _HANGS)
 
     def _hear(self, worker: _Worker) -> None:
         """Act on what a worker has sent; a connection that is closed or garbled is read no more."""
@@ -171,7 +183,8 @@ class Workforce:
     def _act(self, worker: _Worker, message: Any) -> None:
         if isinstance(message, Begun):
             worker.begun = True
-            self._limit(worker, self.timeout)
+            spent = self._spent.get(worker.number, 0.0)
+            self._limit(worker, None if self.timeout is None else max(self.timeout - spent, _LOOK_SECONDS))
         elif isinstance(message, Reply) and worker.job is not None:
             self._supervisor.loaded.update(message.loaded)
             self._outcomes[worker.number] = message.outcome
@@ -189,15 +202,23 @@ class Workforce:
         if self._workers.pop(ended.pid, None) is None:
             return
         if worker.job is not None:
-            crash = read(worker.crashes)
-            self._outcomes[worker.number] = Lost(
-                how=worker.killed or f"its process {ending(ended.code)}",
-                begun=worker.begun,
-                seconds=monotonic() - worker.since,
-                place=crash.place,
-                trace=crash.trace,
-            )
+            self._lose(worker, worker.job, worker.killed or f"its process {ending(ended.code)}")
         worker.close()
+
+    def _lose(self, worker: _Worker, job: Job, how: str) -> None:
+        """A job's process has ended: it is done again without what the process did not survive, if that is known."""
+        seconds = monotonic() - worker.since
+        self._attempts[worker.number] += 1
+        self._spent[worker.number] = self._spent.get(worker.number, 0.0) + seconds
+        hopeless = not worker.begun or worker.killed not in (None, _HANGS) or self._attempts[worker.number] > _ATTEMPTS
+        again = None if hopeless else job.after(seen(worker.crashes), how)
+        if again is not None:
+            self._again.append((worker.number, again))
+            return
+        crash = read(worker.crashes)
+        self._outcomes[worker.number] = Lost(
+            how=how, begun=worker.begun, seconds=seconds, place=crash.place, trace=crash.trace
+        )
 
     def _stop(self, worker: _Worker, why: str) -> None:
         """End a worker that hangs, or whose connection is of no use; that it has ended is heard later.
@@ -220,6 +241,11 @@ class Workforce:
         worker.close()
         if kill:
             kill_group(worker.pid)
+
+
+def _hangs(worker: _Worker) -> bool:
+    """Whether a call at inputs that nobody asked for should have been interrupted by now, and was not."""
+    return worker.job is not None and seen(worker.crashes).due + _GRACE_SECONDS < monotonic()
 
 
 def _late(limit: float) -> str:

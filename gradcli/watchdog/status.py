@@ -1,0 +1,104 @@
+"""What a case is doing, in memory that another process can read: its phase, and the call that runs."""
+
+import math
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from typing import final
+
+_OFFSET = 1 << 16
+"""Where the status begins: the memory before it is the fault handler's."""
+_CALL = struct.Struct("=qdd?")
+_TEXTS = 128
+_PHASE = _CALL.size
+_ENTERED = _PHASE + _TEXTS
+_SIZE = _ENTERED + _TEXTS
+_IN_BETWEEN = (0, math.inf, 0.0, True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The status of a case.
+
+    `call` is the number of the call that runs, 0 between calls; it should be over at `due`, by the clock of
+    `time.monotonic`; `asked` says whether it is at inputs that were asked for. `optional` are the optional phases begun
+    so far, `phase` the one that runs.
+    """
+
+    call: int = 0
+    due: float = math.inf
+    forward_seconds: float = 0.0
+    asked: bool = True
+    phase: str = ""
+    optional: frozenset[str] = frozenset()
+
+
+@final
+class Status:
+    """The writing side, in memory that a descriptor stands for."""
+
+    def __init__(self, descriptor: int) -> None:
+        if os.fstat(descriptor).st_size < _OFFSET + _SIZE:
+            os.ftruncate(descriptor, _OFFSET + _SIZE)
+        self._memory = mmap.mmap(descriptor, _SIZE, offset=_OFFSET)
+        self.clear()
+
+    def clear(self) -> None:
+        """Nothing has been done yet."""
+        self._entered = ""
+        self._memory[:] = bytes(_SIZE)
+        self.ended()
+
+    def began(self, call: int, due: float, forward_seconds: float, *, asked: bool) -> None:
+        """A call of the user's code begins."""
+        _CALL.pack_into(self._memory, 0, call, due, forward_seconds, asked)
+
+    def ended(self) -> None:
+        """No call runs."""
+        _CALL.pack_into(self._memory, 0, *_IN_BETWEEN)
+
+    def entered(self, phase: str, *, optional: bool) -> None:
+        """Another phase runs."""
+        self._write(_PHASE, phase)
+        if optional:
+            self._entered = f"{self._entered}{phase}\n"
+            self._write(_ENTERED, self._entered)
+
+    def _write(self, place: int, text: str) -> None:
+        self._memory[place : place + _TEXTS] = text.encode()[:_TEXTS].ljust(_TEXTS, b"\0")
+
+
+_own: Status | None = None
+
+
+def share(descriptor: int) -> None:
+    """Let the process that reads this descriptor's memory see what the cases of this one do."""
+    global _own  # noqa: PLW0603 - a process has one status
+    _own = Status(descriptor)
+
+
+def new_status() -> Status | None:
+    """The status that this process shares, if it does, for another case."""
+    if _own is not None:
+        _own.clear()
+    return _own
+
+
+def seen(descriptor: int | None) -> Seen:
+    """What the memory of a descriptor says; nothing where it holds no status."""
+    content = b"" if descriptor is None else os.pread(descriptor, _SIZE, _OFFSET)
+    if len(content) < _SIZE:
+        return Seen()
+    call, due, forward_seconds, asked = _CALL.unpack_from(content)
+    phase, entered = (
+        content[place : place + _TEXTS].rstrip(b"\0").decode("utf-8", "replace") for place in (_PHASE, _ENTERED)
+    )
+    return Seen(
+        call=call,
+        due=due,
+        forward_seconds=forward_seconds,
+        asked=asked,
+        phase=phase,
+        optional=frozenset(entered.split("\n")) - {""},
+    )
