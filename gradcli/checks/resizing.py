@@ -14,12 +14,16 @@ from gradcli.cases import Argument
 from gradcli.checks.base import Situation, relative_gap
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
+from gradcli.numerics.noise import stored_roundoff
 from gradcli.numerics.vector_map import VectorMap
 
 Arguments = tuple[Argument, ...]
 
 _STEP = 2.0**-12
 """Relative to each entry: what differs by a wrong size differs by percents, which quotients over such a step show."""
+_LONGEST = 2.0**-4
+_ROUNDINGS = 4.0
+"""Values of few digits may be off by so many roundings."""
 _APART = 1e-2
 _TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
@@ -69,8 +73,9 @@ class Batch:
         An output without the axis stays as it is. So it is with rows of data, and neither with pixels, matrices and
         sequences, whose sizes a Function may well insist on, nor with random numbers drawn for each.
         """
-        orders = {tuple(order.tolist()): order for order in (np.arange(self.size)[::-1], _exchanged(self.size))}
-        return all(self._takes(situation, order) for order in orders.values())
+        reversed_ = np.arange(self.size)[::-1]
+        orders = [reversed_] if self.size == 2 else [reversed_, _exchanged(self.size)]  # of two there is one other
+        return all(self._takes(situation, order) for order in orders)
 
     def _takes(self, situation: Situation, order: NDArray[np.intp]) -> bool:
         subject = situation.subject
@@ -136,7 +141,8 @@ def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool =
     """
     subject, error = situation.subject, None
     arguments = batch.resized(subject, size)
-    away = {position: _step(arguments[position].value) for position in subject.active} if steps else {}
+    step = _step_for(unit_roundoff_of(_given_outputs(subject)))
+    away = {position: _steps(arguments[position].value, step) for position in subject.active} if steps else {}
     beside = {position: arguments[position].value + step for position, step in away.items()}
     try:
         visit = subject.visit(arguments, signed_cotangents, beside or None)
@@ -151,10 +157,27 @@ def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool =
     return Resized(size=size, arguments=arguments, visit=visit, steps=away, error=error)
 
 
-def _step(value: NDArray[Any]) -> NDArray[Any]:
+def _given_outputs(subject: Subject) -> list[NDArray[Any]]:
+    return [subject.first_call.outputs[number] for number in subject.output_numbers]
+
+
+def unit_roundoff_of(outputs: Sequence[NDArray[Any]]) -> float:
+    """The unit roundoff of the floating-point format that the real numbers of some outputs fit into."""
+    return stored_roundoff(np.concatenate([np.zeros(0), *(o.ravel() for o in outputs if o.dtype.kind == "f")]))
+
+
+def _step_for(roundoff: float) -> float:
+    """The length of a one-sided step, relative to each entry: longer where values have few digits.
+
+    A step t leaves rounding / t and a curvature of about t; the cube root leaves little of the rounding.
+    """
+    return max(_STEP, min(_LONGEST, float(roundoff ** (1 / 3)))) if roundoff > 2.0**-53 else _STEP
+
+
+def _steps(value: NDArray[Any], step: float) -> NDArray[Any]:
     """A step of each entry, of its own size where it has one, to either side."""
     sizes = np.abs(value)
-    return np.asarray(_STEP * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
+    return np.asarray(step * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
 
 
 def _accepted(situation: Situation, batch: Batch, visit: Visit, size: int) -> bool:
@@ -187,7 +210,8 @@ def framework_fails_too(situation: Situation, arguments: Arguments) -> bool:
 def seems_wrong(call: Resized) -> bool:
     """Whether a quotient along one direction does not bear out the gradients of a call.
 
-    At a kink, and where forward is noisy or steep, a right gradient seems wrong as well.
+    At a kink, and where forward is noisy or steep, a right gradient seems wrong as well; the rounding of values that
+    fit into few digits is allowed for.
     """
     visit, beside = call.visit, call.visit.beside
     outputs = [visit.outputs[n] for n in visit.numbers]
@@ -201,7 +225,13 @@ def seems_wrong(call: Resized) -> bool:
         claimed = sum(float(term.sum().real) for term in terms)
         spread = math.sqrt(sum(paired(term, term) for term in terms))
         floor = _NOISE * sum(paired(np.abs(c), np.abs(one)) for c, one in zip(cotangents, outputs, strict=True))
-        return not abs(actual - claimed) <= _APART * max(spread, abs(actual)) + floor
+        roundoff = unit_roundoff_of([*outputs, *beside])
+        apart = _APART
+        if roundoff > 2.0**-53:
+            apart += 2 * _step_for(roundoff)
+            sizes = [np.abs(c) * np.abs(one) for c, one in zip(cotangents, outputs, strict=True)]
+            floor += _ROUNDINGS * roundoff * math.sqrt(sum(paired(size, size) for size in sizes))
+        return not abs(actual - claimed) <= apart * max(spread, abs(actual)) + floor
 
 
 def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
@@ -219,7 +249,9 @@ def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
 
 def _exchanged(size: int) -> NDArray[np.intp]:
     """The order in which the first two of so many have changed places."""
-    return np.array([1, 0, *range(2, size)])
+    order = np.arange(size)
+    order[:2] = 1, 0
+    return order
 
 
 def _may_be_mixed(argument: Argument) -> bool:

@@ -29,6 +29,13 @@ WIDE_COLUMNS = 200
 WIDE_REACHES = (0.8, 0.2, 0.05)
 """Lengths of wide steps tried for every column, of which the surest counts: 99 values."""
 TABLE_ROWS = 100
+FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
+"""Beside the wrong ones so many rows of a large map are shown that their claimed entries, a backward pass each, are no
+more than this, and 8 at least."""
+NUDGE, MOVED_ROWS = 2.0**-10, 16
+"""A step of the shown entries, and how many of the outputs that it changes most are shown."""
+LARGEST_ROWS = 1_000_000
+"""Entries of rows of the claim in memory at a time."""
 HALVINGS = 200
 SHOWN_ENTRIES = 16
 """Located entries that are all measured; of more a sample is."""
@@ -66,9 +73,11 @@ def make_table(
     rows = np.arange(m)
     if m > TABLE_ROWS:
         known = wrong_rows(site, input_, output)
+        known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
+        beside = max(FEWEST_ROWS, min(TABLE_ROWS, CLAIMED_ENTRIES // n)) - known.size
         others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
-        rows = np.sort(np.concatenate([known, site.rng.permutation(others)[: TABLE_ROWS - known.size]]))
-    claimed = _claimed(site, outside.start + rows, inside)[:, chosen]
+        rows = np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
+    claimed = _claimed(site, outside.start + rows, inside.start + chosen)
     numeric = jacobian_table(
         site.map,
         site.x,
@@ -87,6 +96,20 @@ def make_table(
         complete=complete,
         point=site.x,
     )
+
+
+def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
+    """The outputs of a large block that change most when some entries move, where rows were not measured one by one."""
+    drawn = np.zeros(site.x.size)
+    drawn[columns] = site.scales[columns]
+    with np.errstate(all="ignore"):
+        try:
+            values = np.asarray(site.map.value(site.x + NUDGE * random_direction(site.rng, drawn)), dtype=np.float64)
+        except Exception:  # outside the domain
+            return np.zeros(0, np.intp)
+        change = np.nan_to_num(np.abs(values - site.outputs)[outside])
+    most = np.argpartition(change, -MOVED_ROWS)[-MOVED_ROWS:]
+    return np.sort(most[change[most] > 0]).astype(np.intp)
 
 
 def wide_columns(site: Site, input_: int, output: int) -> Table | None:
@@ -118,7 +141,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
             numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
             bound[:, column] = np.where(better, level.width / size, bound[:, column])
     return Table(
-        claimed=_claimed(site, outside.start + rows, inside),
+        claimed=_claimed(site, outside.start + rows, np.arange(inside.start, inside.stop)),
         numeric=numeric,
         bound=bound,
         rows=rows,
@@ -129,12 +152,18 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     )
 
 
-def _claimed(site: Site, rows: Indices, inside: slice) -> npt.NDArray[np.float64]:
+def _claimed(site: Site, rows: Indices, columns: Indices) -> npt.NDArray[np.float64]:
+    """Some entries of the claimed Jacobian, from a few rows at a time: a row of a large map takes megabytes."""
     if site.claim.full:
-        return site.claim.forms[rows, inside]
-    units = np.zeros((rows.size, site.map.codomain.size))
-    units[np.arange(rows.size), rows] = 1.0
-    return np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
+        return site.claim.forms[np.ix_(rows, columns)]
+    found = np.zeros((rows.size, columns.size))
+    together = max(1, LARGEST_ROWS // max(site.map.domain.size, site.map.codomain.size))
+    for first in range(0, rows.size, together):
+        ours = rows[first : first + together]
+        units = np.zeros((ours.size, site.map.codomain.size))
+        units[np.arange(ours.size), ours] = 1.0
+        found[first : first + together] = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, columns]
+    return found
 
 
 def telling_column(site: Site, input_: int, output: int, significance: float) -> Focus | None:

@@ -28,11 +28,17 @@ def iterates(site: Site) -> bool:
     """Whether the map runs more of its code at some points than at others, close by or some sizes of x away.
 
     An iteration stopped at a tolerance is, close by, a fixed number of steps with a derivative of its own, which is off
-    that of the solution by about the tolerance; only its effort elsewhere gives it away.
+    that of the solution by about the tolerance; only its effort elsewhere gives it away. Looked at once a site.
 
     Args:
         site: the point.
     """
+    if site.known_iterating is None:
+        site.known_iterating = _iterates(site)
+    return site.known_iterating
+
+
+def _iterates(site: Site) -> bool:
     here = _effort(site, site.x)
     if here is None or here != _effort(site, site.x):
         return False

@@ -58,6 +58,10 @@ def single_precision(values: Matrix) -> Mask:
     return low
 
 
+HALF_BITS = 11
+"""The digits of a float16 number; one of bfloat16 has fewer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """Nine nodes round x at one scale: the noise there, and what the nine values look like."""
@@ -115,3 +119,8 @@ def stored_roundoff(values: Vector) -> float:
         if (np.ldexp(mantissas, bits) % 1 == 0).all():
             return roundoff if (np.ldexp(mantissas, few) % 1 != 0).any() else EPS
     return EPS
+
+
+def may_be_half(values: Vector) -> bool:
+    """Whether all values fit into half precision: cheap to ask, and true of whole numbers and zeros as well."""
+    return bool(np.isfinite(values).all() and (np.ldexp(np.frexp(values)[0], HALF_BITS) % 1 == 0).all())

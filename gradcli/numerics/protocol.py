@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import final
 
@@ -34,7 +34,7 @@ from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.vouching import vouched
-from gradcli.numerics.wider import looked_wider
+from gradcli.numerics.wider import agreed_in_few_digits, looked_wider
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
@@ -116,6 +116,7 @@ class Protocol:
             if not site.rows(pair[1]).any():
                 self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
+        self._settle_few_digits(site, singular)
         kinked: dict[Pair, Seen] = {}
         pending = [pair for pair in self._pending() if pair not in singular]
         seen = survey(site, pending, self.significance) if pending else {}
@@ -128,6 +129,13 @@ class Protocol:
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
+
+    def _settle_few_digits(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
+        """Settle pairs whose values are stored in half precision over wide steps first: fine ones show rounding."""
+        for pair in [pair for pair in self._pending() if pair not in singular and site.claim.finite]:
+            agreed = agreed_in_few_digits(site, pair)
+            if agreed is not None:
+                self.outcomes[pair] = agreed
 
     def _look_wider(self, site: Site) -> None:
         """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""

@@ -34,12 +34,30 @@ ROUNDING = 64.0
 """and what rounding the values by so many units would leave of slopes does not matter."""
 HOPELESS = 0.1
 """As much beyond a polynomial of degree 4, from half as many slopes, is not worth the others."""
+LAST, LEFT_OVER = 4, 0.1
+"""The last coefficients tell how far the polynomial may be off: so little of the width of a slope does not matter."""
 ROUGHNESS = 1.5
 """A slope over a length is taken to be uncertain by so many times the noise over that length."""
 HALVINGS = 30
 BRACKETS = 3
 POLE = 1e3
 """A change that grows by more as it is halved is that of a pole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """The claimed slopes of some rows over [-reach, reach]: Chebyshev coefficients, and what the last of them leave."""
+
+    reach: float
+    coefficients: Matrix
+    rest: Vector
+
+    def within(self, reach: float) -> Followed:
+        """The same polynomials over a shorter stretch."""
+        places = np.cos(np.pi * np.arange(SLOPES) / (SLOPES - 1))
+        slopes = chebyshev.chebval(places * reach / self.reach, self.coefficients).T
+        coefficients = np.asarray(chebyshev.chebfit(places, slopes, SLOPES - 1), dtype=np.float64)
+        return Followed(reach=reach, coefficients=coefficients, rest=self.rest)
 
 
 @final
@@ -50,7 +68,8 @@ class Stretch:
     `slope` is the remainder's slope at the point, `uncertainty` how far that can be wrong, and `noise` the largest
     departure of a value from a smooth curve. `line` gives values, `rows` are the claimed ones among them, `integral`
     holds the Chebyshev coefficients of the integrated claim, `smooth` those of the curve in t / reach, and `left` what
-    it leaves of the `values` at the `nodes`: all of these in units of the line's scale.
+    it leaves of the `values` at the `nodes`: all of these in units of the line's scale. `followed` is the claim itself,
+    in units of the rows; None where none was asked for.
     """
 
     reach: float
@@ -64,6 +83,7 @@ class Stretch:
     left: Matrix
     values: Matrix
     nodes: Vector
+    followed: Followed | None = None
 
     @property
     def width(self) -> Vector:
@@ -79,6 +99,12 @@ class Stretch:
         """The largest magnitude of one row on the stretch, in the row's units."""
         return float(np.abs(self.values[:, row]).max()) * float(self.line.scale[self.rows][row])
 
+    @property
+    def sizes(self) -> Vector:
+        """The largest magnitude of every row on the stretch, in the rows' units."""
+        largest: Vector = np.abs(self.values).max(axis=0) * self.line.scale[self.rows]
+        return largest
+
     def different(self) -> Vector:
         """How many different values every row has at the nodes."""
         ordered = np.sort(self.values, axis=0)
@@ -89,18 +115,18 @@ class Stretch:
         """The largest jump found between two nodes, in units of the line's scale."""
         return self._halved(row, bracket, curve=False)
 
-    def largest_jump(self, row: int) -> float:
-        """The largest jump found in one row, relative to its noise, by halving where its values change most.
+    def jumps(self, row: int, part: float) -> bool:
+        """Whether one row jumps by some part of its noise, found by halving where its values change most.
 
         Rounded values change by jumps only; those of an iteration jump on their way along a smooth curve, which is
         taken away first. Across a smooth curve, a ripple or a kink what is left after halving is next to nothing.
         """
-        found = 0.0
+        least = part * float(self.noise[row]) / float(self.line.scale[self.rows][row])
         for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
             steepest = np.argsort(-np.abs(np.diff(taken)))[:BRACKETS].tolist()
-            found = max(found, *(self._halved(row, bracket, curve=curve) for bracket in steepest))
-        size, noise = float(self.line.scale[self.rows][row]), float(self.noise[row])
-        return found * size / noise if noise > 0 else np.inf
+            if any(self._halved(row, bracket, curve=curve) >= least for bracket in steepest):
+                return True
+        return False
 
     def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
         """What is left of the change between two nodes when the bracket is halved towards the larger part.
@@ -130,7 +156,15 @@ class Stretch:
         return jump if jump <= most else 0.0
 
 
-def stretch(site: Site, direction: Vector, reach: float, asked: Mask | None = None) -> Stretch | None:
+def stretch(
+    site: Site,
+    direction: Vector,
+    reach: float,
+    asked: Mask | None = None,
+    *,
+    longer: Stretch | None = None,
+    again: Stretch | None = None,
+) -> Stretch | None:
     """Measure the remainder of the claim along a direction.
 
     Args:
@@ -138,6 +172,9 @@ def stretch(site: Site, direction: Vector, reach: float, asked: Mask | None = No
         direction: the direction v; t = 1 changes x by about itself.
         reach: T; nodes t lie in [-T, T].
         asked: the claimed rows that matter, all by default; of the others nothing is said.
+        longer: a longer stretch along the same direction; the claim is not asked for again where what its polynomial
+            leaves is little beside the width found.
+        again: the same stretch for other rows, whose values are used again.
 
     Returns:
         None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has more
@@ -145,12 +182,22 @@ def stretch(site: Site, direction: Vector, reach: float, asked: Mask | None = No
     """
     if site.map.values >= site.budget:
         raise BudgetExceededError
-    line = Line(site.read, site.x, direction, site.row_values())
+    line = Line(site.read, site.x, direction, site.row_values()) if again is None else again.line
     rows = slice(line.outputs - len(site.claim.forms), line.outputs)
-    coefficients = _claimed_slopes(site, direction, reach, asked)
-    if coefficients is None:
-        return None
-    return _fitted(site, line, rows, reach, coefficients / line.scale[rows])
+    nodes = _nodes(site, reach) if again is None else again.nodes
+    known = None if longer is None or longer.followed is None else longer.followed.within(reach)
+    followed = known or _followed(site, direction, reach, asked)
+    found = None if followed is None else _fitted(line, rows, followed, nodes)
+    if found is None or known is None or _is_close(known.rest, found.width, asked):
+        return found
+    followed = _followed(site, direction, reach, asked)
+    return None if followed is None else _fitted(line, rows, followed, nodes)
+
+
+def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
+    """Whether what a polynomial leaves of the claim is little beside the width of the slope, in the rows asked for."""
+    far = rest > LEFT_OVER * width
+    return not (far if asked is None else far & asked).any()
 
 
 def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
@@ -173,11 +220,12 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
     if site.map.values >= site.budget:
         raise BudgetExceededError
     line = Line(chosen, site.x, direction, site.outputs[outputs])
-    return _fitted(site, line, slice(0, line.outputs), reach, np.zeros((1, line.outputs)))
+    nothing = Followed(reach=reach, coefficients=np.zeros((1, line.outputs)), rest=np.zeros(line.outputs))
+    return _fitted(line, slice(0, line.outputs), nothing, _nodes(site, reach))
 
 
-def _claimed_slopes(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Matrix | None:
-    """The Chebyshev coefficients of the claimed derivative of every row over the stretch.
+def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Followed | None:
+    """The claimed derivative of every row over the stretch.
 
     None where it is not finite or too crooked, which half of the places may show.
     """
@@ -195,13 +243,20 @@ def _claimed_slopes(site: Site, direction: Vector, reach: float, asked: Mask | N
         nothing = ROUNDING * EPS * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
         if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
             return None
-    return coefficients
+    if coefficients is None:
+        return None
+    return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
 
 
-def _fitted(site: Site, line: Line, rows: slice, reach: float, claimed: Matrix) -> Stretch | None:
-    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at jittered nodes; None where f is not finite at one."""
+def _nodes(site: Site, reach: float) -> Vector:
+    """Jittered places over [-reach, reach]."""
     jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
-    nodes = np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+    return np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+
+
+def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stretch | None:
+    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at some nodes; None where f is not finite at one."""
+    reach, claimed = followed.reach, followed.coefficients / line.scale[rows]
     values = np.array([line.at(t)[rows] for t in nodes.tolist()])
     if not np.isfinite(values).all():
         return None
@@ -227,6 +282,7 @@ def _fitted(site: Site, line: Line, rows: slice, reach: float, claimed: Matrix) 
         left=left,
         values=values,
         nodes=nodes,
+        followed=followed,
     )
 
 

@@ -92,6 +92,7 @@ class Site:
     known_noise: Vector | None = None
     known_rows: Vector | None = None
     known_steady: Vector | None = None
+    known_iterating: bool | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
     sparing: bool = False
     without_witness: Site | None = None
@@ -220,6 +221,7 @@ class Site:
             self.without_witness = Site(
                 self.map, self.x, self.scales, claim, self.rng, self.budget, known_outputs=self.outputs
             )
+            self.without_witness.known_iterating = self.known_iterating
         return self.without_witness
 
     def read(self, x: Vector) -> Vector:
@@ -265,9 +267,7 @@ class Site:
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
             short = self.glance(v, focus)
-            entries = self.row_scales(places, focus.judged)
-            allowed = np.where(entries > VANISHING * size, CERTIFIED * entries, NOTHING * size)
-            if (short.met(allowed) | claimless).all() and not claimless.all():
+            if self.is_met(short, places):
                 return short.reading
         estimate = directional_derivative(
             self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start, target=1e-10
@@ -291,6 +291,13 @@ class Site:
             claimless=claimless,
             certified=False,
         )
+
+    def is_met(self, short: Glance, places: slice, rounding: Vector | float = 0.0) -> bool:
+        """Whether the claim is met in every row that has one, to nine digits of its block or within `rounding`."""
+        reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
+        allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
+        met = short.met(np.maximum(allowed, rounding)) | reading.claimless
+        return bool(met.all() and not reading.claimless.all())
 
     def glance(
         self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[Glance], bool] | None = None

@@ -19,6 +19,7 @@ from gradcli.numerics.seen import STARTS, Pair, Seen, certified, glance_through,
 from gradcli.numerics.site import CERTIFIED, Glance, Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stairs import is_staircase, witness_is_zero
+from gradcli.numerics.stencil import EPS
 
 QUIET = 1e-18
 """Claimed entries below this part of the outputs are zeros; what lies between them and rounding is measured alone."""
@@ -35,6 +36,10 @@ UNIT, LOST = 1e-17, 0.05
 """A tail above that part of the values is made of their roundings; of one below a lost term is so much at most."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 LONG = 400
+SHORTEST_START = 2.0**-10
+GROUP_START, ROUNDINGS = 0.64, 8.0
+"""Entries far below the others are moved by their own size, and may miss the claim by so many roundings of the values:
+those are large beside them. What misses it by more is measured with finer steps."""
 LARGE, LEAST_SEEN = 0.5, 5e-7
 """Entries of half the largest and more are looked at alone where an error of 1e-6, half of which counts, may hide."""
 
@@ -172,19 +177,19 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
     """
     slices = site.map.domain.slices
     inputs = sorted({input_ for input_, _ in pairs})
-    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1 or _is_long(site, pair)]
+    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
     found: dict[Pair, Seen] = {}
-    for start in STARTS:
+    starts = (_short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
+    for start in starts:
         glance = glance_through(site, inputs, start) if open_ else None
         if glance is None:
             break
-        if len(pairs) == 1 and start == STARTS[0] and _is_long(site, pairs[0]):
+        if len(pairs) == 1 and start == starts[0] and _is_long(site, pairs[0]):
             clear = _clear(site, pairs[0], glance, significance)
             if clear is not None:
                 return {pairs[0]: clear}
-        open_ = [pair for pair in open_ if len(focuses(site.scales, slices[pair[0]])) == 1]
-        if start == STARTS[0]:
+        if start == starts[0]:
             found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
         else:
             found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
@@ -196,6 +201,20 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
             if not same[site.rows(pair[1])].all():
                 del found[pair]
     return found
+
+
+def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
+    """The coarsest of three steps through many entries: as short as rounding allows, since all leave some truncation.
+
+    Rounding, 32 eps |u·f| / t at the finest of them, stays below a quarter of what a row may miss of its block.
+    """
+    values = np.abs(site.row_values())
+    largest = 0.0
+    for input_, output in pairs:
+        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
+        with np.errstate(all="ignore"):
+            largest = np.fmax(largest, np.nanmax(values[site.rows(output)], initial=0.0) / (CERTIFIED * scale))
+    return float(min(STARTS[0], max(SHORTEST_START, 4 * 32 * EPS * largest)))
 
 
 def _twice(site: Site, inputs: Sequence[int], start: float, first: Glance, pairs: dict[Pair, bool]) -> dict[Pair, Seen]:
@@ -258,14 +277,19 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
     places = site.map.domain.slices[input_]
     best: dict[Pair, Seen] = {}
     chosen = focuses(site.scales, places)
+    pairs = [(input_, output) for output in outputs]
     for number, focus in enumerate(_directions(site, input_, outputs, chosen, best)):
-        if _is_long(site, (input_, outputs[0])):
-            glance = site.glance(random_direction(site.rng, focus.drawn), focus)
-            clear = {(input_, o): _clear(site, (input_, o), glance, significance) for o in outputs}
+        reading = None
+        if _is_long(site, pairs[0]):
+            start = _short_start(site, pairs) if number == 0 else GROUP_START
+            glance = site.glance(random_direction(site.rng, focus.drawn), focus, start)
+            clear = {pair: _clear(site, pair, glance, significance) for pair in pairs}
             told = {pair: seen for pair, seen in clear.items() if seen is not None}
             if len(told) == len(outputs):
                 return told
-        reading = site.probe(places, focus)
+            rounding = ROUNDINGS * glance.short.rounding if len(chosen) > 1 and number else 0.0
+            reading = glance.reading if site.is_met(glance, places, rounding) else None
+        reading = reading or site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
             seen = Seen(

@@ -242,8 +242,12 @@ def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stre
     """Every length of step on which the claim on some rows can be followed: a sawtooth shows itself at the shortest."""
     asked = np.zeros(len(site.claim.forms), bool)
     asked[list(rows)] = True
-    levels = (stretch(site, direction, reach, asked) for reach in REACHES)
-    return (level for level in levels if level is not None)
+    longer: Stretch | None = None
+    for reach in REACHES:
+        level = stretch(site, direction, reach, asked, longer=longer)
+        if level is not None:
+            longer = level
+            yield level
 
 
 def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:

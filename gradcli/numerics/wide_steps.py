@@ -37,6 +37,8 @@ JUMPING = 0.02
 """Noise is made of jumps if there is one of this part of it."""
 ROUNDING = 64.0
 """Noise below this many units of rounding is rounding."""
+ROUNDINGS = 4.0
+"""and so is noise below so many units of the format that holds the values: a formula rounds a few times."""
 ROWS_TRIED = 4
 FEW_ROWS = 8
 """Of more rows one is asked first, whether it can agree at all."""
@@ -85,8 +87,8 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
 def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wide | None:
     """Whether the claim for a pair holds over wide steps, and at which resolution.
 
-    Two directions, the first in which the claimed entries add up, or one for each group of scales, must agree at three
-    lengths of step.
+    Two directions, in the first of which the claimed entries add up, must agree at three lengths of step. Entries of
+    far smaller scales are moved alone as well: what is not lost in the noise of the values there must not contradict.
 
     Args:
         site: the point, without a witness.
@@ -102,18 +104,18 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wi
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
-    limit = COARSEST_STORED.get(values_roundoff(site, pair[1]), COARSEST)
-    case = _Case(limit=limit, gap=gap, iterating=iterates(site), sloped=sloped)
-    chosen = focuses(site.scales, site.map.domain.slices[pair[0]])
-    found: list[Wide] = []
-    for focus in chosen if len(chosen) > 1 else chosen * 2:
-        direction = random_direction(site.rng, focus.drawn) if found else steepest(site, rows, focus)
-        reaches = [reach for reach in REACHES if not found or reach <= found[0].reach]
-        wide = _along(site, pair, focus, case, direction, reaches)
-        if wide is None:
-            return None
-        found.append(wide)
-    coarsest = max(found, key=lambda wide: wide.resolution)
+    stored = values_roundoff(site, pair[1])
+    limit = COARSEST_STORED.get(stored, COARSEST)
+    case = _Case(limit=limit, stored=stored, gap=gap, iterating=iterates(site), sloped=sloped)
+    whole, *groups = focuses(site.scales, site.map.domain.slices[pair[0]])
+    first = _along(site, pair, whole, case, steepest(site, rows, whole), REACHES)
+    if first is None:
+        return None
+    reaches = [reach for reach in REACHES if reach <= first.reach]
+    second = _along(site, pair, whole, case, random_direction(site.rng, whole.drawn), reaches)
+    if second is None or any(_contradicts(site, pair, group, case, first.noise) for group in groups):
+        return None
+    coarsest = max(first, second, key=lambda wide: wide.resolution)
     return replace(coarsest, resolution=max(coarsest.resolution, 2 * gap)) if gap < LOOSE else coarsest
 
 
@@ -121,10 +123,12 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wi
 class _Case:
     """What is known of a pair beforehand: the widest resolution allowed, the gap over fine steps, and the manner.
 
-    `sloped` says that values which rise between their jumps do not matter.
+    `stored` is the unit roundoff of the format that holds the values; `sloped` says that values which rise between
+    their jumps do not matter.
     """
 
     limit: float
+    stored: float
     gap: float
     iterating: bool
     sloped: bool
@@ -156,13 +160,14 @@ def _along(
     stop = _stop(site, direction, rows) if case.iterating else None
     if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
         return None
-    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale):
+    known: dict[float, Stretch] = {}
+    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale, known):
         return None
     best: Wide | None = None
-    for levels in _windows(site, direction, reaches, rows):
+    for levels in _windows(site, direction, reaches, rows, known):
         off, wide = _weigh(site, levels, rows, stop, scale)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
-        if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case.gap):
+        if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case):
             if not agrees:
                 return None
             if best is None:
@@ -182,20 +187,46 @@ def _may_agree(
     rows: Mask,
     stop: _Stop | None,
     scale: float,
+    known: dict[float, Stretch],
 ) -> bool:
     """Whether the claim on the row with the largest slope holds over some lengths of step; a gradient a place tells."""
     slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
     steep = np.arange(rows.size) == int(slopes.argmax())
-    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep))
+    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known))
     return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
 
 
-def _windows(site: Site, direction: Vector, reaches: Sequence[float], rows: Mask) -> Iterator[list[Stretch]]:
-    """Every three lengths of step in a row on which the claim on some rows can be followed, longest first."""
+def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
+    """Whether the claim is clearly off in entries of small scales, beside the noise that the values have elsewhere.
+
+    Where so few entries hardly move the values, these stay on one tread and show no noise of their own.
+    """
+    rows = site.claim.block == pair[1]
+    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
+    if not scale > 0:
+        return False
+    direction = random_direction(site.rng, focus.drawn)
+    stop = _stop(site, direction, rows) if case.iterating else None
+    weighed = (
+        _weigh(site, levels, rows, stop, scale, noise) for levels in _windows(site, direction, REACHES, rows, {})
+    )
+    off, _ = next(weighed, (0.0, None))
+    return off > FAIL_FACTOR
+
+
+def _windows(
+    site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
+) -> Iterator[list[Stretch]]:
+    """Every three lengths of step in a row on which the claim on some rows can be followed, longest first.
+
+    Values at the lengths that are `known`, for other rows, are used again; what is measured is added there.
+    """
     levels: list[Stretch] = []
     for reach in reaches:
-        level = stretch(site, direction, reach, rows)
+        longer, again = levels[-1] if levels else None, known.get(reach)
+        level = stretch(site, direction, reach, rows, longer=longer, again=again)
         if level is not None:
+            known[reach] = level
             levels = [*levels, level][-LEVELS:]
             if len(levels) == LEVELS:
                 yield levels
@@ -235,28 +266,37 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
     return _Stop(place=abs(found[0]), jump=float(found[1][-rows.size :][rows].max()))
 
 
-def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, gap: float) -> bool:
+def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
     """Whether the roughest rows' departures are rounding or hold jumps, and so are no fine structure of the function.
 
+    Some roundings of a format that holds all the values are rounding, whatever else could be hidden in them.
     An iteration of varying steps may be rough without a jump, if its last step comes in from zero: where the number of
     steps changes on the way that roughness explains a small gap.
     """
     size = np.abs(site.row_values()[-rows.size :])
     coarsest = max(levels, key=lambda level: float(level.noise[rows].max()))
-    noise = np.where(rows & (coarsest.noise > ROUNDING * EPS * size), coarsest.noise, 0.0)
-    if stop is not None and (stop.jump >= JUMPING * noise.max() or (gap < LOOSE and stop.place <= coarsest.reach)):
+    rounding = ROUNDING * EPS * size
+    if case.stored > EPS:
+        rounding = np.maximum(rounding, ROUNDINGS * case.stored * coarsest.sizes)
+    noise = np.where(rows & (coarsest.noise > rounding), coarsest.noise, 0.0)
+    if stop is not None and (stop.jump >= JUMPING * noise.max() or (case.gap < LOOSE and stop.place <= coarsest.reach)):
         return True
     roughest = [row for row in np.argsort(-noise)[:ROWS_TRIED].tolist() if noise[row] > 0.1 * noise.max()]
-    return all(coarsest.largest_jump(row) >= JUMPING for row in roughest)
+    return all(coarsest.jumps(row, JUMPING) for row in roughest)
 
 
-def _weigh(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float) -> tuple[float, Wide]:
-    """How many tolerances the claim is off at worst, over all levels, and what the finest level resolves."""
-    noise = np.maximum.reduce([level.noise for level in levels])[rows]
+def _weigh(
+    site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float, least: float = 0.0
+) -> tuple[float, Wide]:
+    """How many tolerances the claim is off at worst, over all levels, and what the finest level resolves.
+
+    The values have at least the noise `least`, relative to the largest.
+    """
+    size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
+    noise = np.maximum(np.maximum.reduce([level.noise for level in levels])[rows], least * size)
     if stop is not None:
         noise = np.full(noise.size, max(stop.jump, float(noise.max())))
     roughness = ROUGHNESS if stop is None else UNFINISHED
-    size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
     tolerances = [np.maximum(level.uncertainty[rows], roughness * noise / level.reach) for level in levels]
     errors = [np.abs(level.slope[rows]) for level in levels]
     off = max(_largest_ratio(error, tolerance) for error, tolerance in zip(errors, tolerances, strict=True))

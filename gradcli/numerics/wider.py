@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcli.numerics.claim_noise import values_roundoff
 from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.confirm import COARSELY_STORED
 from gradcli.numerics.evidence import largest_entry, with_wide_evidence
 from gradcli.numerics.iteration import iterates
+from gradcli.numerics.noise import may_be_half
 from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome
 from gradcli.numerics.seen import Pair
 from gradcli.numerics.site import Site
@@ -48,6 +50,23 @@ def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> Bloc
     if not open_ and outcome.doubt is not Doubt.NOISE:
         return outcome
     return _over_wide_steps(site, outcome, significance) or outcome
+
+
+def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
+    """The agreement of a claim over wide steps, where values are stored in half precision and forward does not iterate.
+
+    Fine steps see the rounding of such values and nothing else; they are asked where this does not settle a pair.
+
+    Args:
+        site: the point, with its witness where there is one.
+        pair: the numbers of the input block and the output block.
+    """
+    values, alone = site.outputs[site.map.codomain.slices[pair[1]]], site.alone()
+    if not may_be_half(values) or values_roundoff(alone, pair[1]) <= COARSELY_STORED or iterates(alone):
+        return None
+    wide = agreement(alone, pair, 0.0)
+    open_ = BlockOutcome(input=pair[0], output=pair[1], outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE)
+    return None if wide is None or wide.exact else _agreed(alone, pair, open_, wide)
 
 
 def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:

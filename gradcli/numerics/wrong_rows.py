@@ -24,12 +24,11 @@ def wrong_rows(site: Site, input_: int, output: int) -> Indices:
     """
     claim, places = site.claim, site.map.domain.slices[input_]
     outside = site.map.codomain.slices[output]
+    if not (claim.full or claim.watch):
+        return np.zeros(0, np.intp)
     reading = site.probe(places, cheap=False)
     first = outside.start
-    if claim.full or claim.watch:
-        numeric, bound = reading.numeric[: site.map.codomain.size], reading.bound[: site.map.codomain.size]
-    else:
-        return np.zeros(0, np.intp)
+    numeric, bound = reading.numeric[: site.map.codomain.size], reading.bound[: site.map.codomain.size]
     found: list[int] = []
     open_, asked = [(first, outside.stop)], 0
     while open_ and asked < LARGEST_SEARCH and len(found) < LARGEST_COUNT:
