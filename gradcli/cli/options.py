@@ -2,9 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gradcli.cases import InputSpec
 from gradcli.cli.request import CheckRequest
@@ -12,11 +11,9 @@ from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.reporters.formats import SUFFIXES, WHOLE
 from gradcli.runner.choose import Choice
-from gradcli.runner.configuration import Configuration
 from gradcli.runner.last import last_failed
-from gradcli.runner.limits import as_option, require_settings, unknown
+from gradcli.runner.limits import unknown
 from gradcli.runner.plan import Shard
-from gradcli.settings import Settings
 
 FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
 REPORT_SUFFIXES = tuple(SUFFIXES)
@@ -35,19 +32,6 @@ def format_from(name: str | None, *, terminal: bool) -> str:
     if name not in FORMATS:
         raise UsageError(f"--format {name}: {unknown('format', name, FORMATS)}")
     return name
-
-
-def settings_from(options: Mapping[str, Any], configured: Configuration) -> Settings:
-    """The settings of a run: what the options say, else what the configuration says, else the defaults.
-
-    Raises:
-        UsageError: a value is none that a run can have; names the option, or the line of pyproject.toml.
-    """
-    given = {name: value for name, value in options.items() if value is not None}
-    table = configured.settings or {}
-    chosen = {**table, **given}
-    settings = Settings(order_asked="order" in chosen, **chosen)
-    return require_settings(settings, lambda n: configured.place(n) if n in table and n not in given else as_option(n))
 
 
 def choice_from(request: CheckRequest, start: Path) -> Choice:

@@ -14,7 +14,6 @@ from gradcli.cli.options import (
     inputs_from,
     reports_from,
     require_executor,
-    settings_from,
     shard_from,
 )
 from gradcli.cli.progress import Progress
@@ -26,7 +25,7 @@ from gradcli.errors import UsageError
 from gradcli.results import CheckResult, Fault, Report
 from gradcli.runner.cache import Cache
 from gradcli.runner.choose import chosen
-from gradcli.runner.configuration import Configuration, configuration, default_targets
+from gradcli.runner.configuration import Configuration, configuration, default_targets, settings_from
 from gradcli.runner.execute import execute
 from gradcli.runner.failures import FOLDER
 from gradcli.runner.gather import gather_all

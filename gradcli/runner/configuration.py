@@ -10,6 +10,8 @@ from typing import Any
 
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.findings import FindingKind
+from gradcli.runner.limits import as_option, require_settings
+from gradcli.settings import Settings
 
 
 def _whole(value: Any) -> bool:
@@ -94,6 +96,19 @@ def default_targets(folder: Path, configured: Configuration | None = None) -> tu
         "nothing to check: no target was given, pyproject.toml has no specs under [tool.gradcli], and there is no "
         "folder ./specs. Give a target, for example gradcli check mymodule:MyFunction."
     )
+
+
+def settings_from(options: Mapping[str, Any], configured: Configuration) -> Settings:
+    """The settings of a run: what the options say, else what the configuration says, else the defaults.
+
+    Raises:
+        UsageError: a value is none that a run can have; names the option, or the line of pyproject.toml.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    table = configured.settings or {}
+    chosen = {**table, **given}
+    settings = Settings(order_asked="order" in chosen, **chosen)
+    return require_settings(settings, lambda n: configured.place(n) if n in table and n not in given else as_option(n))
 
 
 def _read(file: Path, folder: Path) -> Configuration:

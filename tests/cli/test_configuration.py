@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.options import settings_from
 from gradcli.errors import UsageError
-from gradcli.runner.configuration import KEYS, Configuration, configuration, default_targets
+from gradcli.runner.configuration import KEYS, Configuration, configuration, default_targets, settings_from
 from tests.cli.conftest import Run
 
 ALL = """

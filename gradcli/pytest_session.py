@@ -1,0 +1,61 @@
+"""What the pytest plugin needs of gradcli: the cases of a spec, and their results from a worker process."""
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import final
+
+from gradcli.reporters.plain import plain_case
+from gradcli.runner.configuration import configuration, settings_from
+from gradcli.runner.execute import execute
+from gradcli.runner.failures import FOLDER
+from gradcli.runner.interrupts import Interrupted, Interrupts
+from gradcli.runner.plan import CheckCase, plan
+from gradcli.runner.staff import InProcess, Staff
+from gradcli.runner.workers.workforce import Workforce
+from gradcli.spec.load import load_specs
+from gradcli.verdict import Verdict
+
+
+@final
+class Session:
+    """Checks in one run of pytest, configured by the `[tool.gradcli]` that holds in the folder `start`."""
+
+    def __init__(self, *, start: Path) -> None:
+        self._start = start
+        self._settings = settings_from({}, configuration(start))
+        self._interrupts = Interrupts()
+        self._open = ExitStack()
+        self._staff: Staff | None = None
+
+    def cases(self, path: Path) -> tuple[CheckCase, ...]:
+        """The cases of a spec. Raises SpecError where it is wrong, NothingToCheckError where it is empty."""
+        return plan(load_specs(path), self._settings)
+
+    def problem(self, case: CheckCase) -> tuple[str | None, bool]:
+        """The text of a case that did not pass, None for one that did; and whether it was skipped."""
+        if self._staff is None:
+            self._staff = self._hired()
+        try:
+            with self._interrupts:
+                (result,) = execute((case,), self._staff, self._start, failures=FOLDER)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        allowed = result.verdict is Verdict.INCONCLUSIVE and self._settings.allow_inconclusive
+        passed = result.verdict is Verdict.PASSED or allowed
+        return None if passed else plain_case(result), result.verdict is Verdict.SKIPPED
+
+    def close(self) -> None:
+        """End the worker process."""
+        self._open.close()
+
+    def _hired(self) -> Staff:
+        """A worker process, or this one where processes cannot be forked."""
+        if not hasattr(os, "fork"):
+            return InProcess(start=self._start, interrupts=self._interrupts)
+        path = [os.path.abspath(entry) for entry in sys.path]
+        workforce = Workforce(
+            size=1, timeout=self._settings.timeout, start=self._start, path=path, interrupts=self._interrupts
+        )
+        return self._open.enter_context(workforce)
