@@ -17,7 +17,8 @@ class Settings:
     difference is measured but does not matter; `nondeterminism` what results may vary by from call to call, relative to
     the largest; `device` where the tensors lie; `timeout` is in seconds, per case, and so is `budget`, after which
     no more optional work is begun (None: after a minute of it).
-    `figures` asks for what a page draws: tables of Jacobians and the error against the step.
+    `figures` asks for what a page draws, tables of Jacobians and the error against the step; `tables` for what `-v`
+    shows, entries of every gradient beside differences of forward and the hooks that fire.
     """
 
     order: int = DEFAULT_ORDER
@@ -39,6 +40,7 @@ class Settings:
     allow_inconclusive: bool = False
     shrink: bool = True
     figures: bool = False
+    tables: bool = False
 
     def wants(self, check: str) -> bool:
         """Whether a check of the battery is asked for."""

@@ -23,6 +23,7 @@ def block_after(marker):
 def stable(text):
     """The words without what differs from run to run and machine to machine: line breaks, times and bounds."""
     text = re.sub(r"\d+(\.\d+)? (ms|s|min)\b", "TIME", text)
+    text = re.sub(r"(± [\d.e-]+) +[\d.e-]+$", r"\1 RATIO", text, flags=re.M)
     text = re.sub(r"(± |relative error of |within |exact to )[\d.e-]+", r"\1BOUND", text)
     return text.split()
 
@@ -61,6 +62,16 @@ def test_the_mended_file_is_shown_as_the_readme_shows_it(folder):
     assert done.returncode == 0
     shown = block_after(f"output after mending: {command}").split("\n", 1)
     assert stable(done.stdout) == stable(shown[1])
+
+
+def test_the_numbers_of_a_pass_are_shown_as_the_readme_shows_them(folder):
+    file = folder / "mymodule.py"
+    file.write_text(file.read_text().replace("grad_input = grad_output.t()", "grad_weight = grad_output.t()"))
+    command = "gradcli check mymodule:LinearFunction -v --format table"
+    shown = block_after(f"beginning of the output after mending: {command}").split("\n", 1)
+    wanted = stable(shown[1])
+    assert "RATIO" in wanted
+    assert stable(run(command, folder).stdout)[: len(wanted)] == wanted
 
 
 def test_the_same_on_the_engine(folder):

@@ -147,7 +147,9 @@ Budget = Annotated[
 ]
 FailFast = Annotated[bool, typer.Option("-x", "--fail-fast", help="Stop at the first failure.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the summary.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every check, bound and count.")]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Entries of gradients, hooks, every check, bound and count.")
+]
 AllowInconclusive = Annotated[
     bool, typer.Option("--allow-inconclusive", help="INCONCLUSIVE does not change the exit code.")
 ]

@@ -31,7 +31,7 @@ def replay_command(
     shown_as = format_named(name, verbose=verbose, quiet=False, terminal=stream.isatty())
     failure = load(file)
     with site(in_process=in_process) as here:
-        result = here.do(ReplayJob(target=failure.target, failure=failure))
+        result = here.do(ReplayJob(target=failure.target, failure=failure, tables=verbose))
     result = replace(result, replay=str(file))
     report = Report(cases=(result,), seed=failure.seed, seconds=perf_counter() - started)
     stream.write(shown_as.case(result))

@@ -104,6 +104,11 @@ def _rows(graph: TraceGraph, max_nodes: int) -> Iterator[tuple[tuple[str, str, s
 
 
 # --- the hooks
+def hook_lines(graph: TraceGraph, most: int = 40) -> Iterator[str]:
+    """The hook calls of a trace in order, the first `most` of them, each with what it changed."""
+    yield from (line.text for line in _hook_lines(graph, most))
+
+
 def _hook_lines(graph: TraceGraph, most: int | None) -> Iterator[TreeLine]:
     if not graph.hooks:
         return

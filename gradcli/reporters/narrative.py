@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from gradcli.reporters.gradient_table import table_lines
+from gradcli.reporters.graph_tree import hook_lines
 from gradcli.reporters.wording import digits_for, flags, index, magnitude, number, size_of
 from gradcli.results import CheckResult, Entry, Evidence, Finding, SourceExcerpt
 from gradcli.verdict import Verdict
@@ -47,6 +49,7 @@ def story(result: CheckResult, *, verbose: bool = False) -> Iterator[Line]:
     else:
         yield from (_note(note) for note in result.notes)
     if verbose:
+        yield from shown_figures(result)
         yield from details(result)
 
 
@@ -92,6 +95,18 @@ def inputs_line(result: CheckResult) -> str:
         listed = (f"{s.name} {size_of(s)}" if s.kind == "tensor" else f"{s.name}={s.value!r}" for s in result.inputs)
         return f"inputs {'given' if source == 'given' else 'from sample_inputs'}: {', '.join(listed)}"
     return f"inputs {_SOURCES.get(source, source)}: {flags(result.inputs)}"
+
+
+def shown_figures(result: CheckResult) -> Iterator[Line]:
+    """Entries of every gradient beside differences of forward, then the hooks that fired."""
+    figures = result.figures
+    if figures is None:
+        return
+    passed = result.verdict is Verdict.PASSED
+    lines = table_lines(figures.tables, passed=passed)
+    yield from (Line(f"{_MARGIN}{text}", Role.ENTRY, fold=fold) for text, fold in lines)
+    if figures.trace is not None:
+        yield from (Line(f"{_MARGIN}{text}", Role.TRACE, fold=True) for text in hook_lines(figures.trace))
 
 
 _SOURCES = {"inferred": "inferred", "flags": "by flags", "spec": "from the spec"}

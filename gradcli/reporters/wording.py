@@ -34,9 +34,12 @@ def number(value: complex | None, digits: int = 9) -> str:
 
 def digits_for(entry: Entry) -> int:
     """How many digits show that the two values of an entry differ: 9, more where they are close."""
-    if entry.analytic is None:
-        return 9
-    size, gap = abs(entry.numeric), abs(entry.analytic - entry.numeric)
+    return 9 if entry.analytic is None else digits_of(entry.analytic, entry.numeric)
+
+
+def digits_of(analytic: complex, numeric: complex) -> int:
+    """The same for two values."""
+    size, gap = abs(numeric), abs(analytic - numeric)
     if not (0 < gap < size and math.isfinite(size)):
         return 9
     return min(17, max(9, math.ceil(-math.log10(gap / size)) + 2))

@@ -12,7 +12,6 @@ from gradcli.backends.guard import is_users_own, phase_of, user_code_error, user
 from gradcli.backends.registry import backend_for
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import Part, run_battery
-from gradcli.checks.figures import figures_of
 from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
 from gradcli.diagnosis.naming import name_findings
@@ -22,6 +21,7 @@ from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
 from gradcli.runner.allow import excused
 from gradcli.runner.buffers import as_supplied, with_buffers
+from gradcli.runner.drawn import drawn
 from gradcli.runner.expect import against_expectation
 from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import own_kept
@@ -37,7 +37,7 @@ from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
-NAMING_SECONDS, SHRINKING_SECONDS, FIGURES_SECONDS = 15.0, 5.0, 5.0
+NAMING_SECONDS, SHRINKING_SECONDS, FIGURES_SECONDS = 15.0, 15.0, 5.0
 """What a name, the smallest input that shows the mistake, and the figures of a page may take of the budget."""
 _LOG = logging.getLogger("gradcli")
 
@@ -172,13 +172,13 @@ def _put_through(ready: Prepared, subject: Subject, number: int, part: Part, tra
     try:
         with ready.backend.session():
             evidence = run_battery(subject, settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
-            first = number == 0 and part is Part.REQUIRED
-            if settings.figures and (first or judge(evidence) is Verdict.FAILED):
-                with watched() as watchdog, watchdog.during("figures", optional=True, share=FIGURES_SECONDS):
-                    trail.figures = figures_of(subject, evidence, seed=ready.case.seed)
     finally:
         trail.book(counters, known)
     trail.evidence.append(evidence)
+    first = number == 0 and part is Part.REQUIRED
+    if (settings.figures or settings.tables) and (first or judge(evidence) is Verdict.FAILED):
+        with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
+            trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
 
 
 def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None, watchdog: Watchdog) -> CheckResult:

@@ -109,12 +109,13 @@ class ReplayJob(Job):
     """Run a saved failure again."""
 
     failure: "Failure"
+    tables: bool = False
 
     def run(self, begun: Callable[[], None]) -> "CheckResult":
         """The result, without arrays and without objects of the user's classes."""
         from gradcli.runner.replay import replay
 
-        result = replay(self.failure, begun)
+        result = replay(self.failure, begun, tables=self.tables)
         return replace(result, arguments=(), inputs=tuple(_portable(spec) for spec in result.inputs))
 
 

@@ -14,8 +14,10 @@ from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 
 
-def replay(failure: Failure, begun: Callable[[], None] = lambda: None) -> CheckResult:
+def replay(failure: Failure, begun: Callable[[], None] = lambda: None, *, tables: bool = False) -> CheckResult:
     """Check the target of `failure` at exactly its arguments, with its seed; `begun` is called once it is imported.
+
+    With `tables`, the result holds what `-v` shows.
 
     Raises:
         TargetError: the target is no longer there.
@@ -29,6 +31,7 @@ def replay(failure: Failure, begun: Callable[[], None] = lambda: None) -> CheckR
             dtype=failure.dtype,
             samples=1,
             shrink=False,
+            tables=tables,
             nondeterminism=failure.nondeterminism,
             device=failure.device,
         ),

@@ -16,9 +16,10 @@ from gradcli.backends.tracing import trace_call
 from gradcli.cases import Argument, CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms import explain_trace
 from gradcli.errors import TargetError, UsageError, UserCodeError
+from gradcli.inputs.builders import known_dtype, rounded
 from gradcli.runner.given import Given, supply_from
 from gradcli.runner.plan import CheckCase, case_of
-from gradcli.runner.supply import Supply, missing, supply_inputs
+from gradcli.runner.supply import Supply, missing, supply_inputs, supply_of
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
@@ -85,6 +86,30 @@ def trace_target(
             f"forward raised {graph.error}", phase="forward", user_traceback=graph.error_traceback or ""
         )
     return explain_trace(graph)
+
+
+def trace_arguments(target: object, arguments: Sequence[Argument], name: str, seed: int) -> TraceGraph:
+    """Run forward and backward of `target` once at these arguments, in the precision of its parameters.
+
+    Raises:
+        TargetError: the target is nothing that can be traced.
+    """
+    ready = _ready(target)
+    framework = ready.backend.framework
+    state = framework.random_state()
+    framework.seed(seed)
+    try:
+        supply = supply_of([tuple(_as_parameters(ready, argument) for argument in arguments)], InputsFrom.GIVEN)
+        return explain_trace(_traced(ready, supply, name, seed))
+    finally:
+        framework.restore_random_state(state)
+
+
+def _as_parameters(ready: Traceable, argument: Argument) -> Argument:
+    """A floating argument of a module in the precision of its parameters."""
+    if not (ready.modules and argument.is_tensor and np.asarray(argument.value).dtype.kind == "f"):
+        return argument
+    return replace(argument, value=rounded(np.asarray(argument.value, known_dtype(ready.dtype)), ready.dtype))
 
 
 def _backend_of(target: object) -> FunctionBackend:
