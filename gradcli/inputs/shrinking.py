@@ -19,7 +19,11 @@ _MATRIX_DOMAINS = ("spd", "triangular", "orthogonal")
 
 
 def shrink(
-    arguments: Sequence[Argument], still_fails: Callable[[Sequence[Argument]], bool], *, budget_seconds: float = 2.0
+    arguments: Sequence[Argument],
+    still_fails: Callable[[Sequence[Argument]], bool],
+    *,
+    budget_seconds: float = 2.0,
+    most_seconds: float = 10.0,
 ) -> Arguments:
     """Smaller and simpler arguments for which the failure stays.
 
@@ -30,12 +34,14 @@ def shrink(
     Args:
         arguments: for which `still_fails` is true.
         still_fails: whether the same failure shows for other arguments; what it raises is raised on.
-        budget_seconds: wall time in seconds after which the smallest so far is returned.
+        budget_seconds: processor time of this thread after which the smallest so far is returned; what else the machine
+            does changes nothing.
+        most_seconds: time by the clock after which it is returned in any case.
 
     Returns:
         The arguments found; those given where nothing smaller fails.
     """
-    search = _Shrinking(tuple(arguments), still_fails, time.perf_counter() + budget_seconds)
+    search = _Shrinking(tuple(arguments), still_fails, budget_seconds, most_seconds)
     search.reduce_sizes()
     search.simplify_values()
     search.reduce_sizes()
@@ -47,15 +53,21 @@ class _Shrinking:
     """A greedy descent: every step that still fails is kept."""
 
     def __init__(
-        self, arguments: Arguments, still_fails: Callable[[Sequence[Argument]], bool], deadline: float
+        self,
+        arguments: Arguments,
+        still_fails: Callable[[Sequence[Argument]], bool],
+        budget_seconds: float,
+        most_seconds: float,
     ) -> None:
         self.current = arguments
         self._still_fails = still_fails
-        self._deadline = deadline
+        self._worked_until = time.thread_time() + budget_seconds
+        self._deadline = time.perf_counter() + most_seconds
         self._tries = 0
 
     def _exhausted(self) -> bool:
-        return self._tries >= MAX_TRIES or time.perf_counter() > self._deadline
+        late = time.thread_time() > self._worked_until or time.perf_counter() > self._deadline
+        return self._tries >= MAX_TRIES or late
 
     def _accept(self, candidate: Arguments) -> bool:
         """Keep `candidate` if it still fails; copies are handed out, since a forward may write into its arguments."""
