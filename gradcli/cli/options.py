@@ -17,7 +17,6 @@ from gradcli.runner.plan import Shard
 
 FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
 REPORT_SUFFIXES = tuple(SUFFIXES)
-EXECUTORS = ("processes",)
 
 
 def inputs_from(inputs: Sequence[str], arguments: Sequence[str]) -> tuple[InputSpec, ...]:
@@ -48,15 +47,6 @@ def shard_from(text: str | None) -> Shard | None:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"--shard {text}: expected I/N with 1 <= I <= N, as in 2/5")
     return Shard(index=int(match[1]), count=int(match[2]))
-
-
-def require_executor(name: str | None) -> None:
-    """Refuse executors other than the worker processes of this machine."""
-    if name is not None and name not in EXECUTORS:
-        raise UsageError(
-            f"--executor {name}: this version runs cases in processes on this machine only; "
-            f"available: {', '.join(EXECUTORS)}"
-        )
 
 
 def reports_from(paths: Sequence[str]) -> tuple[Path, ...]:

@@ -127,7 +127,13 @@ ShardText = Annotated[
     str | None, typer.Option("--shard", metavar="I/N", help="Run share I of N of the cases.", show_default=False)
 ]
 Executor = Annotated[
-    str | None, typer.Option("--executor", metavar="NAME", help="Where cases run: processes.", show_default=False)
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="Where cases run: processes, dask, dask:ADDRESS, or module:factory.",
+        show_default=False,
+    ),
 ]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="S", help="Seconds that a case may take.", show_default=False)

@@ -13,7 +13,6 @@ from gradcli.cli.options import (
     format_from,
     inputs_from,
     reports_from,
-    require_executor,
     shard_from,
 )
 from gradcli.cli.progress import Progress
@@ -27,6 +26,7 @@ from gradcli.runner.cache import Cache
 from gradcli.runner.choose import chosen
 from gradcli.runner.configuration import Configuration, configuration, default_targets, settings_from
 from gradcli.runner.execute import execute
+from gradcli.runner.executors import require_executor
 from gradcli.runner.failures import FOLDER
 from gradcli.runner.gather import gather_all
 from gradcli.runner.interrupts import Interrupted
@@ -46,7 +46,9 @@ def check(request: CheckRequest) -> int:
     if request.in_process and (settings.jobs > 1 or settings.timeout is not None):
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
     require_executor(request.executor)
-    with site(in_process=request.in_process, size=settings.jobs, timeout=settings.timeout) as here:
+    with site(
+        in_process=request.in_process, size=settings.jobs, timeout=settings.timeout, executor=request.executor
+    ) as here:
         return _checked(request, settings, configured, here, stream)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.errors import RelayedError, UsageError
+from gradcli.runner.executors import PROCESSES, ExecutorStaff, executor_named
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Done, Job
 from gradcli.runner.staff import InProcess, Staff
@@ -35,11 +36,13 @@ class Site:
 
 
 @contextmanager
-def site(*, in_process: bool, size: int = 1, timeout: float | None = None) -> Iterator[Site]:
+def site(
+    *, in_process: bool, size: int = 1, timeout: float | None = None, executor: str | None = None
+) -> Iterator[Site]:
     """A site for one command; at the end none of its processes is left.
 
     Raises:
-        UsageError: the working directory no longer exists.
+        UsageError: the working directory no longer exists, or the executor cannot be had.
     """
     start = starting_folder()
     path = [os.path.abspath(entry) for entry in sys.path]
@@ -47,6 +50,11 @@ def site(*, in_process: bool, size: int = 1, timeout: float | None = None) -> It
         if in_process or not hasattr(os, "fork"):
             sys.path[:] = path
             yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
+            return
+        if executor not in (None, PROCESSES):
+            with executor_named(executor, size, start) as given:
+                staff = ExecutorStaff(executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts)
+                yield Site(start=start, staff=staff)
             return
         with Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts) as workforce:
             yield Site(start=start, staff=workforce)

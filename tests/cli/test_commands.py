@@ -9,10 +9,11 @@ import pytest
 
 from gradcli._version import __version__
 from gradcli.checks.registry import CHECKS
-from gradcli.cli.options import format_from, reports_from, require_executor, shard_from
+from gradcli.cli.options import format_from, reports_from, shard_from
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
 from gradcli.reporters.formats import WHOLE
+from gradcli.runner.executors import require_executor
 from gradcli.runner.limits import as_option, require_settings
 from gradcli.runner.plan import Shard
 from gradcli.settings import Settings
@@ -194,9 +195,10 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(path: s
 
 
 def test_an_executor_that_is_not_there_is_refused() -> None:
-    require_executor("processes")
-    with pytest.raises(UsageError, match="available: processes"):
-        require_executor("dask:localhost:8786")
+    for name in ("processes", "dask", "dask:localhost:8786", "mymodule:executor"):
+        require_executor(name)
+    with pytest.raises(UsageError, match="expected processes, dask, dask:ADDRESS or module:factory"):
+        require_executor("slurm")
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
