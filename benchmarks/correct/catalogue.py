@@ -21,6 +21,7 @@ from benchmarks.correct.solvers import SOLVERS
 from benchmarks.correct.specimen import Collection, Specimen
 from benchmarks.correct.spectra import SPECTRA
 from benchmarks.correct.stopped import STOPPED
+from benchmarks.correct.triangles import TRIANGLES
 
 GROUPS: tuple[Collection, ...] = (
     SMOOTH,
@@ -31,6 +32,7 @@ GROUPS: tuple[Collection, ...] = (
     ROUGH,
     SOLVERS,
     STOPPED,
+    TRIANGLES,
     LAYERS,
     REDUCTIONS,
     LOSSES,

@@ -21,7 +21,7 @@ from gradcli.numerics.probe import Focus, moved, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
-from gradcli.numerics.symmetric import holds_on_symmetric_matrices
+from gradcli.numerics.symmetric import NOTE, on_symmetric_changes
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
@@ -68,6 +68,9 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     with the claim, the gap is not the noise of the claim nor of the size that the function's own jumps explain, and it
     is there at a point moved by 2^-10 of the scale (less where the function changes its character so far away) as well.
     """
+    symmetric = on_symmetric_changes(site, input_, output, significance)
+    if symmetric is not None:
+        return along_symmetric_changes(symmetric)
     seen = site.judge(first, input_, output, significance)
     places = site.map.domain.slices[input_]
     again: list[Judgement] = []
@@ -85,10 +88,14 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
     doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
     if doubt is not None:
         return Decision(outcome=Outcome.UNDECIDED, doubt=doubt, note=note, judgement=latest)
-    if holds_on_symmetric_matrices(site, input_, output, significance):
-        note = "holds on symmetric matrices only: a convention of functions that read one triangle"
-        return Decision(outcome=Outcome.AGREES, note=note, judgement=latest)
     return _at_moved_points(site, input_, output, significance, latest, first)
+
+
+def along_symmetric_changes(judgement: Judgement) -> Decision:
+    """The decision for a function that reads one triangle, from how its claim holds along symmetric changes."""
+    if judgement.impression is Impression.AGREES:
+        return Decision(outcome=Outcome.AGREES, note=NOTE, judgement=judgement)
+    return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=NOTE, judgement=judgement)
 
 
 def confirm_sparse(site: Site, input_: int, output: int, found: Located, significance: float) -> Decision | None:
@@ -111,7 +118,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
         return None
     if latest.error < LOOSE * latest.scale and (_claim_moves(site, direction, latest.error) or iterates(site)):
         return None
-    if holds_on_symmetric_matrices(site, input_, output, significance):
+    if on_symmetric_changes(site, input_, output, significance) is not None:
         return None
     for amount in MOVES[:2]:
         there = site.moved_to(moved(site.rng, site.x, site.scales, amount))

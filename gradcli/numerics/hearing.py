@@ -9,11 +9,12 @@ from gradcli.numerics.agreement import certify
 from gradcli.numerics.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
 from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision, jitter
 from gradcli.numerics.compare import Impression, Judgement, Reading
-from gradcli.numerics.confirm import Decision, confirm
+from gradcli.numerics.confirm import Decision, along_symmetric_changes, confirm
 from gradcli.numerics.iteration import stops_early
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome
 from gradcli.numerics.seen import Pair, Seen
 from gradcli.numerics.site import Site
+from gradcli.numerics.symmetric import NOTE, on_symmetric_changes, share_alike
 from gradcli.numerics.tails import parted, wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.witness import ALIKE, CLEAR, Gap, compare, compare_all, wrong_focus
 
@@ -31,19 +32,21 @@ DETACHED = (
 class Hearing:
     """What the witness settles, and what it leaves to differences alone.
 
-    `detached` are the pairs of which differences say that the witness is wrong, `contested` those with a gap that they
+    `detached` are the pairs of which differences say that the witness is wrong, `shared` those of them in which it only
+    shares a symmetric matrix's gradient between the triangles in another way, `contested` those with a gap that they
     could not lay at either's door. `significance` is given where it is not the caller's.
     """
 
     found: dict[Pair, Seen] = field(default_factory=dict)
     detached: set[Pair] = field(default_factory=set)
+    shared: set[Pair] = field(default_factory=set)
     contested: dict[Pair, Gap] = field(default_factory=dict)
     significance: float | None = None
 
     def temper(self, pair: Pair, seen: Seen) -> Seen:
         """Say beside a verdict from differences what the witness said, and withhold one too coarse to overrule it."""
         if pair in self.detached:
-            return replace(seen, note=DETACHED)
+            return replace(seen, note=NOTE if pair in self.shared else DETACHED)
         gap = self.contested.get(pair)
         if gap is None or seen.impression is not Impression.AGREES:
             return seen
@@ -74,6 +77,8 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
         dispute = settle(site, *pair, gap)
         if dispute.ruling is Ruling.WITNESS_WRONG:
             heard.detached.add(pair)
+            if share_alike(site, *pair):
+                heard.shared.add(pair)
         elif dispute.ruling is Ruling.NEITHER:
             heard.contested[pair] = gap
         elif dispute.reading is not None:
@@ -112,7 +117,10 @@ def _claim_wrong(
 ) -> Seen | None:
     """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
     judgement = parted(gap)
-    if dispute.wide:
+    symmetric = on_symmetric_changes(site, *pair, significance)
+    if symmetric is not None:
+        decision = along_symmetric_changes(symmetric)
+    elif dispute.wide:
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
     elif gap.error >= CLEAR and not (gap.error < OFTEN and stops_early(site, reading)):
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)

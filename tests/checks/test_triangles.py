@@ -1,0 +1,48 @@
+"""Symmetric matrices: only what forward does not read is a matter of convention."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
+
+import numpy as np
+import torch
+
+import gradcli
+from benchmarks.correct.draws import spd
+from benchmarks.correct.triangles import READERS, doubled, folded, function, right
+from gradcli import engine
+from gradcli.numerics.symmetric import NOTE
+from gradcli.verdict import Verdict
+
+WAYS = [
+    pytest.param(torch, False, id="torch"),
+    pytest.param(torch, True, id="torch, hidden"),
+    pytest.param(engine, True, id="engine, hidden"),
+]
+BOTH = [pytest.param(r, id=r.name) for r in READERS if r.reads == "both"]
+ONE = [pytest.param(r, id=r.name) for r in READERS if r.reads == "lower"]
+
+
+def gradient_of(ns, reader, share, hidden):
+    a = spd(3, 0.5, 3)(np.random.default_rng(len(reader.name))).detach().numpy()
+    target = function(ns, reader, share, hidden=hidden)
+    (case,) = gradcli.check(target, (ns.tensor(a, requires_grad=True),), order=1, seed=1, shrink=False).cases
+    return next(e for e in case.evidence if e.check == "gradient")
+
+
+@pytest.mark.parametrize(("ns", "hidden"), WAYS)
+@pytest.mark.parametrize("reader", BOTH)
+def test_where_forward_reads_both_triangles_a_folded_gradient_fails(reader, ns, hidden) -> None:
+    assert gradient_of(ns, reader, right, hidden).verdict is Verdict.PASSED
+    assert gradient_of(ns, reader, folded, hidden).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(("ns", "hidden"), WAYS)
+@pytest.mark.parametrize("reader", ONE)
+def test_where_forward_reads_one_triangle_both_ways_to_share_pass(reader, ns, hidden) -> None:
+    shared, own = gradient_of(ns, reader, right, hidden), gradient_of(ns, reader, folded, hidden)
+    assert (shared.verdict, own.verdict) == (Verdict.PASSED, Verdict.PASSED)
+    assert shared.note == NOTE
+    assert gradient_of(ns, reader, doubled, hidden).verdict is Verdict.FAILED
