@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
-from gradcli.errors import UserCodeError
+from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
@@ -58,6 +58,8 @@ class ForwardModeCheck(Check):
         for name, tangent in tangents.items():
             try:
                 found = situation.subject.pushed([np.asarray(p) for p in situation.subject.domain.unflatten(tangent)])
+            except OverrunError:
+                raise
             except UserCodeError as error:
                 refusals[name] = error
                 continue

@@ -21,6 +21,7 @@ from gradcli.checks.resizing import (
 )
 from gradcli.checks.seeding import all_finite
 from gradcli.checks.wrong_elsewhere import Wrong, measured, wrong_at
+from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
@@ -142,6 +143,8 @@ class EmptyCheck(BatchCheck):
             # What reduces over nothing has to end somewhere: the product of no factors is nobody's batch.
             if not nothing_there:
                 return None
+            if isinstance(call.error, OverrunError):
+                raise call.error
             return self.passed(f"backward raises {where}, which forward accepts: {call.error}")
         return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
 

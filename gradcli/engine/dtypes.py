@@ -20,14 +20,16 @@ class dtype:  # noqa: N801  (the name programs use)
         name: the public name.
         numpy: the NumPy type that stores it.
         letter: the name of the tensor class that old programs know it by ("Double").
+        in_c: the name of the element type in C++, which errors mention.
     """
 
-    __slots__ = ("letter", "name", "numpy")
+    __slots__ = ("in_c", "letter", "name", "numpy")
 
-    def __init__(self, name: str, numpy: Any, letter: str) -> None:
+    def __init__(self, name: str, numpy: Any, letter: str, in_c: str) -> None:
         self.name = name
         self.numpy: np.dtype[Any] = np.dtype(numpy)
         self.letter = letter
+        self.in_c = in_c
 
     @property
     def is_floating_point(self) -> bool:
@@ -56,17 +58,17 @@ class dtype:  # noqa: N801  (the name programs use)
         return dtype_named, (self.name,)
 
 
-float16: Final = dtype("float16", np.float16, "Half")
-float32: Final = dtype("float32", np.float32, "Float")
-float64: Final = dtype("float64", np.float64, "Double")
-complex64: Final = dtype("complex64", np.complex64, "ComplexFloat")
-complex128: Final = dtype("complex128", np.complex128, "ComplexDouble")
-uint8: Final = dtype("uint8", np.uint8, "Byte")
-int8: Final = dtype("int8", np.int8, "Char")
-int16: Final = dtype("int16", np.int16, "Short")
-int32: Final = dtype("int32", np.int32, "Int")
-int64: Final = dtype("int64", np.int64, "Long")
-bool_: Final = dtype("bool", np.bool_, "Bool")
+float16: Final = dtype("float16", np.float16, "Half", "c10::Half")
+float32: Final = dtype("float32", np.float32, "Float", "float")
+float64: Final = dtype("float64", np.float64, "Double", "double")
+complex64: Final = dtype("complex64", np.complex64, "ComplexFloat", "c10::complex<float>")
+complex128: Final = dtype("complex128", np.complex128, "ComplexDouble", "c10::complex<double>")
+uint8: Final = dtype("uint8", np.uint8, "Byte", "unsigned char")
+int8: Final = dtype("int8", np.int8, "Char", "signed char")
+int16: Final = dtype("int16", np.int16, "Short", "short int")
+int32: Final = dtype("int32", np.int32, "Int", "int")
+int64: Final = dtype("int64", np.int64, "Long", "long int")
+bool_: Final = dtype("bool", np.bool_, "Bool", "bool")
 ALL_DTYPES: Final = (
     float16, float32, float64, complex64, complex128, uint8, int8, int16, int32, int64, bool_,
 )  # fmt: skip

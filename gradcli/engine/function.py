@@ -385,7 +385,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         ]
         node = _DelayedError()
         node.message = TWICE
-        node._edges = tuple([edge_of(value) for value in cotangents if isinstance(value, Tensor)])
+        # Leaves of its own: who asks for nothing but inputs and cotangents gets None, as from PyTorch.
+        node._edges = tuple([e.detach().requires_grad_()._edge() for e in results if isinstance(e, Tensor)])
         node._outputs = tuple((entry._data.shape, entry._data.dtype) for entry in results if isinstance(entry, Tensor))
         number_node(node)
         number = 0

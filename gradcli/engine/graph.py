@@ -12,7 +12,7 @@ import re
 import traceback
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -80,7 +80,34 @@ def changed_message(shape: tuple[int, ...], kind: np.dtype[Any], origin: str, no
 
 def operation_name(node: Node) -> str:
     """Return the name of a node without what says that it is a backward."""
-    return re.sub(r"Backward\d*$", "", type(node).__name__)
+    return type(node)._operation or re.sub(r"Backward\d*$", "", type(node).__name__)
+
+
+class Ordered(list[Any]):
+    """What a node keeps where hooks see the tensors: they are packed and unpacked in `order`, as in PyTorch."""
+
+    def __init__(self, values: Iterable[Any], order: Sequence[int], pack: Callable[[Any], Any]) -> None:
+        super().__init__(values)
+        self._order = order
+        for place in order:
+            self[place] = pack(self[place])
+
+    def unpacked(self, node: Node) -> list[Any]:
+        """Return the tensors and constants, each tensor unpacked in its turn."""
+        found = list(self)
+        for place in self._order:
+            if isinstance(found[place], Saved):
+                found[place] = found[place]._unpacked(node)
+        return found
+
+    def unpacked_like(self, node: Node, g: Any) -> list[Any]:
+        """The same for a tensor `g`, as arrays of its type (masks as they are) for an array."""
+        found = self.unpacked(node)
+        if isinstance(g, Saved):
+            return found
+        arrays = [value._data if isinstance(self[n], Saved) else value for n, value in enumerate(found)]
+        floats = [isinstance(self[n], Saved) and array.dtype.kind != "b" for n, array in enumerate(arrays)]
+        return [a.astype(g.dtype, copy=False) if cast else a for a, cast in zip(arrays, floats, strict=True)]
 
 
 class Node:
@@ -92,6 +119,7 @@ class Node:
     Instances of custom Functions are the `ctx` of their user, so every name of this class is private or public API.
     """
 
+    _operation: ClassVar[str] = ""
     _saved_names: ClassVar[tuple[str, ...]] = ()
     _constant_names: ClassVar[tuple[str, ...]] = ()
     _may_cast_to_real: ClassVar[bool] = True
@@ -124,6 +152,8 @@ class Node:
         entries = self._entries
         if entries is None:
             raise RuntimeError(FREED)
+        if type(entries) is Ordered:
+            return tuple(entries.unpacked(self))
         return tuple([entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries])
 
     def _unpack_like(self, g: Any) -> list[Any]:
@@ -131,6 +161,8 @@ class Node:
         entries = self._entries
         if entries is None:
             raise RuntimeError(FREED)
+        if type(entries) is Ordered:
+            return entries.unpacked_like(self, g)
         if isinstance(g, Saved):
             return [entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries]
         kind, found = g.dtype, []

@@ -197,8 +197,13 @@ class CopySlices(Node):
     """A view of a tensor was changed by another operation: that operation's rule applies to the viewed part only."""
 
     _is_users = True
+    _operation = "torch::autograd::CopySlices"
     inner: Node
     replay: Callable[[Tensor], Tensor]
+
+    def name(self) -> str:
+        """Return the name under which the graph's printers know it."""
+        return self._operation
 
     def _vjp(self, g: Tensor) -> Any:
         whole = g.contiguous()

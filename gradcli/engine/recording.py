@@ -15,6 +15,7 @@ from gradcli.engine.graph import (
     AccumulateGrad,
     Edge,
     Node,
+    Ordered,
     Saved,
     changed_message,
     note_stack,
@@ -230,12 +231,26 @@ def _attach(
     if STATE.anomaly:
         note_stack(node)
     if saved or keep:
+        if STATE.saved_hooks:
+            node._entries = _seen_by_hooks(kind, saved, result if keep else None)
+            result._grad_fn = node
+            return result
         entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
         if keep:
             entries.append(save(result, 0))
         node._entries = entries
     result._grad_fn = node
     return result
+
+
+def _seen_by_hooks(kind: type[Node], saved: Sequence[Any], result: Tensor | None) -> Ordered:
+    """What a node keeps, packed as PyTorch does it: inputs in the order of their names, the result after them."""
+    names = kind._saved_names
+    order = sorted(range(len(saved)), key=lambda place: (names[place : place + 1], place))
+    if result is None:
+        return Ordered(saved, order, save)
+    pack = [*saved, result]
+    return Ordered(pack, [*order, len(saved)], lambda value: save(value, 0 if value is result else None))
 
 
 def record(

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.engine.assigning import check_fits_as_grad, not_a_tensor
 from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get_default_dtype
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
+from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:
@@ -230,18 +232,8 @@ class Tensor(Saved, TensorSignatures):
         """Put a gradient of the same shape here, or take it away."""
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value)}")
-            if value._data.dtype != self._data.dtype:
-                raise RuntimeError(
-                    "attempting to assign a gradient with dtype "
-                    f"'{value.dtype.name}' to a tensor with dtype '{self.dtype.name}'. Please ensure that the gradient "
-                    "and the tensor have the same dtype"
-                )
-            if value._data.shape != self._data.shape:
-                raise RuntimeError(
-                    f"assigned grad has data of a different size: got {list(value._data.shape)}, "
-                    f"expected {list(self._data.shape)}"
-                )
+                raise not_a_tensor(value)
+            check_fits_as_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -367,7 +359,9 @@ class Tensor(Saved, TensorSignatures):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.grad_fn is not None:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment"
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                "moment.  If you were attempting to deepcopy a module, this may be because of a "
+                f"{PRINTED_MODULE}.nn.utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001"
             )
         result = _rebuild(type(self), self._data.copy(), self._requires_grad, self._user_attributes())
         if self._grad is not None:

@@ -1,7 +1,7 @@
 """`gradcheck` and `gradgradcheck`: PyTorch's signatures and return values, with a verdict from an error bound.
 
 Parameters and defaults are those of PyTorch 2.13, `torch.autograd.gradcheck`; docs/gradcheck.md says what each one
-means here. What PyTorch itself would answer, by fixed step and tolerance, is in `as_torch`.
+means here. `as_torch` has the same functions with PyTorch's answers, by fixed step and tolerance.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def gradcheck(
         check_batched_forward_grad: the same for forward mode.
         check_forward_ad: hold forward mode against differences too.
         check_backward_ad: False leaves backward unchecked.
-        fast_mode: has no effect: the verdict takes few evaluations anyway.
+        fast_mode: of no effect on the error bound, which takes few evaluations; the comparison by tolerance that the
+            engine's `autograd.gradcheck` makes is one of random projections then.
         masked: of sparse inputs, differentiate by the stored entries alone.
 
     Returns:
@@ -61,7 +62,6 @@ def gradcheck(
         ValueError: no input requires a gradient.
         AssertionError, RuntimeError: options that exclude each other; a tolerance below zero. As in PyTorch.
     """
-    del fast_mode
     options = Options(
         eps=eps,
         atol=atol,
@@ -73,6 +73,7 @@ def gradcheck(
         check_batched_forward_grad=check_batched_forward_grad,
         check_forward_ad=check_forward_ad,
         check_backward_ad=check_backward_ad,
+        fast_mode=fast_mode,
         masked=bool(masked),
     )
     return answer(func, as_tuple(inputs), options, raise_exception)
@@ -115,7 +116,6 @@ def gradgradcheck(
         ValueError: no input requires a gradient.
         AssertionError: options that exclude each other, as in PyTorch.
     """
-    del fast_mode
     options = Options(
         eps=eps,
         atol=atol,
@@ -126,6 +126,7 @@ def gradgradcheck(
         check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
         masked=masked,
         order=2,
         non_contiguous=gen_non_contig_grad_outputs,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from gradcli.backends.recording import graphs_recorded
 from gradcli.errors import UserCodeError
-from gradcli.tolerance import as_torch
 from gradcli.tolerance.bounded import GradcheckWarning, Judgement, judgement_of
+from gradcli.tolerance.by_tolerance import check_as_pytorch, check_values
 from gradcli.tolerance.claim import claims_of
+from gradcli.tolerance.cotangents import with_cotangents
 from gradcli.tolerance.forward_mode import check_batched_gradients, check_forward_mode
 from gradcli.tolerance.jacobians import check_reentrancy
 from gradcli.tolerance.manners import (
@@ -28,19 +32,41 @@ _SIGNIFICANCE = {64: 1e-7, 32: 1e-3, 16: 0.1}
 _LOW_PRECISION_STEP, _LOW_PRECISION_TOLERANCE = 5e-3, 2e-2
 """For the comparison by tolerance of inputs below 64 bits: near the cube root of float32's rounding, and its square."""
 
+_BY_TOLERANCE: ContextVar[bool] = ContextVar("_BY_TOLERANCE", default=False)
+
+
+@contextmanager
+def _decided(*, by_tolerance: bool) -> Iterator[None]:
+    token = _BY_TOLERANCE.set(by_tolerance)
+    try:
+        yield
+    finally:
+        _BY_TOLERANCE.reset(token)
+
+
+def decided_by_tolerance() -> AbstractContextManager[None]:
+    """A context in which the next answer is PyTorch's; what the caller's function asks in its turn is not."""
+    return _decided(by_tolerance=True)
+
 
 def answer(
     func: Function, inputs: tuple[Any, ...], options: Options, raise_exception: bool, grad_outputs: Any = None
 ) -> bool:
     """Whether everything that the options ask for is right; raises GradcheckError instead of False, if asked to."""
     options.require_consistency()
+    by_tolerance = _BY_TOLERANCE.get()
     func, inputs = taken_apart(func, inputs)
     try:
-        with graphs_recorded():
+        with graphs_recorded(), _decided(by_tolerance=False):
             given = Problem(func, tuple(out_of_inference(value) for value in inputs))
             warn_of_low_precision(given)
             problem = Problem(*dense_form(given.torch, func, given.inputs, options.masked))
-            if options.order == 1:
+            if by_tolerance:
+                first = options.order == 1
+                check_as_pytorch(
+                    problem if first else with_cotangents(problem, grad_outputs, options.non_contiguous), options
+                )
+            elif options.order == 1:
                 _check(problem, options)
             else:
                 _check_second(problem, options, grad_outputs)
@@ -68,7 +94,7 @@ def _check(problem: Problem, options: Options) -> None:
 def _check_second(problem: Problem, options: Options, grad_outputs: Any) -> None:
     """Everything that was asked for at second order: natively, else as the first order of backward itself."""
     problem.dense_outputs()
-    first = as_torch.with_cotangents(problem, grad_outputs, options.non_contiguous)
+    first = with_cotangents(problem, grad_outputs, options.non_contiguous)
     if grad_outputs is not None:
         _check(first, options.at_first_order())
         return
@@ -133,9 +159,9 @@ def _by_tolerance(problem: Problem, options: Options, why: str) -> None:
     eps = max(options.eps, _LOW_PRECISION_STEP) if low else options.eps
     rtol = max(options.rtol, _LOW_PRECISION_TOLERANCE) if low else options.rtol
     atol = max(options.atol, _LOW_PRECISION_TOLERANCE) if low else options.atol
-    first = problem if options.order == 1 else as_torch.with_cotangents(problem, None, False)
+    first = problem if options.order == 1 else with_cotangents(problem, None, False)
     try:
-        as_torch.check_values(first, eps, atol, rtol, options.nondet_tol)
+        check_values(first, eps, atol, rtol, options.nondet_tol)
     except GradcheckError as error:
         raise problem.error(f"{error}\nNo error bound could be had, so this is by tolerance. {why}".rstrip()) from error
     warnings.warn(

@@ -102,15 +102,15 @@ def compare_entries(
 ) -> None:
     """Compare both Jacobians of every output entry by entry, and two runs of backward with each other."""
     numeric = numerical(problem, eps)
-    for number, output in enumerate(outputs):
+    tracked = [number for number, output in enumerate(outputs) if output.requires_grad]
+    for shown, number in enumerate(tracked):
         analytic = _analytical(problem, outputs, number)
         for position, matrix in enumerate(analytic):
             if not _close(matrix, numeric[position][number], rtol, atol):
                 raise _mismatch(
-                    problem, _text(problem, matrix), _text(problem, numeric[position][number]), number, position
+                    problem, _text(problem, matrix), _text(problem, numeric[position][number]), shown, position
                 )
-        if output.requires_grad:
-            require_same(problem, analytic, _analytical(problem, outputs, number), nondet_tol)
+        require_same(problem, analytic, _analytical(problem, outputs, number), nondet_tol)
 
 
 def require_same(problem: Problem, first: Sequence[Array], second: Sequence[Array], nondet_tol: float) -> None:
@@ -144,38 +144,55 @@ def _unit(shape: tuple[int, ...], kind: np.dtype[Any], source: np.random.Generat
     return result
 
 
-def compare_projections(problem: Problem, outputs: list[Any], eps: float, atol: float, rtol: float) -> None:
-    """Compare u^T J v for one random u and v of each output and input, as sums of the real and imaginary parts."""
+def compare_projections(
+    problem: Problem, outputs: list[Any], eps: float, atol: float, rtol: float, nondet_tol: float
+) -> None:
+    """Compare u^T J v for one random u and v of each output and input, as sums of the real and imaginary parts.
+
+    Two runs of backward are compared with each other, too.
+    """
     source = np.random.default_rng(0)
-    seeds = []
-    for output in outputs:
-        y = array_of(output)
-        parts = _unit(y.shape, y.dtype, source, 2 if y.dtype.kind == "c" else 1)
-        seeds.append((parts[0] + 1j * parts[1]).astype(y.dtype) if len(parts) == 2 else parts[0].astype(y.dtype))
-    analytic_rows = []
-    for output, seed in zip(outputs, seeds, strict=True):
-        if output.requires_grad:
-            analytic_rows.append(problem.gradients([output], [problem.tensor(seed, output)]))
-        else:
-            analytic_rows.append([None] * len(problem.places))
+    tracked = [number for number, output in enumerate(outputs) if output.requires_grad]
+    seeds = {number: _seed(array_of(outputs[number]), source) for number in tracked}
+    runs = [{n: _pulled(problem, outputs[n], seed) for n, seed in seeds.items()} for _ in range(2)]
     for position, tensor in enumerate(problem.tracked()):
         x = array_of(tensor)
         parts = _unit(x.shape, x.dtype, source, 2 if x.dtype.kind == "c" else 1)
         step = parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]
-        original, memory = x.copy(), tensor.data
-        memory.copy_(problem.tensor(original + eps * step, tensor))
-        above = problem.values()
-        memory.copy_(problem.tensor(original - eps * step, tensor))
-        below = problem.values()
-        memory.copy_(problem.tensor(original, tensor))
-        for number, seed in enumerate(seeds):
+        above, below = _beside(problem, tensor, x.copy(), eps * step)
+        for shown, (number, seed) in enumerate(seeds.items()):
             slope = (above[number] - below[number]) / (2 * eps)
             numeric = float((seed.conj() * slope).sum().real)
-            found = analytic_rows[number][position]
-            analytic = 0.0 if found is None else float((array_of(found).conj() * step).sum().real)
+            found = runs[0][number][position]
+            analytic = 0.0 if found is None else float((found.conj() * step).sum().real)
             sums = _allowance(seed, step)
             if not _close(analytic, numeric, rtol, atol * sums):
-                raise _mismatch(problem, analytic, numeric, number, position, "")
+                raise _mismatch(problem, analytic, numeric, shown, position, "")
+    for number in tracked:
+        pairs = zip(runs[0][number], runs[1][number], strict=True)
+        known = [(one, two) for one, two in pairs if one is not None and two is not None]
+        require_same(problem, [one for one, _ in known], [two for _, two in known], nondet_tol)
+
+
+def _seed(y: Array, source: np.random.Generator) -> Array:
+    parts = _unit(y.shape, y.dtype, source, 2 if y.dtype.kind == "c" else 1)
+    return np.asarray(parts[0] + 1j * parts[1] if len(parts) == 2 else parts[0]).astype(y.dtype)
+
+
+def _pulled(problem: Problem, output: Any, seed: Array) -> list[Array | None]:
+    found = problem.gradients([output], [problem.tensor(seed, output)])
+    return [None if gradient is None else array_of(gradient).copy() for gradient in found]
+
+
+def _beside(problem: Problem, tensor: Any, original: Array, step: Array) -> tuple[list[Array], list[Array]]:
+    """The outputs' values a step to either side of an input, which is put back."""
+    memory = tensor.data
+    memory.copy_(problem.tensor(original + step, tensor))
+    above = problem.values()
+    memory.copy_(problem.tensor(original - step, tensor))
+    below = problem.values()
+    memory.copy_(problem.tensor(original, tensor))
+    return above, below
 
 
 def _allowance(seed: Array, step: Array) -> float:

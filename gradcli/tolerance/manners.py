@@ -91,9 +91,12 @@ def warn_of_low_precision(problem: Problem) -> None:
             warnings.warn(LOW_PRECISION.format(place), UserWarning, stacklevel=4)
 
 
-def check_inputs(problem: Problem) -> None:
-    """Warn of low precision, and refuse inputs whose elements share memory."""
-    warn_of_low_precision(problem)
+def refuse_overlaps(problem: Problem) -> None:
+    """Refuse inputs whose elements share memory, as no step can be taken in one of them alone.
+
+    Raises:
+        RuntimeError: there is one.
+    """
     for place in problem.places:
         tensor = problem.inputs[place]
         strides = tensor.stride()

@@ -59,17 +59,27 @@ class Options:
         """
         forward, backward = _SWITCHES[self.order]
         required = (
-            (self.check_forward_ad or self.check_backward_ad, f"at least one of {forward} or {backward} to be True"),
-            (self.check_backward_ad or not self.check_batched_grad, f"{backward}=True for check_batched_grad=True"),
-            (self.check_forward_ad or not self.check_batched_forward_grad, f"{forward}=True for batches of tangents"),
+            (
+                self.check_forward_ad or self.check_backward_ad,
+                f"Expected at least one of {forward} or {backward} to be True",
+            ),
+            (self.check_backward_ad or not self.check_batched_grad, _requires("check_batched_grad", backward)),
+            (
+                self.check_forward_ad or not self.check_batched_forward_grad,
+                _requires("check_batched_forward_grad", forward),
+            ),
             (
                 self.check_backward_ad or not self.check_undefined_grad or self.order == 1,
-                f"{backward}=True for check_undefined_grad=True",
+                _requires("check_undefined_grad", backward),
             ),
         )
         for holds, what in required:
             if not holds:
-                raise AssertionError(f"Expected {what}")
+                raise AssertionError(what)
         for name, tolerance in (("atol", self.atol), ("rtol", self.rtol)):
             if not tolerance >= 0:
                 raise RuntimeError(f"expected {name} to be zero or more, got {name}={tolerance}")
+
+
+def _requires(option: str, other: str) -> str:
+    return f"Setting {option}=True requires {other} to be True"

@@ -1,0 +1,185 @@
+"""Hooks on saved tensors fire in PyTorch's order, and mistakes are told in its words."""
+
+import copy
+import importlib
+
+import pytest
+
+from gradcli import engine
+
+torch = pytest.importorskip("torch", reason="compares with PyTorch")
+
+
+def leaf(ns, values, *, grad=True):
+    return ns.tensor(values, dtype=ns.float64, requires_grad=grad)
+
+
+SAVING = {
+    "mul": lambda ns, x, w: (x * w).sum(),
+    "div": lambda ns, x, w: (x / w).sum(),
+    "exp": lambda ns, x, w: (x.exp() * w).sum(),
+    "mm": lambda ns, x, w: (x.reshape(1, 2) @ w.reshape(2, 1)).sum(),
+    "outer": lambda ns, x, w: ns.outer(x, w).sum(),
+    "pow of a tensor": lambda ns, x, w: (w**x).sum(),
+    "chain": lambda ns, x, w: ((x * w).sin() * w.exp()).sum(),
+    "softmax": lambda ns, x, w: (ns.softmax(x, 0) * w).sum(),
+    "where": lambda ns, x, w: ns.where(x > 0, x * w, w).sum(),
+    "max": lambda ns, x, w: (x.max() * w).sum(),
+    "prod": lambda ns, x, w: x.prod() * w.prod(),
+    "addmm": lambda ns, x, w: ns.addmm(x.reshape(1, 2), w.reshape(1, 2), x.reshape(2, 1) @ w.reshape(1, 2)).sum(),
+    "norm": lambda ns, x, w: x.norm() * w.norm(),
+    "clamp": lambda ns, x, w: (x.clamp(-1, 1) * w).sum(),
+    "one factor only": lambda ns, x, w: (x * w.detach()).sum(),
+    "in place": lambda ns, x, w: (x * 1).mul_(w).sum(),
+}
+
+
+def logged(ns, program):
+    """What the hooks see, in order; sums stand for the tensors."""
+    seen = []
+
+    def noted(what):
+        def hook(tensor):
+            seen.append((what, tuple(tensor.shape), round(float(tensor.sum()), 9)))
+            return tensor
+
+        return hook
+
+    x, w = leaf(ns, [0.5, 1.5]), leaf(ns, [2.0, 3.0])
+    with ns.autograd.graph.saved_tensors_hooks(noted("pack"), noted("unpack")):
+        y = program(ns, x, w)
+    seen.append("backward")
+    y.backward()
+    return seen, [round(float(v), 9) for t in (x, w) if t.grad is not None for v in t.grad]
+
+
+@pytest.mark.parametrize("program", SAVING.values(), ids=SAVING.keys())
+def test_hooks_on_saved_tensors_fire_in_the_same_order(program):
+    assert logged(engine, program) == logged(torch, program)
+
+
+def _written_after_exp(ns):
+    y = leaf(ns, [1.0, 2.0]).exp()
+    y.add_(1)
+    y.sum().backward()
+
+
+def _factor_written(ns):
+    w = leaf(ns, [1.0, 2.0]) * 1
+    y = w * w
+    w.mul_(2)
+    y.sum().backward()
+
+
+def _row_written(ns):
+    w = leaf(ns, [[1.0, 2.0], [3.0, 4.0]]) * 1
+    y = w @ w
+    w[0] = 0
+    y.sum().backward()
+
+
+def _entries_written(ns):
+    y = leaf(ns, [1.0, 2.0]).sigmoid()
+    y[0], y[1] = 1, 2
+    y.sum().backward()
+
+
+def _single_written(ns):
+    y = ns.ones(2, 3, requires_grad=True).softmax(1)
+    y *= 2
+    y.sum().backward()
+
+
+def _leaf_written(ns):
+    x = leaf(ns, [1.0, 2.0])
+    x[0] = 3
+
+
+def _assigned(value):
+    def mistake(ns):
+        x = leaf(ns, [1.0, 2.0])
+        x.grad = value(ns)
+
+    return mistake
+
+
+def _own_gradient(ns):
+    x = leaf(ns, [1.0, 2.0])
+    x.grad = x
+
+
+MISTAKES = {
+    "a result written": _written_after_exp,
+    "a factor written": _factor_written,
+    "a row written": _row_written,
+    "entries written": _entries_written,
+    "a float32 result written": _single_written,
+    "a leaf written": _leaf_written,
+    "deepcopy of a result": lambda ns: copy.deepcopy(leaf(ns, [1.0]) * 2),
+    "deepcopy of a list with one": lambda ns: copy.deepcopy([leaf(ns, [1.0]).exp()]),
+    "a number as grad": _assigned(lambda ns: 1),
+    "a text as grad": _assigned(lambda ns: "a"),
+    "a list as grad": _assigned(lambda ns: [1.0, 2.0]),
+    "an array as grad": _assigned(lambda ns: leaf(ns, [1.0, 2.0], grad=False).numpy()),
+    "another length as grad": _assigned(lambda ns: leaf(ns, [1.0, 2.0, 3.0], grad=False)),
+    "a scalar as grad": _assigned(lambda ns: leaf(ns, 1.0, grad=False)),
+    "another shape as grad": _assigned(lambda ns: leaf(ns, [[1.0, 2.0]], grad=False)),
+    "another type and length as grad": _assigned(lambda ns: ns.ones(3)),
+    "itself as grad": _own_gradient,
+    **{
+        f"{name} as grad": _assigned(lambda ns, name=name: ns.ones(2).to(getattr(ns, name)))
+        for name in (
+            "float32",
+            "float16",
+            "complex64",
+            "complex128",
+            "int64",
+            "int32",
+            "int16",
+            "int8",
+            "uint8",
+            "bool",
+        )
+    },
+}
+
+
+def told(ns, mistake):
+    with pytest.raises((RuntimeError, TypeError)) as raised:
+        mistake(ns)
+    return type(raised.value), str(raised.value).replace("gradcli.engine", "torch")
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistakes_are_told_in_the_same_words(mistake):
+    assert told(engine, mistake) == told(torch, mistake)
+
+
+def test_what_fits_is_taken():
+    for ns in (engine, torch):
+        x = leaf(ns, [1.0, 2.0])
+        for value in (leaf(ns, [1.0, 2.0], grad=False), leaf(ns, [1.0, 2.0]), None):
+            x.grad = value
+            assert x.grad is value
+
+
+def test_a_second_order_through_a_once_differentiable_backward_is_refused_where_it_is_reached():
+    for ns in (engine, torch):
+        once = importlib.import_module(f"{ns.__name__}.autograd.function").once_differentiable
+
+        class Once(ns.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            @once
+            def backward(ctx, g):
+                return 2 * g * ctx.saved_tensors[0]
+
+        x, g = leaf(ns, [1.0, 2.0]), leaf(ns, [1.0, 1.0])
+        (first,) = ns.autograd.grad(Once.apply(x), x, g, create_graph=True)
+        assert ns.autograd.grad(first.sum(), [x, g], allow_unused=True) == (None, None)
+        with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked"):
+            first.sum().backward()
