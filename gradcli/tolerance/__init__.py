@@ -50,8 +50,7 @@ def gradcheck(
         check_batched_forward_grad: the same for forward mode.
         check_forward_ad: hold forward mode against differences too.
         check_backward_ad: False leaves backward unchecked.
-        fast_mode: of no effect on the error bound, which takes few evaluations; the comparison by tolerance that the
-            engine's `autograd.gradcheck` makes is one of random projections then.
+        fast_mode: compare random projections, where tolerances decide; the error bound takes few evaluations anyway.
         masked: of sparse inputs, differentiate by the stored entries alone.
 
     Returns:
