@@ -11,15 +11,24 @@ _ALTERNATING = 6
 """Of fewer entries every other one is wrong by chance."""
 
 
-def by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
-    """Slices, diagonals, borders, even and odd indices, each with its text."""
+def by_place(wrong: Mask, known: Mask) -> Iterator[tuple[str, Mask]]:
+    """Slices, diagonals, borders, even and odd indices, each with its text.
+
+    Of the slices and ranges along an axis, as many as it has indices, only those are made that may be the wrong ones.
+
+    Args:
+        wrong: the entries to be told of, some and not all.
+        known: the entries known to be wrong or right.
+    """
+    shape = wrong.shape
     places: NDArray[np.intp] = np.indices(shape)
     for axis, size in enumerate(shape):
         what = {0: "row", 1: "column"}.get(axis, "slice") if len(shape) == 2 else f"index along axis {axis}"
         if size > 1:
             yield f"the last {what}", places[axis] == size - 1
             yield f"the first {what}", places[axis] == 0
-            for step in range(1, size - 1):
+            step = _only_index(wrong, axis)
+            if step is not None and 0 < step < size - 1:
                 yield f"index {step} along axis {axis}" if len(shape) != 2 else f"{what} {step}", places[axis] == step
     if len(shape) >= 2:
         row, column = places[-2], places[-1]
@@ -37,18 +46,31 @@ def by_place(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
     for width in (4, 8, 16, 32):
         if 2 * width < flat.size:
             yield f"the tail after the last full block of {width}", flat >= flat.size // width * width
-    yield from _ranges(shape, places)
+    yield from _ranges(wrong, known & ~wrong, places)
 
 
-def _ranges(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:
-    """Half of the indices along an axis at most, from one on or up to one."""
-    for axis, size in enumerate(shape):
-        for step in range(1, size):
-            what = f"{('row', 'column')[axis]} {{}}" if len(shape) == 2 else f"index {{}} of axis {axis}"
-            if 2 * (size - step) <= size:
-                yield f"from {what.format(step)} on", places[axis] >= step
-            if 2 * step <= size:
-                yield f"up to {what.format(step - 1)}", places[axis] < step
+def _indices(chosen: Mask, axis: int) -> NDArray[np.intp]:
+    """The indices along an axis that some chosen entry has."""
+    return np.flatnonzero(chosen.any(axis=tuple(other for other in range(chosen.ndim) if other != axis)))
+
+
+def _only_index(chosen: Mask, axis: int) -> int | None:
+    """The index along an axis that all chosen entries share."""
+    found = _indices(chosen, axis)
+    return int(found[0]) if found.size == 1 else None
+
+
+def _ranges(wrong: Mask, right: Mask, places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:
+    """Half of the indices along an axis at most, from one on or up to one: those that part the wrong from the right."""
+    for axis, size in enumerate(wrong.shape):
+        bad, good = _indices(wrong, axis), _indices(right, axis)
+        what = f"{('row', 'column')[axis]} {{}}" if wrong.ndim == 2 else f"index {{}} of axis {axis}"
+        start = max(1, (size + 1) // 2, int(good.max()) + 1 if good.size else 1)
+        if bad.size and start <= min(int(bad.min()), size - 1):
+            yield f"from {what.format(start)} on", places[axis] >= start
+        stop = int(bad.max()) + 1 if bad.size else 0
+        if 1 <= stop < size and 2 * stop <= size:
+            yield f"up to {what.format(stop - 1)}", places[axis] < stop
 
 
 def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:

@@ -88,7 +88,9 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -
         return None
     single = len(samples) == 1
     stays = all(sample.fits(first.wrong) for sample in samples)
-    place = next((text for text, mask in by_place(first.wrong.shape) if first.fits(mask)), None) if stays else None
+    place = (
+        next((text for text, mask in by_place(first.wrong, first.seen) if first.fits(mask)), None) if stays else None
+    )
     if place is not None and (not single or first.wrong.sum() == 1 or "diagonal" in place):
         return Rule(text=place, by_value=False)
     if not stays or (single and first.wrong.sum() > 1):
