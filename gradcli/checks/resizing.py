@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.backends.visits import Values, Visit
 from gradcli.cases import Argument
-from gradcli.checks.base import Situation, relative_gap
+from gradcli.checks.base import Situation
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
+from gradcli.checks.standing_alone import entries_make_statistics, entries_stand_alone
 from gradcli.errors import UserCodeError
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.numerics.vector_map import VectorMap
@@ -68,30 +70,29 @@ class Batch:
         )
 
     def is_one(self, situation: Situation) -> bool:
-        """Whether the entries stand side by side: in another order in the inputs they are so in the outputs.
+        """Whether the entries stand for themselves, or make statistics.
 
-        An output without the axis stays as it is. So it is with rows of data, and neither with pixels, matrices and
-        sequences, whose sizes a Function may well insist on, nor with random numbers drawn for each.
+        So it is with rows of data, and neither with pixels, matrices and sequences, nor with two numbers that stand for
+        a complex one, whose sizes a Function may well insist on, nor with random numbers drawn for each.
         """
-        reversed_ = np.arange(self.size)[::-1]
-        orders = [reversed_] if self.size == 2 else [reversed_, _exchanged(self.size)]  # of two there is one other
-        return all(self._takes(situation, order) for order in orders)
+        tolerance, outputs_of = situation.tolerance(_TOLERANCE), partial(self._outputs_of, situation)
+        return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
+            self.size, outputs_of, tolerance
+        )
 
-    def _takes(self, situation: Situation, order: NDArray[np.intp]) -> bool:
+    def _outputs_of(self, situation: Situation, entries: NDArray[np.intp]) -> list[NDArray[Any]] | None:
+        """The differentiable outputs for some of the entries; None where forward raises, or others carry a gradient."""
         subject = situation.subject
-        given = [replace(a, value=a.value[order]) if self.is_in(subject, a) else a for a in subject.arguments]
+        if entries.size == self.size and bool((np.diff(entries) == 1).all()):
+            return [subject.first_call.outputs[number] for number in subject.output_numbers]
+        given = [replace(a, value=a.value[entries]) if self.is_in(subject, a) else a for a in subject.arguments]
         try:
             found = subject.visit(given)
         except UserCodeError:
-            return False
+            return None
         if found.numbers != subject.output_numbers:
-            return False
-        for number in found.numbers:
-            before = subject.first_call.outputs[number]
-            wanted = before[order] if before.shape[:1] == (self.size,) else before
-            if relative_gap(wanted, found.outputs[number]) > situation.tolerance(_TOLERANCE):
-                return False
-        return True
+            return None
+        return [found.outputs[number] for number in found.numbers]
 
 
 def batches(situation: Situation) -> tuple[Batch, ...]:
@@ -245,13 +246,6 @@ def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
         return value[below]
     weight = (places - below).reshape(-1, *[1] * (value.ndim - 1))
     return np.asarray((1 - weight) * value[below] + weight * value[np.minimum(below + 1, given - 1)])
-
-
-def _exchanged(size: int) -> NDArray[np.intp]:
-    """The order in which the first two of so many have changed places."""
-    order = np.arange(size)
-    order[:2] = 1, 0
-    return order
 
 
 def _may_be_mixed(argument: Argument) -> bool:
