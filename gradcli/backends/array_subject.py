@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
 from gradcli.backends.between import ran_one_of
-from gradcli.backends.effort import lines_run
+from gradcli.backends.effort import LinesSeen, lines_run
 from gradcli.backends.framework import Framework, double_precision, same_values
 from gradcli.backends.guard import Session, generators_kept, user_code_error
 from gradcli.backends.home import Home
@@ -215,6 +215,11 @@ class ArraySubject(SpacedSubject):
                 i for i, v in after.items() if not same_values(v, np.asarray(self.arguments[i].value))
             ),
         )
+
+    def lines_seen(self) -> LinesSeen:
+        """How often a call runs each line of the user's code. Raises UserCodeError."""
+        with self.framework.stepwise():
+            return super().lines_seen()
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> Gradients:
         """Gradients of the active inputs. Raises UserCodeError."""

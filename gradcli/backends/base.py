@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.effort import LinesSeen, lines_seen
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
 from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
@@ -274,6 +275,10 @@ class Subject(ABC):
     @abstractmethod
     def call(self) -> ForwardCall:
         """Run forward once on the arguments as given. Raises UserCodeError."""
+
+    def lines_seen(self) -> LinesSeen:
+        """How often a call runs each line of the user's code, the framework's loops unrolled. Raises UserCodeError."""
+        return lines_seen(self.call)
 
     @property
     def first_call(self) -> ForwardCall:

@@ -68,6 +68,20 @@ class LinesSeen:
         return longest
 
 
+def lines_seen(call: Callable[[], object]) -> LinesSeen:
+    """As `lines_run`, line by line."""
+    seen = LinesSeen()
+
+    def line(frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            seen.runs[frame.f_code, frame.f_lineno] += 1
+        return line
+
+    with _tracing(line, _is_users_file):
+        call()
+    return seen
+
+
 @contextlib.contextmanager
 def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSeen]:
     """Count the lines of code that lies beside `function`, and stop it with EffortExceededError after so many.

@@ -4,7 +4,7 @@ import inspect
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -69,6 +69,10 @@ class Framework(ABC):
     def calm(self) -> AbstractContextManager[None] | None:
         """A context around the user's code, free of what would change its precision; None where nothing would."""
         return None
+
+    def stepwise(self) -> AbstractContextManager[None]:
+        """A context in which loops of the framework itself run as Python, step by step."""
+        return nullcontext()
 
     def handed(self, tensor: Any, dtype: str | None, sparsity: Sparsity | None) -> Any:
         """What the user's code is given for a tensor: of `dtype`, and sparse where it is; connected by the graph.

@@ -61,6 +61,12 @@ class JaxFramework(Framework):
         """A jax.Array of the same values and, inside `in_64_bits`, of the same precision."""
         return self.namespace.asarray(np.array(array), dtype=dtype)
 
+    def stepwise(self) -> AbstractContextManager[None]:
+        """jax.disable_jit, under which while_loop, fori_loop and scan call their bodies."""
+        import jax
+
+        return jax.disable_jit()  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
     def seed_generators(self, seed: int) -> None:
         """Nothing: JAX keeps no generator."""
 

@@ -4,6 +4,7 @@ from gradcli.checks.aliasing import AliasingCheck
 from gradcli.checks.base import Check
 from gradcli.checks.batching import BatchingCheck
 from gradcli.checks.compilation import CompilationCheck
+from gradcli.checks.constants import ConstantsCheck
 from gradcli.checks.forward_mode import ForwardModeCheck
 from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.checks.layout import LayoutCheck
@@ -18,7 +19,7 @@ from gradcli.checks.returns import ReturnsCheck
 from gradcli.checks.sizes import EmptyCheck, SizesCheck
 from gradcli.checks.subsets import SubsetsCheck
 from gradcli.checks.unused import UnusedOutputsCheck
-from gradcli.checks.variants import ConstantsCheck, UntrackedCheck
+from gradcli.checks.variants import UntrackedCheck
 
 CHECKS: tuple[Check, ...] = (
     ForwardCheck(),

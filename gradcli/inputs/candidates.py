@@ -163,10 +163,9 @@ def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[
         paired = {"gamma", "beta"} <= {name.lower() for name in names}
         likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "c"))
         return vocabulary.PERHAPS_NUMBERS[word], 0.1 if likely else 0.3, 0.8 if likely else 0.0
-    if re.search(vocabulary.NUMBER_ENDINGS, word):
-        return (2, 3, 1, 4, (3, 4)), 0.0, 2.5
-    if re.search(vocabulary.RATE_ENDINGS, word):
-        return (0.7, 2.0, 1e-3), 0.0, 0.8
+    for pattern, values, offset in vocabulary.ENDINGS:
+        if re.search(pattern, word):
+            return values, 0.0, offset
     return (), 0.0, 0.0
 
 

@@ -53,13 +53,13 @@ class Damped(Function):
     """The identity, whose gradient is damped on purpose."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, damping: float = 0.0) -> Any:
-        ctx.damping = damping
+    def forward(ctx: Any, x: Any, strength: float = 0.0) -> Any:
+        ctx.strength = strength
         return x.clone()
 
     @staticmethod
     def backward(ctx: Any, grad_output: Any) -> Any:
-        return grad_output / (1 + ctx.damping), None
+        return grad_output / (1 + ctx.strength), None
 
 
 class Sampled(Damped):
@@ -82,9 +82,9 @@ def checked(target: type, *inputs: InputSpec, folder: Path | None = None) -> Che
 GIVEN = {
     "a tuple": lambda: gradcli.check(Damped, (leaf(), 0.0)).cases[0],
     "a list of tuples": lambda: gradcli.check(Damped, [(leaf(), 0.0)]).cases[0],
-    "a dict": lambda: gradcli.check(Damped, {"x": leaf(), "damping": 0.0}).cases[0],
-    "flags": lambda: checked(Damped, parse_input("x=3"), parse_argument("damping=0.0")),
-    "a flag beside inferred inputs": lambda: checked(Damped, parse_argument("damping=0.0")),
+    "a dict": lambda: gradcli.check(Damped, {"x": leaf(), "strength": 0.0}).cases[0],
+    "flags": lambda: checked(Damped, parse_input("x=3"), parse_argument("strength=0.0")),
+    "a flag beside inferred inputs": lambda: checked(Damped, parse_argument("strength=0.0")),
     "sample_inputs": lambda: checked(Sampled),
 }
 NOT_GIVEN = {
@@ -106,15 +106,15 @@ def test_a_number_given_that_only_steers_backward_is_told_at_other_values(way: s
     case = GIVEN[way]()
     assert case.verdict is Verdict.PASSED
     told = [note for note in case.notes if "not counted" in note]
-    wrong_there = "the gradient of x is wrong with damping=0.375 (given: 0.0)"
-    assert told == [f"{wrong_there}; not counted here, since damping was given and forward does not depend on it"]
+    wrong_there = "the gradient of x is wrong with strength=0.375 (given: 0.0)"
+    assert told == [f"{wrong_there}; not counted here, since strength was given and forward does not depend on it"]
 
 
 @pytest.mark.parametrize("way", NOT_GIVEN)
 def test_a_number_left_at_its_default_or_inferred_counts_at_other_values(way: str) -> None:
     case = NOT_GIVEN[way]()
     assert case.verdict is Verdict.FAILED
-    assert any("damping=" in finding.message for finding in case.findings)
+    assert any("strength=" in finding.message for finding in case.findings)
 
 
 @pytest.mark.parametrize("way", HIDDEN)

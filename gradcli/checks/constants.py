@@ -1,0 +1,97 @@
+"""Number arguments at other values, which a value such as 1 or 0 cannot tell apart."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.cases import Argument
+from gradcli.checks.base import Check, Situation
+from gradcli.checks.gradient import comparable
+from gradcli.checks.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
+from gradcli.checks.variants import variant
+from gradcli.errors import UserCodeError
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+
+@final
+class ConstantsCheck(Check):
+    """A constant such as 1 or 0 can hide that backward leaves it out."""
+
+    name = "constants"
+    sentence = "the gradients stay right for other values of the number arguments"
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        """Verify once for another value of each number argument, defaults included, that forward accepts."""
+        subject = situation.subject
+        if not comparable(situation):
+            return
+        given = with_defaults(subject)
+        for position, argument in enumerate(given):
+            if not is_formula_constant(argument):
+                continue
+            for value in other_values(argument.value):
+                arguments = list(given)
+                arguments[position] = replace(argument, value=value)
+                other = _accepted(subject, arguments)
+                if other is not None:
+                    yield from self._tried(situation, other, argument, value)
+                    break
+
+    def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
+        """The evidence of `other`; a note in its place where the gradient is allowed to differ there."""
+        label = f"with {argument.name}={value!r} (given: {argument.value!r})"
+        found = list(variant(self, situation, other, label, None))
+        wrong = [e for e in found if e.verdict is Verdict.FAILED]
+        excuse = _excuse(situation.subject, other, argument) if wrong else None
+        if excuse is None:
+            yield from found
+            return
+        names = " and ".join(dict.fromkeys(str(e.input) for e in wrong))
+        yield self.passed(f"the gradient of {names} is wrong {label}; not counted here, since {excuse}")
+
+
+def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
+    """Why a wrong gradient at another value of a number is no mistake of backward's; None where it is one.
+
+    An implicit derivative is right in the limit of an iteration, so that how accurate it is depends on where forward
+    stops. A number that backward alone uses damps, scales or clips the gradient on purpose, and the user said by how
+    much. Any other number has a derivative that is right or wrong at any value, and a neutral one only hides which.
+    """
+    if argument.fixed and _same_forward(subject, other):
+        return f"{argument.name} was given and forward does not depend on it"
+    if sets_accuracy(argument.name):
+        return f"{argument.name} sets how accurate forward is"
+    if loops_until_satisfied(subject, other, argument.value):
+        return f"{argument.name} decides how many steps forward iterates"
+    return None
+
+
+def _same_forward(subject: Subject, other: Subject) -> bool:
+    pairs = zip(subject.first_call.outputs, other.first_call.outputs, strict=True)
+    return all(np.array_equal(one, two, equal_nan=one.dtype.kind in "fc") for one, two in pairs)
+
+
+def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
+    """The Function at these arguments, None where forward refuses them or is not finite."""
+    try:
+        other = subject.rebind(arguments)
+        outputs = other.first_call.outputs
+    except UserCodeError:
+        return None
+    numbers = [o for o in outputs if o.dtype.kind in "fc"]
+    finite = all(bool(np.isfinite(o).all()) for o in numbers)
+    same = [b.shape for b in other.codomain.blocks] == [b.shape for b in subject.codomain.blocks]
+    return other if finite and same and other.output_numbers == subject.output_numbers else None
+
+
+def with_defaults(subject: Subject) -> list[Argument]:
+    """The subject's arguments, and the defaults of those that were left out, which are passed as forward takes them."""
+    given = list(subject.arguments)
+    names = {argument.name for argument in given}
+    left = [p for p in subject.info.parameters if p.has_default and p.name not in names]
+    made = [Argument(name=p.name, value=p.default, is_tensor=False, keyword=p.keyword_only) for p in left]
+    return given + made
