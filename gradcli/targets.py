@@ -27,7 +27,8 @@ class TargetInfo:
     `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
     `backward` is that of a Function which the target calls, not of the target itself. `jvp` and `vmap` are the user's
     rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
-    brings along, inputs beside forward's own, with their values.
+    brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
+    where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
     """
 
     name: str
@@ -44,6 +45,8 @@ class TargetInfo:
     rules: tuple[Callable[..., Any] | None, ...] = ()
     inner: bool = False
     held: tuple[tuple[str, NDArray[Any]], ...] = ()
+    outer: tuple[Parameter, ...] = ()
+    takes_keywords: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,50 @@ class Trial:
 
 def parameters_of(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:
     """The parameters of `function`, without the first `skip` (ctx, or a class method's class)."""
-    return listed_parameters(inspect.signature(function).parameters, skip=skip)
+    return listed_parameters(signature_of(function).parameters, skip=skip)
+
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """What a call of `function` is bound by.
+
+    A wrapper that passes on whatever it takes has the signature of what it wraps (`functools.wraps`); one with
+    parameters of its own has these, whatever it wraps. Raises ValueError or TypeError where there is none.
+    """
+    own = _own_signature(function)
+    wrapped = getattr(function, "__wrapped__", None)
+    if callable(wrapped) and (own is None or _passes_on(own)):
+        return signature_of(wrapped)
+    return inspect.signature(function) if own is None else own
+
+
+def outer_parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters of a wrapper that has the signature of what it wraps; empty for any other callable.
+
+    It may add arguments of its own to those that it is called with, so that it can be called with fewer.
+    """
+    own = _own_signature(function)
+    follows = own is not None and callable(getattr(function, "__wrapped__", None)) and _passes_on(own)
+    return listed_parameters(own.parameters, skip=0) if own is not None and follows else ()
+
+
+def takes_keywords(function: Callable[..., Any]) -> bool:
+    """Whether a call of `function` may name arguments that are no parameters of it: it ends in `**keywords`."""
+    try:
+        kinds = [parameter.kind for parameter in signature_of(function).parameters.values()]
+    except (TypeError, ValueError):
+        return False
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+def _own_signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return None
+
+
+def _passes_on(signature: inspect.Signature) -> bool:
+    return any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
 
 
 def listed_parameters(listed: Mapping[str, inspect.Parameter], *, skip: int) -> tuple[Parameter, ...]:

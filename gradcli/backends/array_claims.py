@@ -1,6 +1,5 @@
 """What a hand-written derivative returned, read by its shape: a gradient, a Jacobian, or an elementwise derivative."""
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -9,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.cases import Argument
-
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @final
@@ -29,28 +26,6 @@ class Claim:
 
     value: NDArray[Any]
     fits: bool
-
-
-def takes_cotangent(function: Callable[..., Any], gradient: Callable[..., Any], passed: int) -> bool:
-    """Whether a derivative is a vjp: it takes the `passed` arguments of the function and a last one more.
-
-    The last one has no default, and the function has no parameter of that name.
-    """
-    own = _named(gradient)
-    if own is None or len(own) <= passed:
-        return False
-    last = own[passed]
-    names = [parameter.name for parameter in _named(function) or []]
-    return last.default is inspect.Parameter.empty and last.name not in names
-
-
-def _named(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """The positional parameters, None where there is no signature."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
 
 
 def placed(returned: object, arguments: Sequence[Argument]) -> dict[int, object] | int:

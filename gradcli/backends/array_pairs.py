@@ -6,13 +6,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.array_binding import DerivativeBinding
 from gradcli.backends.array_claims import (
     Claim,
     GradientPair,
     is_value_and_gradient,
     placed,
     pulled_back,
-    takes_cotangent,
 )
 from gradcli.backends.array_subject import Arrays, Gradients
 from gradcli.cases import Argument
@@ -32,12 +32,16 @@ class PairCaller:
         self._pair = pair
         self._name = name
         self._arguments = tuple(arguments)
-        passed = sum(not argument.keyword for argument in arguments)
-        self.is_vjp = pair.gradient is not None and takes_cotangent(pair.function, pair.gradient, passed)
+        keywords = [argument.name for argument in arguments if argument.keyword]
+        positional = len(self._arguments) - len(keywords)
+        own = pair.gradient
+        self._binding = None if own is None else DerivativeBinding(pair.function, own, positional, keywords)
+        self.is_vjp = self._binding is not None and self._binding.takes_cotangent
 
     def run(self, values: dict[int, NDArray[Any]]) -> object:
         """Call the function on these arrays, and the arguments' own values elsewhere."""
-        return self._call(self._pair.function, values)
+        positional, keywords = self._given(values)
+        return self._pair.function(*positional, **keywords)
 
     def outputs(self, returned: object) -> tuple[NDArray[Any], ...]:
         """What the function returned as arrays; a tuple is several outputs."""
@@ -63,10 +67,10 @@ class PairCaller:
                     f"{self._name} returns {len(outputs)} outputs: its derivative must be a vjp, which takes a tuple "
                     "of cotangents as its last argument"
                 )
-            return self._call(gradient, values)
+            return self._derived(gradient, values)
         floating = iter(cotangents)
         given = tuple(next(floating) if o.dtype.kind in "fc" else np.zeros(o.shape) for o in outputs)
-        return self._call(gradient, values, given if len(given) > 1 else given[0])
+        return self._derived(gradient, values, given if len(given) > 1 else given[0])
 
     def tried(self, outputs: Sequence[NDArray[Any]], values: dict[int, NDArray[Any]]) -> Gradients:
         """The gradients that are claimed, for cotangents of ones; None for one whose shape is no derivative's.
@@ -83,7 +87,7 @@ class PairCaller:
         for position in (i for i, a in enumerate(self._arguments) if a.is_tensor and a.requires_grad and i in found):
             returned = found[position]
             claim = None if returned is None else self.claim(returned, position, floating, ones)
-            if self.is_vjp and claim is not None and not claim.fits and claim.value.ndim == values[position].ndim:
+            if self.is_vjp and claim is not None and not claim.fits:
                 got, wanted = list(claim.value.shape), list(values[position].shape)
                 raise ValueError(
                     f"the derivative returned an invalid gradient at index {position} - got {got} but expected shape "
@@ -147,8 +151,14 @@ class PairCaller:
             raise UsageError(NO_GRADIENT.format(name=self._name))
         return returned[0]
 
-    def _call(self, function: Callable[..., Any], values: dict[int, NDArray[Any]], *last: object) -> object:
+    def _derived(self, gradient: Callable[..., Any], values: dict[int, NDArray[Any]], *cotangent: object) -> object:
+        positional, keywords = self._given(values)
+        if self._binding is None:
+            return gradient(*positional, *cotangent, **keywords)
+        return self._binding.call(gradient, positional, keywords, *cotangent)
+
+    def _given(self, values: dict[int, NDArray[Any]]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments by position, and those by keyword."""
         given = [values.get(i, a.value) for i, a in enumerate(self._arguments)]
         positional = [v for v, a in zip(given, self._arguments, strict=True) if not a.keyword]
-        keywords = {a.name: v for v, a in zip(given, self._arguments, strict=True) if a.keyword}
-        return function(*positional, *last, **keywords)
+        return positional, {a.name: v for v, a in zip(given, self._arguments, strict=True) if a.keyword}

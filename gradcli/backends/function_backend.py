@@ -22,7 +22,16 @@ from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.own_tensors import Own, OwnCall, bound_to_own
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
-from gradcli.targets import Parameter, TargetInfo, Trial, listed_parameters, parameters_of
+from gradcli.targets import (
+    Parameter,
+    TargetInfo,
+    Trial,
+    listed_parameters,
+    outer_parameters,
+    parameters_of,
+    signature_of,
+    takes_keywords,
+)
 
 
 class FunctionBackend(Backend):
@@ -234,14 +243,15 @@ class FunctionBackend(Backend):
                 f"{kind.__name__} is compiled and cannot be run with other parameters: expected the Python module that "
                 "it was made of"
             )
-        forward = inspect.unwrap(kind.forward)
+        own = vars(module).get("forward") if not inspect.isclass(module) else None
         sample_inputs = getattr(kind, "sample_inputs", None)
         return TargetInfo(
             name=kind.__name__,
             backend=self.name,
-            parameters=parameters_of(forward, skip=1),
-            forward=forward,
+            parameters=parameters_of(kind.forward, skip=1) if own is None else parameters_of(own, skip=0),
+            forward=inspect.unwrap(own or kind.forward),
             backward=None,
+            takes_keywords=takes_keywords(own or kind.forward),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             held=() if inspect.isclass(module) else tuple(held_arrays(self.framework, module).items()),
         )
@@ -253,7 +263,15 @@ class FunctionBackend(Backend):
         except (TypeError, ValueError):
             parameters = (Parameter(name="inputs", variadic=True),)
         name = getattr(target, "__qualname__", type(target).__name__)
-        return TargetInfo(name=name, backend=self.name, parameters=parameters, forward=function, backward=None)
+        return TargetInfo(
+            name=name,
+            backend=self.name,
+            parameters=parameters,
+            forward=function,
+            backward=None,
+            outer=outer_parameters(function),
+            takes_keywords=takes_keywords(function),
+        )
 
     def vmap_rule(self, function_class: type) -> Callable[..., Any] | None:
         """What vmap would run of the user's for this Function; None where it defines nothing."""
@@ -293,7 +311,7 @@ def _bound_class(owner: type, name: str) -> int:
 
 def _parameters(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, ...]:
     """Parameters after the first `skip`, with a clear error where even those are missing."""
-    total = inspect.signature(function).parameters
+    total = signature_of(function).parameters
     if len(total) < skip:
         raise TargetError("forward takes no parameters: expected `forward(ctx, ...)`")
     return listed_parameters(total, skip=skip)

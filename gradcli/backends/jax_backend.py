@@ -22,7 +22,7 @@ from gradcli.backends.guard import users_code, users_frames
 from gradcli.backends.jax_steps import has_loops, roundoff_inside
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
-from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
 from gradcli.watchdog.case import Distance
 
 _RULES = ("custom_vjp", "custom_jvp")
@@ -256,6 +256,8 @@ class JaxBackend(Backend):
             rules=_rules_of(rule),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             has_jvp=rule is not None and not _is_vjp(rule),
+            outer=outer_parameters(primal),
+            takes_keywords=rule is None and takes_keywords(primal),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:

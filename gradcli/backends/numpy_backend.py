@@ -17,7 +17,7 @@ from gradcli.backends.framework import Framework, same_values
 from gradcli.backends.guard import users_code
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
-from gradcli.targets import Parameter, TargetInfo, Trial, parameters_of
+from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
 from gradcli.watchdog.case import Distance
 
 
@@ -92,6 +92,8 @@ class NumpyBackend(Backend):
             backward=None if pair.gradient is None else inspect.unwrap(pair.gradient),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             once_differentiable=True,
+            outer=outer_parameters(pair.function),
+            takes_keywords=takes_keywords(pair.function),
         )
 
     def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:

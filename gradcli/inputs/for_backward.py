@@ -1,15 +1,16 @@
-"""Inputs that backward asks for, where forward accepts more than it: equal sizes, a longer axis.
+"""Inputs that backward asks for, where forward accepts more than it: equal sizes, a longer axis, a smaller tensor.
 
 Forward alone is often laxer than the whole Function: scores of queries against more keys than queries still have a
 diagonal. What the framework refuses of a backward that ran is a mistake to be seen, and stays.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from gradcli.inputs.messages import refused_gradient, refused_number
+from gradcli.inputs.messages import refused_gradient, refused_number, refused_position
 from gradcli.inputs.trials import Guess
 from gradcli.inputs.unification import Solution, State, Unifier
+from gradcli.targets import Trial
 
 _OF_SIZES = (RuntimeError, ValueError, IndexError, AssertionError)
 
@@ -39,6 +40,74 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
         return None
     changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
     slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]
-    if len(changed) != 1 or changed[0][1] == 1 or len(slots) != 1:
+    if len(changed) != 1 or 1 in changed[0] or len(slots) != 1:
         return None
     return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
+
+
+def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callable[[Guess], bool]) -> Guess | None:
+    """The guess with tensors of the shapes in which their gradients are returned, where that makes all of them fit.
+
+    Forward often broadcasts more than the whole Function is made for: a scale meant as one number, or as one for each
+    row, may be a matrix. No output changes its shape, so that what is narrowed is broadcast: its gradient is a sum over
+    many entries, and a wrong one shows. One tensor keeps its shape, the first one where all outputs are single numbers.
+
+    Args:
+        guess: inputs that forward accepts.
+        attempted: runs forward and backward on a guess.
+        accepts: whether forward accepts a guess.
+    """
+    before = attempted(guess)
+
+    def search(found: Guess, trial: Trial, seen: frozenset[int]) -> Guess | None:
+        if trial.gradients is not None:
+            return found if seen else None
+        for slot, step in _steps(found, str(trial.backward_error)):
+            if slot in seen or not _is_whole(step, before) or not accepts(step):
+                continue
+            following = attempted(step)
+            fitting = search(step, following, seen | {slot}) if _shapes(following) == _shapes(before) else None
+            if fitting is not None:
+                return fitting
+        return None
+
+    return search(guess, before, frozenset())
+
+
+def _shapes(trial: Trial) -> list[tuple[int, ...]]:
+    return [output.shape for output in trial.outputs]
+
+
+def _steps(guess: Guess, message: str) -> Iterator[tuple[int, Guess]]:
+    """Each tensor that the message may speak of, with the guess in which it has its gradient's shape."""
+    refusal = refused_gradient(message)
+    if refusal is None or not _broadcasts(*refusal):
+        return
+    position = refused_position(message)
+    slots = [slot for slot in _floats(guess) if guess.shapes[slot] == refusal[1]]
+    for slot in sorted(slots, key=lambda slot: slot != position):
+        choice = replace(guess.skeleton[slot], rank=len(refusal[0]))
+        skeleton = (*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :])
+        yield slot, replace(guess, skeleton=skeleton, shapes={**guess.shapes, slot: refusal[0]})
+
+
+def _is_whole(guess: Guess, before: Trial) -> bool:
+    """Whether a tensor without sizes of 1 is left; the first one, where no output has more than one entry."""
+    shapes = [guess.shapes[slot] for slot in _floats(guess)]
+    whole = [bool(shape) and 1 not in shape for shape in shapes]
+    return whole[0] if all(output.size == 1 for output in before.outputs) else any(whole)
+
+
+def _floats(guess: Guess) -> list[int]:
+    return [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "float"]
+
+
+def settled(unifier: Unifier, guess: Guess) -> Solution:
+    """A guess as a solution whose sizes are all settled; `unifier` is that of its skeleton."""
+    return Solution(guess=guess, state=unifier.settled_at(guess.shapes))
+
+
+def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """Whether broadcasting makes the large shape of the small one."""
+    pairs = zip(reversed(small), reversed(large), strict=False)
+    return len(small) <= len(large) and small != large and all(one in (1, other) for one, other in pairs)

@@ -2,7 +2,6 @@
 
 import heapq
 import itertools
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,19 @@ from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.alternatives import alternatives_of
 from gradcli.inputs.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.candidates import OMITTED, Choice, Skeleton, Slot
+from gradcli.inputs.choice import (
+    DEGENERATE,
+    RAISING_BACKWARD,
+    Accepted,
+    best_score,
+    chosen_among,
+    cost_of_narrowing,
+    is_degenerate,
+    notes_on,
+    overruled_by,
+)
 from gradcli.inputs.domain_search import square_domain
-from gradcli.inputs.for_backward import as_returned, exchanges, merged
+from gradcli.inputs.for_backward import as_returned, exchanges, merged, narrowed, settled
 from gradcli.inputs.gates import parts_of
 from gradcli.inputs.messages import Mentions
 from gradcli.inputs.not_found import failure_text
@@ -24,7 +34,7 @@ from gradcli.inputs.optionals import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.polish import polished, with_labels_for_each_row, with_statistics_of_features
 from gradcli.inputs.slots import slots_of
 from gradcli.inputs.source import SourceHints, read_hints
-from gradcli.inputs.trials import Failure, Guess, Trials, farthest, is_state, lacked_by_a_constant
+from gradcli.inputs.trials import Failure, Guess, Trials, farthest, lacked_by_a_constant
 from gradcli.inputs.unification import Solution, Unifier
 from gradcli.inputs.vocabulary import PARAMETER_NAMES
 from gradcli.targets import TargetInfo, Trial
@@ -45,15 +55,14 @@ MORE_TRIES, RETRIES, POLISHING_TRIES, ALTERNATIVE_TRIES = 200, 120, 80, 80
 """What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
-_RAISING_BACKWARD = 2.5
-"""Added to inputs on which backward raises; a backward that raises on all of them changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
     """Inputs found: `specs` are the ones to check with, `alternatives` further cases within forward's contract.
 
-    `tries` counts calls of forward, `seconds` is the wall time, `notes` say what was found out on the way.
+    `tries` counts calls of forward, `seconds` is the wall time, `notes` say what was found out on the way. Degenerate
+    ones have an axis of one entry, or a first tensor without axes: a wrong shape may hide there.
     """
 
     specs: tuple[InputSpec, ...]
@@ -61,6 +70,7 @@ class Inference:
     seconds: float
     notes: tuple[str, ...] = ()
     alternatives: tuple[tuple[InputSpec, ...], ...] = ()
+    is_degenerate: bool = False
 
     def as_flags(self) -> str:
         """The flags that pin these inputs, as the report shows them."""
@@ -107,8 +117,9 @@ def infer(
                 specs=specs,
                 tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=(*_notes(solution, slots, search.overruled), *search.notes, *late),
+                notes=(*notes_on(solution, slots, search.overruled), *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
+                is_degenerate=search.is_degenerate,
             )
         failures.append(trials)
     best = farthest(failures)
@@ -124,20 +135,6 @@ def _ways(ways: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot
     return [(way, brief) for way in ways] + [(way, tries // len(ways) - brief) for way in ways]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Accepted:
-    """Inputs that forward accepts: how unlikely they are meant, and how much of that backward's failure adds."""
-
-    plain_score: float
-    penalty: float
-    solution: Solution
-
-    @property
-    def score(self) -> float:
-        """The lower the better."""
-        return self.plain_score + self.penalty
-
-
 @final
 class _Search:
     """Best-first search over skeletons, then the choice among those that forward accepts."""
@@ -149,9 +146,10 @@ class _Search:
         self._attempt_backward = attempt_backward
         self._square = square_domain(hints.forward)
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
-        self._found: list[_Accepted] = []
+        self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
         self.notes: tuple[str, ...] = ()
+        self.is_degenerate = False
 
     def run(self) -> Solution | None:
         """The best accepted inputs, sizes made small and optional arguments given; None where there are none."""
@@ -164,9 +162,10 @@ class _Search:
         self._retry_cheaper()
         self._try_likelier()
         self._try_as_backward_asks()
-        chosen = min(self._found, key=lambda each: each.score)
-        likeliest = min(self._found, key=lambda each: each.plain_score)
-        if likeliest.plain_score < chosen.plain_score or likeliest.penalty >= _RAISING_BACKWARD > chosen.penalty:
+        chosen = chosen_among(self._found)
+        self.is_degenerate = chosen.plain_score >= DEGENERATE
+        likeliest = overruled_by(chosen, self._found)
+        if likeliest is not None:
             self.overruled = self._trials.specs(likeliest.solution.guess)
         optionals = OptionalArguments(self._trials, self._unifier, self._attempted)
         best = self._with_defaults_given(optionals.given(chosen.solution))
@@ -190,7 +189,7 @@ class _Search:
             if last is not None and visited > last:
                 break
             _, _, level, skeleton = heapq.heappop(queue)
-            if self._cost(skeleton) >= self._best_score():
+            if self._cost(skeleton) >= best_score(self._found):
                 continue
             unifier = self._unifier(skeleton)
             outcome = self._solve(unifier, skeleton, level)
@@ -217,14 +216,14 @@ class _Search:
 
     def runs_backward(self, guess: Guess) -> bool:
         """Whether forward and backward run on a guess without an exception."""
-        return self._backward_penalty(guess) < _RAISING_BACKWARD
+        return self._backward_penalty(guess) < RAISING_BACKWARD
 
     def _try_likelier(self) -> None:
         """Where backward raises on all inputs found, try those with one argument changed that are meant more likely.
 
         A weight of the input's own shape, say, is less likely than a vector, though forward takes it first.
         """
-        if min(each.penalty for each in self._found) < _RAISING_BACKWARD:
+        if min(each.penalty for each in self._found) < RAISING_BACKWARD:
             return
         self._budget.allow(LIKELIER_TRIES)
         likeliest = min(each.plain_score for each in self._found)
@@ -242,7 +241,7 @@ class _Search:
         farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
         likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
         for cost, _, _, skeleton in likely[:4]:
-            if cost >= self._best_score() - 0.15:
+            if cost >= best_score(self._found) - 0.15:
                 return
             outcome = self._solve(self._unifier(skeleton), skeleton, 1)
             if isinstance(outcome, Solution):
@@ -252,11 +251,17 @@ class _Search:
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
-        if penalty >= _RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
+        if penalty >= RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
             solution, penalty = replace(solution, guess=fitting), 0.0
-        if penalty >= _RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
+        if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
-        self._found.append(_Accepted(plain_score=self._score(solution), penalty=penalty, solution=solution))
+        plain, narrow = self._score(solution), self._narrowed(solution)
+        if narrow is not None:
+            self._found.append(
+                Accepted(plain_score=plain + cost_of_narrowing(narrow.guess), penalty=0.0, solution=narrow)
+            )
+            penalty = max(penalty, RAISING_BACKWARD)
+        self._found.append(Accepted(plain_score=plain, penalty=penalty, solution=solution))
 
     def _as_returned(self, guess: Guess) -> Guess | None:
         """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
@@ -267,7 +272,7 @@ class _Search:
 
     def _try_as_backward_asks(self) -> None:
         """Where backward raises on all inputs found, try those with the sizes equal that it speaks of."""
-        if min(each.penalty for each in self._found) < _RAISING_BACKWARD:
+        if min(each.penalty for each in self._found) < RAISING_BACKWARD:
             return
         for each in list(self._found):
             self._budget.allow(BACKWARD_TRIES)
@@ -286,12 +291,13 @@ class _Search:
         self._budget.allow(PARTS_TRIES)
         for start in unifier.in_equal_parts(solution.state):
             outcome = unifier.solve(PARTS_STEPS, start)
-            if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < _RAISING_BACKWARD:
+            if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < RAISING_BACKWARD:
                 return outcome
         return None
 
-    def _best_score(self) -> float:
-        return min((each.score for each in self._found), default=math.inf)
+    def _narrowed(self, solution: Solution) -> Solution | None:
+        guess = narrowed(solution.guess, self._attempted, lambda each: self._trials.judge(each) is None)
+        return None if guess is None else settled(self._unifier(guess.skeleton), guess)
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
         return Unifier(
@@ -344,7 +350,7 @@ class _Search:
         total += sum(0.8 * max(0, choice.rank - first_rank) for choice, _ in real)
         settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
         total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
-        return total
+        return total + DEGENERATE * is_degenerate(guess)
 
     def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
         """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""
@@ -362,7 +368,7 @@ class _Search:
         """What backward's failure adds: it only breaks ties, a wrong backward must not talk us out of good inputs."""
         trial = self._attempted(guess)
         if not trial.ok or trial.backward_error is not None:
-            return 0.0 if exchanges(guess, trial.backward_error) else _RAISING_BACKWARD
+            return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
 
     def _with_defaults_given(self, best: Solution) -> Solution:
@@ -375,7 +381,7 @@ class _Search:
             for choice, slot in zip(best.guess.skeleton, self._trials.slots, strict=True)
         )
         penalty = self._backward_penalty(best.guess)
-        if skeleton == best.guess.skeleton or penalty < _RAISING_BACKWARD:
+        if skeleton == best.guess.skeleton or penalty < RAISING_BACKWARD:
             return best
         given = replace(best.guess, skeleton=skeleton)
         self._budget.allow(OPTIONAL_TRIES)
@@ -383,14 +389,3 @@ class _Search:
             return best
         self.overruled = self._trials.specs(best.guess)
         return replace(best, guess=given)
-
-
-def _notes(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> tuple[str, ...]:
-    notes = []
-    if overruled:
-        notes.append(f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails there")
-    for index, (domain, parameters) in sorted(solution.guess.domains.items()):
-        if domain != "normal" and not is_state(slots[index].name):
-            bounds = "".join(f", {key}={value:g}" for key, value in parameters)
-            notes.append(f"{slots[index].name} is drawn from {domain}{bounds}: forward refused normal numbers")
-    return tuple(notes)

@@ -78,14 +78,32 @@ def size_pairs(message: str) -> list[tuple[float, int, int]]:
     return pairs + _loose_pairs(message)
 
 
+_REFUSED = (
+    r"invalid gradient at index (?P<at>\d+) - got \[(?P<got>[\d, ]*)\] but expected shape compatible with "
+    r"\[(?P<wanted>[\d, ]*)\]",
+    r"at output\[(?P<at>\d+)\][^\[]*produced an output of type \w+\[(?P<got>[\d,]*)\] corresponding to an input of "
+    r"type \w+\[(?P<wanted>[\d,]*)\]",
+)
+"""How PyTorch (the engine and NumPy's backend alike) and JAX refuse the shape of a gradient."""
+
+
 def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The shape of a gradient that the framework refused, and that of its input; None where it refused none."""
-    refused = r"invalid gradient at index \d+ - got \[([\d, ]*)\] but expected shape compatible with \[([\d, ]*)\]"
-    found = re.search(refused, message)
+    found = _refusal(message)
     if found is None:
         return None
-    got, wanted = (tuple(int(size) for size in part.split(",") if size.strip()) for part in found.groups())
+    got, wanted = (tuple(int(size) for size in found[key].split(",") if size.strip()) for key in ("got", "wanted"))
     return got, wanted
+
+
+def refused_position(message: str) -> int | None:
+    """The place, among the arguments, of the gradient that the framework refused; None where it does not say."""
+    found = _refusal(message)
+    return int(found["at"]) if found is not None and "at" in found.groupdict() else None
+
+
+def _refusal(message: str) -> re.Match[str] | None:
+    return next((found for pattern in _REFUSED if (found := re.search(pattern, message))), None)
 
 
 def refused_number(message: str) -> bool:

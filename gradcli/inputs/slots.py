@@ -12,6 +12,7 @@ from gradcli.inputs.source import read_hints
 from gradcli.targets import Parameter, TargetInfo
 
 _VARIADIC_COUNTS = (2, 1, 3)
+"""None at all is tried last, where there are other arguments."""
 
 
 def slots_of(info: TargetInfo, fixed: Sequence[InputSpec]) -> Iterator[tuple[Slot, ...]]:
@@ -22,7 +23,8 @@ def slots_of(info: TargetInfo, fixed: Sequence[InputSpec]) -> Iterator[tuple[Slo
     """
     variadic = any(parameter.variadic for parameter in info.parameters)
     given = {spec.name: spec for spec in fixed}
-    counts: Sequence[int] = _VARIADIC_COUNTS if variadic else (0,)
+    alone = len(info.parameters) == 1
+    counts: Sequence[int] = (*_VARIADIC_COUNTS, *(() if alone else (0,))) if variadic else (0,)
     named = [parameter.name for parameter in info.parameters if not parameter.variadic]
     extra = [spec for spec in fixed if spec.name not in named]
     if variadic and extra:

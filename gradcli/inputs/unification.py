@@ -123,6 +123,13 @@ class Unifier:
         pinned = {first[axis]: size for axis, size in state.pinned if axis in first}
         return State(partition=tuple(partition), pinned=tuple(sorted({**self._settled, **pinned}.items())))
 
+    def settled_at(self, shapes: Mapping[int, Shape]) -> State:
+        """The state that stands for these shapes and no others: equal sizes are one class."""
+        first: dict[int, int] = {}
+        sizes = [shapes[slot][axis] for slot, axis in self._axes]
+        partition = tuple(first.setdefault(size, index) for index, size in enumerate(sizes))
+        return State(partition=partition, pinned=tuple(sorted((index, size) for size, index in first.items())))
+
     def shapes(self, state: State) -> dict[int, Shape]:
         """The shapes that a state stands for."""
         sizes = self._sizes(state)

@@ -12,8 +12,9 @@ from gradcli.backends.registry import require_own_tensors
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
+from gradcli.runner.binding import in_order, missing, placed, require_parameters
 from gradcli.runner.plan import CheckCase
-from gradcli.runner.supply import Supply, described, given_supply, in_order, missing, placed, require_parameters
+from gradcli.runner.supply import Supply, described, given_supply
 from gradcli.targets import TargetInfo
 
 Given = tuple[object, ...] | Sequence[tuple[object, ...]] | Mapping[str, object]
@@ -45,7 +46,7 @@ def _by_name(given: Mapping[str, object], backend: Backend, info: TargetInfo, ca
     specs = tuple(_spec(str(name), value) for name, value in given.items())
     require_parameters(specs, info, "inputs")
     absent = missing(specs, info)
-    if absent:
+    if absent and not info.outer:
         raise UsageError(f"inputs: {info.name}.forward also needs {', '.join(p.name for p in absent)}")
     ordered = in_order(specs, info)
     drawn = [spec.name for spec in ordered if spec.kind == "tensor"]

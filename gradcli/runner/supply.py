@@ -1,9 +1,7 @@
 """Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
 
-import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 
 from gradcli.backends.array_claims import GradientPair
@@ -11,13 +9,14 @@ from gradcli.backends.base import Backend
 from gradcli.backends.framework import double_precision
 from gradcli.backends.guard import user_code_error
 from gradcli.cases import Argument, InputsFrom, InputSpec
-from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError, is_interrupt
+from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
 from gradcli.inputs.inference import Attempt, Inference, infer
 from gradcli.inputs.messages import complains_of_precision
+from gradcli.runner.binding import in_order, missing, named, placed, require_parameters
 from gradcli.runner.plan import CheckCase
-from gradcli.targets import Parameter, TargetInfo, Trial
+from gradcli.targets import TargetInfo, Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +53,13 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
         UserCodeError: sample_inputs raised, or returned something else than arguments.
         InputsNotFoundError: none were given and none could be inferred.
     """
-    named = case.spec.inputs
-    if named is not None:
-        require_parameters(named, info, case.spec.origin)
-        absent = missing(named, info)
-        if not absent:
-            return _drawn(in_order(named, info), (), info, case, case.spec.inputs_from)
-        supply = _inferred(backend, target, info, case, named)
+    given = case.spec.inputs
+    if given is not None:
+        require_parameters(given, info, case.spec.origin)
+        absent = missing(given, info)
+        if not absent or _is_enough(backend, target, info, case):
+            return _drawn(in_order(given, info), (), info, case, case.spec.inputs_from)
+        supply = _inferred(backend, target, info, case, given)
         note = f"inferred beside the inputs given: {', '.join(p.name for p in absent)}"
         return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
     if info.sample_inputs is not None:
@@ -68,11 +67,19 @@ def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: Chec
     return _inferred(backend, target, info, case, ())
 
 
+def _is_enough(backend: Backend, target: object, info: TargetInfo, case: CheckCase) -> bool:
+    """Whether forward takes what is given though parameters are missing, which a decorator may supply."""
+    if not info.outer:
+        return False
+    specs = in_order(case.spec.inputs or (), info)
+    return backend.attempt(target, placed(build(specs, seed=case.seed, dtype=case.settings.dtype), info)).ok
+
+
 def given_supply(
     backend: Backend, info: TargetInfo, samples: Sequence[tuple[object, ...]], source: InputsFrom
 ) -> Supply:
     """Inputs from tuples of values for forward, in the order of its parameters."""
-    adopted = [placed(_named(backend.adopt(values), info), info, all_fixed=True) for values in samples]
+    adopted = [placed(named(backend.adopt(values), info), info, all_fixed=True) for values in samples]
     return supply_of(adopted, source)
 
 
@@ -98,20 +105,6 @@ def described(argument: Argument) -> InputSpec:
         layout=None if argument.sparsity is None else argument.sparsity.layout,
         requires_grad=argument.requires_grad,
     )
-
-
-def placed(
-    arguments: Sequence[Argument], info: TargetInfo, fixed: Collection[str] = (), *, all_fixed: bool = False
-) -> tuple[Argument, ...]:
-    """The arguments, marked where they belong to keyword-only parameters, and where the user fixed their values."""
-    by_keyword = {p.name for p in info.parameters if p.keyword_only} | {name for name, _ in info.held}
-    made = []
-    for a in arguments:
-        keyword = a.keyword or a.name in by_keyword
-        is_fixed = a.fixed or (not a.is_tensor and (all_fixed or a.name in fixed))
-        same = (keyword, is_fixed) == (a.keyword, a.fixed)
-        made.append(a if same else replace(a, keyword=keyword, fixed=is_fixed))
-    return tuple(made)
 
 
 def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:
@@ -147,10 +140,15 @@ def _drawn(
 def _inferred(
     backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
 ) -> Supply:
-    """What the search finds in the run's precision; in float32 where forward refuses that of float64."""
+    """What the search finds in the run's precision; in float32 where forward refuses that of float64.
+
+    Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well.
+    """
     try:
         return _searched(backend, target, info, case, fixed, case.settings.dtype)
     except InputsNotFoundError as error:
+        if info.outer:
+            return _inferred(backend, target, replace(info, parameters=info.outer, outer=()), case, fixed)
         if case.settings.dtype != "float64" or not complains_of_precision(str(error.__cause__)):
             raise
         try:
@@ -181,7 +179,11 @@ def _searched(
     own = tuple(spec for spec in fixed if spec.name in held)
     fixed = tuple(spec for spec in fixed if spec.name not in held)
     search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
-    found = _found_by_both(search, attempt_both, attempt) if isinstance(target, GradientPair) else search(attempt)
+    found = (
+        _found_by_both(search, attempt_both, attempt, case.seed)
+        if isinstance(target, GradientPair)
+        else search(attempt)
+    )
     specs, alternatives = (*found.specs, *own), found.alternatives
     if dtype != case.settings.dtype:
         specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
@@ -199,21 +201,29 @@ def takes_dtype(spec: InputSpec) -> bool:
     return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
 
 
-def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax: Attempt) -> Inference:
-    """What the search finds where the derivative fits as well; what it finds for the function alone if there is none.
+def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax: Attempt, seed: int) -> Inference:
+    """What the search finds for the function, and where its derivative does not fit there, what it finds for both.
 
     NumPy broadcasts almost anything, so that the derivative's refusal says more than the function's consent. Inputs
-    that the function would have been given without it are named in a note.
+    that the function would have been given without it are named in a note. They are kept where the derivative fits
+    single entries alone, or constants in the place of tensors: its shape is wrong then.
     """
+    plain = search(lax)
+    if strict(build(plain.specs, seed=seed)).ok:
+        return plain
     try:
         found = search(strict)
     except InputsNotFoundError:
-        return search(lax)
-    plain = search(lax)
-    if plain.specs == found.specs:
-        return found
+        return plain
+    avoids = found.is_degenerate and not plain.is_degenerate
+    if plain.specs == found.specs or avoids or _tensors(found) < _tensors(plain):
+        return plain
     note = f"the function also accepts {plain.as_flags()}, but its derivative does not fit there"
     return replace(found, notes=(*found.notes, note))
+
+
+def _tensors(found: Inference) -> int:
+    return sum(takes_dtype(spec) for spec in found.specs)
 
 
 def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]:
@@ -232,51 +242,6 @@ def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]
         "list",
         phase="sample_inputs",
     )
-
-
-def _named(arguments: Sequence[Argument], info: TargetInfo) -> tuple[Argument, ...]:
-    """Arguments under the names of forward's parameters, in their order."""
-    single = [p.name for p in info.parameters if not p.variadic]
-    variadic = next((p.name for p in info.parameters if p.variadic), None)
-    if len(arguments) > len(single) and variadic is None:
-        raise UsageError(
-            f"{info.name}: expected at most {len(single)} inputs ({', '.join(single)}), got {len(arguments)}"
-        )
-    names = single + [f"{variadic}[{n}]" for n in range(len(arguments) - len(single))]
-    return tuple(replace(argument, name=name) for argument, name in zip(arguments, names, strict=False))
-
-
-def require_parameters(specs: Sequence[InputSpec], info: TargetInfo, origin: str | None) -> None:
-    """Refuse an input that forward has no parameter for; `origin` says where it was given."""
-    if any(p.variadic for p in info.parameters):
-        return
-    known = [*(p.name for p in info.parameters), *(name for name, _ in info.held)]
-    for spec in specs:
-        if spec.name not in known:
-            close = get_close_matches(spec.name, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(known) or 'none'}"
-            where = "" if origin is None else f"{origin}: "
-            raise UsageError(f"{where}{info.name}.forward has no input {spec.name!r}; {hint}")
-
-
-def missing(specs: Sequence[InputSpec], info: TargetInfo) -> list[Parameter]:
-    """The parameters that must be given and are not."""
-    named = {spec.name for spec in specs}
-    return [p for p in info.parameters if not (p.has_default or p.variadic or p.name in named)]
-
-
-def in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, ...]:
-    """The specs in the order of forward's parameters, gaps before the last one filled with defaults."""
-    by_name = {spec.name: spec for spec in specs}
-    listed = [p for p in info.parameters if not p.variadic]
-    last = max((n for n, p in enumerate(listed) if p.name in by_name), default=-1)
-    ordered: list[InputSpec] = []
-    for number, parameter in enumerate(listed):
-        if parameter.name in by_name:
-            ordered.append(by_name.pop(parameter.name))
-        elif number < last and not parameter.keyword_only and parameter.default is not inspect.Parameter.empty:
-            ordered.append(InputSpec(name=parameter.name, kind="value", value=parameter.default))
-    return (*ordered, *by_name.values())
 
 
 def _is_random(spec: InputSpec) -> bool:

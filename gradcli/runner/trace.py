@@ -17,9 +17,10 @@ from gradcli.cases import Argument, CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms import explain_trace
 from gradcli.errors import TargetError, UsageError, UserCodeError
 from gradcli.inputs.builders import known_dtype, rounded
+from gradcli.runner.binding import missing
 from gradcli.runner.given import Given, supply_from
 from gradcli.runner.plan import CheckCase, case_of
-from gradcli.runner.supply import Supply, missing, supply_inputs, supply_of
+from gradcli.runner.supply import Supply, supply_inputs, supply_of
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo

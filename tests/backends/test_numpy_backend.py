@@ -12,7 +12,8 @@ import pytest
 
 import gradcli
 from gradcli import engine
-from gradcli.backends.array_claims import GradientPair, is_value_and_gradient, placed, pulled_back, takes_cotangent
+from gradcli.backends.array_binding import DerivativeBinding
+from gradcli.backends.array_claims import GradientPair, is_value_and_gradient, placed, pulled_back
 from gradcli.backends.registry import backend_for, backend_named, with_gradient
 from gradcli.cases import Argument
 from gradcli.engine.autograd import Function
@@ -90,7 +91,7 @@ def test_a_derivative_of_another_shape_is_kept_as_it_is(x, y, derivative):
     ],
 )
 def test_a_vjp_is_told_by_a_last_argument_more(function, gradient, passed, is_vjp):
-    assert takes_cotangent(function, gradient, passed) is is_vjp
+    assert DerivativeBinding(function, gradient, passed, ()).takes_cotangent is is_vjp
 
 
 def test_what_is_returned_is_placed_by_its_number():

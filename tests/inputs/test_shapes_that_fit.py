@@ -1,0 +1,278 @@
+"""Inputs are inferred for which the shapes of the gradients fit, but no shape is hidden by an axis of one entry."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.backends.array_claims import GradientPair
+from gradcli.backends.registry import backend_named
+from gradcli.cases import CheckSpec
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+
+@pytest.fixture(params=["engine", "torch"])
+def ns(request: Any) -> Any:
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
+    return backend_named(request.param).framework.namespace
+
+
+def checked(target: Any) -> CheckResult:
+    return check_object(target, case_of(CheckSpec(target="module:Target"), Settings(order=1, samples=1, shrink=False)))
+
+
+def function_of(ns: Any, forward: Callable[..., Any], vjp: Callable[..., Any]) -> Any:
+    """A Function of the tensors that `forward(ns, ...)` takes; vjp(ns, g, ...) has a gradient for each."""
+
+    class Made(ns.autograd.Function):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return vjp(ns, g, *ctx.saved_tensors)
+
+    def run(ctx: Any, *tensors: Any) -> Any:
+        ctx.save_for_backward(*tensors)
+        return forward(ns, *tensors)
+
+    names = ", ".join(forward.__code__.co_varnames[1 : forward.__code__.co_argcount])
+    made: dict[str, Any] = {"run": run}
+    exec(f"def forward(ctx, {names}): return run(ctx, {names})", made)
+    Made.forward = staticmethod(made["forward"])
+    return Made
+
+
+def row_norm(v):
+    return (v * v).sum(1, keepdim=True).sqrt()
+
+
+def weight_norm(ns, v, g):
+    return g * v / row_norm(v)
+
+
+def weight_norm_vjp(factor):
+    def vjp(ns, go, v, g):
+        norm = row_norm(v)
+        along = (go * v).sum(1, keepdim=True)
+        return g / norm * (go - v * along / norm**2), factor * along / norm
+
+    return vjp
+
+
+def swish(ns, x, beta):
+    return x * ns.sigmoid(beta * x)
+
+
+def swish_vjp(factor):
+    def vjp(ns, g, x, beta):
+        s = ns.sigmoid(beta * x)
+        return g * (s + beta * x * s * (1 - s)), factor * (g * x * x * s * (1 - s)).sum()
+
+    return vjp
+
+
+BROADCAST: dict[str, tuple[Any, Callable[[float], Any], dict[str, tuple[int, ...]]]] = {
+    "one for each row": (weight_norm, weight_norm_vjp, {"v": (3, 4), "g": (3, 1)}),
+    "one number": (swish, swish_vjp, {"x": (3, 4), "beta": ()}),
+    "a temperature": (
+        lambda ns, x, t: x / t,
+        lambda factor: lambda ns, g, x, t: (g / t, -factor * (g * x / t**2).sum()),
+        {"x": (3, 4), "t": ()},
+    ),
+    "one for each row, of logarithms": (
+        lambda ns, x, c: ns.exp(c) * x,
+        lambda factor: lambda ns, g, x, c: (g * ns.exp(c), factor * (g * x * ns.exp(c)).sum(-1, keepdim=True)),
+        {"x": (3, 4), "c": (3, 1)},
+    ),
+    "a number first": (
+        lambda ns, alpha, x: alpha * ns.tanh(x),
+        lambda factor: lambda ns, g, alpha, x: (factor * (g * ns.tanh(x)).sum(), g * alpha * (1 - ns.tanh(x) ** 2)),
+        {"alpha": (), "x": (3, 4)},
+    ),
+    "two numbers": (
+        lambda ns, x, w, b: w * ns.sin(x) + b,
+        lambda factor: lambda ns, g, x, w, b: (g * w * ns.cos(x), factor * (g * ns.sin(x)).sum(), g.sum()),
+        {"x": (3, 4), "w": (), "b": ()},
+    ),
+    "a product of vectors": (
+        lambda ns, u, w: (u * w).sum() ** 2,
+        lambda factor: lambda ns, g, u, w: (2 * g * (u * w).sum() * w, factor * 2 * g * (u * w).sum() * u),
+        {},
+    ),
+    "one for each column": (
+        lambda ns, x, scale: x * scale,
+        lambda factor: lambda ns, g, x, scale: (g * scale, factor * (g * x).sum(0)),
+        {"x": (3, 4), "scale": (4,)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_a_right_function_is_given_no_more_than_it_broadcasts(ns: Any, name: str) -> None:
+    forward, vjp, shapes = BROADCAST[name]
+    result = checked(function_of(ns, forward, vjp(1)))
+    assert result.verdict is Verdict.PASSED, result
+    found = {spec.name: spec.shape for spec in result.inputs}
+    assert found == {**found, **shapes}
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_its_wrong_twin_fails_there(ns: Any, name: str) -> None:
+    forward, vjp, shapes = BROADCAST[name]
+    result = checked(function_of(ns, forward, vjp(1.5)))
+    assert result.verdict is Verdict.FAILED
+    assert "wrong-shape" not in {finding.kind.value for finding in result.findings}
+    found = {spec.name: spec.shape for spec in result.inputs}
+    assert found == {**found, **shapes}
+
+
+@pytest.mark.parametrize("name", ["one for each row", "one number", "a temperature"])
+def test_what_forward_takes_and_backward_does_not_is_a_note_with_its_flags(ns: Any, name: str) -> None:
+    forward, vjp, shapes = BROADCAST[name]
+    notes = checked(function_of(ns, forward, vjp(1))).notes
+    (note,) = [note for note in notes if note.startswith("forward also accepts -i ")]
+    assert note.endswith("but backward fails there")
+    assert all(f"-i {argument}=" in note for argument in shapes)
+
+
+def slope(ns, g, x):
+    return g * ns.cos(x)
+
+
+CUT: dict[str, Callable[..., Any]] = {
+    "its first entry": lambda ns, g, x: slope(ns, g, x).reshape(-1)[:1],
+    "its sum": lambda ns, g, x: slope(ns, g, x).sum(),
+    "its first row": lambda ns, g, x: slope(ns, g, x)[:1],
+    "the sum over rows, kept": lambda ns, g, x: slope(ns, g, x).sum(0, keepdim=True),
+    "the sum over columns, kept": lambda ns, g, x: slope(ns, g, x).sum(-1, keepdim=True),
+    "its mean": lambda ns, g, x: slope(ns, g, x).mean(),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_gradient_of_another_shape_is_not_hidden_by_single_entries(ns: Any, name: str) -> None:
+    result = checked(function_of(ns, lambda ns, x: ns.sin(x), CUT[name]))
+    assert result.verdict is Verdict.FAILED, result
+    assert [(finding.kind.value, finding.input) for finding in result.findings] == [("wrong-shape", "x")]
+    assert all(spec.shape is not None and min(spec.shape) > 1 for spec in result.inputs)
+
+
+OF_TWO: dict[str, Callable[..., Any]] = {
+    "both cut": lambda ns, g, a, b: ((g * b).reshape(-1)[:1], (g * a).reshape(-1)[:1]),
+    "the first summed over rows": lambda ns, g, a, b: ((g * b).sum(0), g * a),
+    "the first summed": lambda ns, g, a, b: ((g * b).sum(0).sum(0), (g * a).reshape(-1)[:2]),
+    "exchanged ends": lambda ns, g, a, b: ((g * b)[:2], g * a),
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_gradients_that_fit_no_inputs_fail_at_the_first_ones(ns: Any, name: str) -> None:
+    result = checked(function_of(ns, lambda ns, a, b: a * b + ns.sin(a), OF_TWO[name]))
+    assert result.verdict is Verdict.FAILED, result
+    assert all(spec.shape is not None and min(spec.shape, default=0) > 1 for spec in result.inputs)
+
+
+def test_single_entries_are_chosen_where_forward_refuses_all_others(ns: Any) -> None:
+    class Single(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            if x.numel() != 1:
+                raise ValueError(f"expected one number, got {x.numel()}")
+            ctx.save_for_backward(x)
+            return ns.sin(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ns.cos(ctx.saved_tensors[0])
+
+    assert checked(Single).verdict is Verdict.PASSED
+
+
+def test_numbers_do_not_take_the_place_of_a_tensor_whose_gradient_is_refused(ns: Any) -> None:
+    class Scaled(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, scale: Any) -> Any:
+            ctx.x, ctx.scale = x, scale
+            return x * scale
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.scale, 2 * (g * ctx.x).sum()
+
+    result = checked(Scaled)
+    assert result.verdict is Verdict.FAILED
+    assert [spec.kind for spec in result.inputs] == ["tensor", "tensor"]
+
+
+def np_weight_norm(v, g):
+    return g * v / np.sqrt((v * v).sum(1, keepdims=True))
+
+
+def np_weight_norm_vjp(factor):
+    def vjp(v, g, go):
+        norm = np.sqrt((v * v).sum(1, keepdims=True))
+        along = (go * v).sum(1, keepdims=True)
+        return g / norm * (go - v * along / norm**2), factor * along / norm
+
+    return vjp
+
+
+NUMPY: dict[str, tuple[Any, Any, str | None]] = {
+    "one for each row": (np_weight_norm, np_weight_norm_vjp(1), None),
+    "one for each row, wrong": (np_weight_norm, np_weight_norm_vjp(2), "wrong-factor"),
+    "one number": (lambda x, t: x / t, lambda x, t, g: (g / t, -(g * x / t**2).sum()), None),
+    "one number, wrong": (lambda x, t: x / t, lambda x, t, g: (g / t, (g * x / t**2).sum()), "wrong-sign"),
+    "its first entry": (np.sin, lambda x, g: (g * np.cos(x)).reshape(-1)[:1], "wrong-shape"),
+    "its first row": (lambda x: np.sin(x), lambda x, g: (g * np.cos(x))[:1], "wrong-shape"),
+    "its sum": (lambda x: np.sin(x), lambda x, g: (g * np.cos(x)).sum(), "wrong-shape"),
+}
+
+
+@pytest.mark.parametrize("name", NUMPY)
+def test_pairs_of_numpy_are_given_the_same(name: str) -> None:
+    function, vjp, finding = NUMPY[name]
+    result = checked(GradientPair(function=function, gradient=vjp))
+    assert [each.kind.value for each in result.findings] == ([] if finding is None else [finding])
+    assert result.verdict is (Verdict.PASSED if finding is None else Verdict.FAILED), result
+
+
+@pytest.mark.parametrize(
+    ("name", "finding"),
+    [
+        ("one for each row", None),
+        ("one for each row, wrong", "wrong-factor"),
+        ("one number", None),
+        ("one number, wrong", "wrong-factor"),
+        ("its first entry", "wrong-shape"),
+        ("its sum", "wrong-shape"),
+    ],
+)
+def test_functions_of_jax_are_given_the_same(name: str, finding: str | None) -> None:
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+    jnp = jax.numpy
+    factor = 2 if finding == "wrong-factor" else 1
+
+    def normed(v, g):
+        return g * v / jnp.sqrt((v * v).sum(1, keepdims=True))
+
+    def normed_vjp(kept, go):
+        v, g = kept
+        norm, along = jnp.sqrt((v * v).sum(1, keepdims=True)), (go * v).sum(1, keepdims=True)
+        return g / norm * (go - v * along / norm**2), factor * along / norm
+
+    rules = {
+        "one for each row": (normed, normed_vjp),
+        "one number": (lambda x, t: x / t, lambda kept, g: (g / kept[1], -factor * (g * kept[0] / kept[1] ** 2).sum())),
+        "its first entry": (lambda x: jnp.sin(x), lambda kept, g: ((g * jnp.cos(kept[0])).reshape(-1)[:1],)),
+        "its sum": (lambda x: jnp.sin(x), lambda kept, g: ((g * jnp.cos(kept[0])).sum(),)),
+    }
+    function, backward = rules[name.removesuffix(", wrong")]
+    target = jax.custom_vjp(function)
+    target.defvjp(lambda *tensors: (function(*tensors), tensors), backward)
+    result = checked(target)
+    assert [each.kind.value for each in result.findings] == ([] if finding is None else [finding])
+    assert result.verdict is (Verdict.PASSED if finding is None else Verdict.FAILED), result
