@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.effort import LinesSeen, lines_seen
+from gradcli.backends.effort import Counted
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
 from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
@@ -177,7 +177,7 @@ class Backend(ABC):
         """Arguments from a caller's own positional values: this framework's tensors, arrays, Python objects."""
 
 
-class Subject(ABC):
+class Subject(Counted):
     """A Function bound to arguments: everything the battery needs, in arrays.
 
     Inputs are numbered by their position among forward's arguments. `active` are the positions that require a
@@ -275,10 +275,6 @@ class Subject(ABC):
     @abstractmethod
     def call(self) -> ForwardCall:
         """Run forward once on the arguments as given. Raises UserCodeError."""
-
-    def lines_seen(self) -> LinesSeen:
-        """How often a call runs each line of the user's code, the framework's loops unrolled. Raises UserCodeError."""
-        return lines_seen(self.call)
 
     @property
     def first_call(self) -> ForwardCall:

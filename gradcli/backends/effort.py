@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gc
 import sys
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -68,18 +69,25 @@ class LinesSeen:
         return longest
 
 
-def lines_seen(call: Callable[[], object]) -> LinesSeen:
-    """As `lines_run`, line by line."""
-    seen = LinesSeen()
+class Counted(ABC):
+    """What can be called, and the lines of the user's code counted that the call runs."""
 
-    def line(frame: FrameType, event: str, _argument: Any) -> Any:
-        if event == "line":
-            seen.runs[frame.f_code, frame.f_lineno] += 1
-        return line
+    @abstractmethod
+    def call(self) -> object:
+        """Run the user's code once. Raises UserCodeError."""
 
-    with _tracing(line, _is_users_file):
-        call()
-    return seen
+    def lines_seen(self) -> LinesSeen:
+        """How often a call runs each line of the user's code, the framework's loops unrolled. Raises UserCodeError."""
+        seen = LinesSeen()
+
+        def line(frame: FrameType, event: str, _argument: Any) -> Any:
+            if event == "line":
+                seen.runs[frame.f_code, frame.f_lineno] += 1
+            return line
+
+        with _tracing(line, _is_users_file):
+            self.call()
+        return seen
 
 
 @contextlib.contextmanager
