@@ -1,6 +1,8 @@
 """What is to be checked, as plain frozen values: inputs, specs and the cases made of them."""
 
+import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -10,6 +12,20 @@ from numpy.typing import NDArray
 
 HELD = "parameter"
 """The domain of what a module itself holds: it cannot be asked for, and is not shown as a flag."""
+
+
+MAX_ELEMENTS = 50_000_000
+MAX_AXES = 64
+"""The most axes of an array in NumPy 2 and of a tensor in PyTorch."""
+
+
+def shape_problem(shape: Sequence[int]) -> str | None:
+    """Why no input of this shape is drawn; None where it is."""
+    if len(shape) > MAX_AXES:
+        return f"a shape of {len(shape)} axes; at most {MAX_AXES} are possible"
+    if math.prod(shape) > MAX_ELEMENTS:
+        return f"shape {list(shape)} has {math.prod(shape):,} elements; at most {MAX_ELEMENTS:,} are drawn"
+    return None
 
 
 class InputsFrom(Enum):
@@ -84,8 +100,8 @@ class CheckSpec:
     `construct` are keywords for a target that is a class of modules.
     `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
     `order`, `seed`, `samples` and `budget` override the run's settings. `allow` names findings that are notes, with
-    their reasons. `origin` is `file:line` of a spec, or None. `problem` says why there is nothing to run: the case is
-    reported with it.
+    their reasons. `origin` is `file:line` of a spec, or None; `column` goes with it. `problem` says why there is
+    nothing to run: the case is reported with it.
     """
 
     target: str
@@ -107,6 +123,7 @@ class CheckSpec:
     tags: tuple[str, ...] = ()
     expect: Expectation = field(default_factory=Expectation)
     origin: str | None = None
+    column: int = 1
     problem: Problem | None = None
 
     @property

@@ -10,7 +10,8 @@ from typing import NoReturn, ParamSpec
 import typer
 
 from gradcli._version import __version__
-from gradcli.errors import GradcliError, RelayedError
+from gradcli.errors import GradcliError, RelayedError, UsageError
+from gradcli.reporters.escaping import lines_of, one_line
 from gradcli.results import CheckResult, Fault
 from gradcli.runner.interrupts import Interrupted
 from gradcli.runner.jobs import explained
@@ -32,10 +33,21 @@ def guarded(command: Callable[_P, int]) -> Callable[_P, None]:
             raise
         except (Exception, KeyboardInterrupt, Interrupted) as error:
             leave(error)
-        raise typer.Exit(code)
+        raise typer.Exit(max(code, _unwritten()))
 
     run.__annotations__ = {**command.__annotations__, "return": None}
     return run
+
+
+def _unwritten() -> int:
+    """2 where standard output could not be written, which is said; 0 where it could."""
+    from gradcli.cli.streams import report_stream
+
+    problem = report_stream().problem
+    if problem is None:
+        return 0
+    typer.echo(f"Error: standard output cannot be written: {problem}", err=True)
+    return UsageError.exit_code
 
 
 def leave(error: BaseException) -> NoReturn:
@@ -44,22 +56,27 @@ def leave(error: BaseException) -> NoReturn:
         typer.echo("gradcli: interrupted", err=True)
         raise typer.Exit(error.exit_code if isinstance(error, Interrupted) else INTERRUPTED) from None
     if isinstance(error, GradcliError) and error.exit_code != FAULT:
-        typer.echo(prefixed(explained(error)), err=True)
+        say(prefixed(explained(error)))
         raise typer.Exit(error.exit_code) from None
     if isinstance(error, RelayedError):
-        typer.echo(error, err=True)
+        say(str(error))
     else:
         traceback.print_exception(error, file=sys.stderr)
     typer.echo(how_to_report(), err=True)
     raise typer.Exit(FAULT) from None
 
 
+def say(text: str) -> None:
+    """Text on standard error, with what it holds of the user's harmless to terminals and CI systems."""
+    typer.echo("\n".join(lines_of(text)), err=True)
+
+
 def say_fault(result: CheckResult) -> None:
     """Say on standard error why a case could not be checked at all."""
     if result.fault is Fault.INTERNAL:
-        typer.echo(f"{result.case_id}:\n{result.error_traceback or result.error}\n{how_to_report()}", err=True)
+        say(f"{one_line(result.case_id)}:\n{result.error_traceback or result.error}\n{how_to_report()}")
     else:
-        typer.echo(prefixed(str(result.error)), err=True)
+        say(prefixed(str(result.error)))
 
 
 def how_to_report() -> str:

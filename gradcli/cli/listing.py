@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-import typer
-
-from gradcli.cli.exits import prefixed
+from gradcli.cli.exits import prefixed, say
 from gradcli.cli.parameters import InProcess, Targets
 from gradcli.cli.staffing import Site, site
 from gradcli.cli.streams import report_stream
+from gradcli.reporters.escaping import one_line
 
 
 def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
@@ -20,9 +19,9 @@ def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
         for text, code in _lines(targets or list(default_targets(here.start)), here):
             codes.add(code)
             if code:
-                typer.echo(text, err=True)
+                say(text)
             else:
-                stream.write(f"{text}\n")
+                stream.write(f"{one_line(text)}\n")
                 stream.flush()
     return next((code for code in (70, 2, 3, 5) if code in codes), 0)
 

@@ -1,7 +1,7 @@
 """What the options of `gradcli check` mean; everything that can be refused is refused before user code is imported."""
 
-import os
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,7 +63,12 @@ def _report(path: Path) -> Path:
         raise UsageError(f"--report {path}: no report has the suffix {path.suffix!r}; available: {known}")
     if path.is_dir():
         raise UsageError(f"--report {path}: is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--report {path}: is no regular file")
     place = next(folder for folder in path.absolute().parents if folder.exists())
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        raise UsageError(f"--report {path}: {place} cannot be written")
+    try:
+        with tempfile.TemporaryFile(dir=place) as trial:
+            trial.write(b"{}")
+    except OSError as error:
+        raise UsageError(f"--report {path}: {place} cannot be written: {error.strerror or error}") from error
     return path.absolute()

@@ -8,6 +8,7 @@ from time import perf_counter
 
 import typer
 
+from gradcli.cli.growing import GrowingReport
 from gradcli.cli.options import (
     choice_from,
     format_from,
@@ -70,7 +71,8 @@ def _checked(
     cases = plan(chosen(specs, choice), settings, shard)
     cache = Cache(start=here.start, path=sys.path) if request.cache else None
     progress = Progress(len(cases), wanted=not request.quiet)
-    shown, end = _run(cases, settings, here, form, stream, progress, cache)
+    growing = [GrowingReport(path=path) for path in paths]
+    shown, end = _run(cases, settings, here, form, stream, progress, cache, growing)
     report = Report(
         cases=tuple(shown),
         seed=settings.seed,
@@ -95,6 +97,7 @@ def _run(
     stream: ReportStream,
     progress: Progress,
     cache: Cache | None,
+    growing: Sequence[GrowingReport],
 ) -> tuple[list[CheckResult], Interrupted | None]:
     """The results, shown as they come; and the signal that ended the run before its end, if one did."""
     shown: list[CheckResult] = []
@@ -102,7 +105,10 @@ def _run(
     left = tuple(case for case, result in zip(cases, known, strict=True) if result is None)
     results = execute(left, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
     try:
-        shown.extend(show(_in_order(known, results), form, stream, progress))
+        for result in show(_in_order(known, results), form, stream, progress):
+            shown.append(result)
+            for report in growing if result.fault not in _REFUSED else ():
+                report.add(result)
     except Interrupted as end:
         return shown, end
     return shown, None

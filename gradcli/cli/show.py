@@ -96,13 +96,14 @@ def _table(*, verbose: bool, quiet: bool, terminal: bool) -> Format:
 
     from gradcli.reporters.console import WIDTH, console_case, console_summary
 
-    width = min(Console().width, WIDTH) if terminal else None
+    width = min(Console().width or WIDTH, WIDTH) if terminal else None
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
     def rendered(text: Text) -> str:
         sink = io.StringIO()
         console = Console(
             file=sink,
+            width=WIDTH,
             force_terminal=colour,
             color_system="standard" if colour else None,
             highlight=False,

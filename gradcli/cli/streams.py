@@ -38,12 +38,16 @@ _ASCII = str.maketrans(
 
 
 class ReportStream(io.TextIOBase):
-    """Text to a descriptor: in ASCII where the encoding has no other glyphs, quiet once the reader has gone."""
+    """Text to a descriptor: in ASCII where the encoding has no other glyphs, quiet once the reader has gone.
+
+    `problem` says why results could not be written.
+    """
 
     def __init__(self, descriptor: int, encoding: str) -> None:
         self._file = open(descriptor, "w", encoding=encoding, errors="backslashreplace", newline="")  # noqa: SIM115 - lives as long as the process
         self._plain = not _has_glyphs(encoding)
         self._terminal = os.isatty(descriptor)
+        self.problem: str | None = None
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # read-only here, as in every concrete stream
@@ -62,18 +66,21 @@ class ReportStream(io.TextIOBase):
         """Write `text`; once the reader has closed the pipe, discard it."""
         try:
             self._file.write(text.translate(_ASCII) if self._plain else text)
-        except BrokenPipeError:
-            self._detach()
+        except OSError as error:
+            self._detach(error)
         return len(text)
 
     def flush(self) -> None:
         """Hand what was written to the reader."""
         try:
             self._file.flush()
-        except BrokenPipeError:
-            self._detach()
+        except OSError as error:
+            self._detach(error)
 
-    def _detach(self) -> None:
+    def _detach(self, error: OSError) -> None:
+        """Discard what is written from here on; a reader that has gone is no problem, a full disk is one."""
+        if not isinstance(error, BrokenPipeError):
+            self.problem = error.strerror or str(error)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._file.fileno())
         os.close(nowhere)

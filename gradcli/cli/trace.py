@@ -8,15 +8,18 @@ from typing import Annotated
 
 import typer
 
-from gradcli.cli.exits import guarded
+from gradcli.cli.exits import guarded, say
 from gradcli.cli.parameters import Arguments, InProcess, Inputs, Seed
 from gradcli.cli.staffing import site
 from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
+from gradcli.reporters.escaping import lines_of, printable
 from gradcli.traces import TraceGraph
 
 FORMATS = ("tree", "table", "json", "dot", "mermaid")
 _NODES_SHOWN = 200
+_WIDTH = 100
+"""Columns where the terminal tells none; lines are not folded to it."""
 _USER_CODE_RAISED = 3
 _STYLES = {
     "result": "bold",
@@ -72,7 +75,7 @@ def _trace(
         stream.write(_text(graph, form, max_nodes))
     stream.flush()
     if graph.error is not None:
-        typer.echo(graph.error_traceback or graph.error, err=True)
+        say(graph.error_traceback or graph.error)
         return _USER_CODE_RAISED
     return int(check and bool(graph.symptoms))
 
@@ -101,10 +104,10 @@ def _text(graph: TraceGraph, form: str, max_nodes: int | None) -> str:
     if form == "table":
         from gradcli.reporters.graph_table import table
 
-        return table(graph, max_nodes=max_nodes)
+        return "\n".join(lines_of(table(graph, max_nodes=max_nodes)))
     from gradcli.reporters.graph_tree import tree
 
-    return tree(graph, max_nodes=max_nodes or _NODES_SHOWN)
+    return "\n".join(lines_of(tree(graph, max_nodes=max_nodes or _NODES_SHOWN)))
 
 
 def _show(graph: TraceGraph, max_nodes: int | None, stream: ReportStream) -> None:
@@ -117,12 +120,17 @@ def _show(graph: TraceGraph, max_nodes: int | None, stream: ReportStream) -> Non
     from gradcli.reporters.graph_tree import tree_lines
 
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
-    lines = tree_lines(graph, max_nodes=max_nodes or _NODES_SHOWN, width=Console().width)
+    lines = tree_lines(graph, max_nodes=max_nodes or _NODES_SHOWN, width=Console().width or None)
     sink = io.StringIO()
     console = Console(
-        file=sink, force_terminal=colour, color_system="standard" if colour else None, highlight=False, markup=False
+        file=sink,
+        width=_WIDTH,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
     )
-    styled: Iterable[Text] = (Text(line.text, style=_STYLES[line.tone.value]) for line in lines)
+    styled: Iterable[Text] = (Text(printable(line.text), style=_STYLES[line.tone.value]) for line in lines)
     for text in styled:
         console.print(text, soft_wrap=True)
     stream.write(sink.getvalue())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.cases import Argument, InputSpec, Sparsity
+from gradcli.cases import Argument, InputSpec, Sparsity, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import Domain, parse_domain
 
@@ -18,7 +18,6 @@ DTYPES = (
     "int64", "int32", "int16", "int8", "uint8", "bool",
 )  # fmt: skip
 LAYOUTS = ("coo", "csr")
-MAX_ELEMENTS = 50_000_000
 
 
 def build(specs: Sequence[InputSpec], *, seed: int, dtype: str = "float64", sample: int = 0) -> tuple[Argument, ...]:
@@ -105,8 +104,8 @@ def _array(
     if spec.shape is None and domain.random:
         raise UsageError(f"a shape is needed, as in -i {spec.name}=3x4; domain {domain.name} has none of its own")
     shape = spec.shape or ()
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise UsageError(f"shape {list(shape)} has {math.prod(shape):,} elements; at most {MAX_ELEMENTS:,} are drawn")
+    if (problem := shape_problem(shape)) is not None:
+        raise UsageError(problem)
     wanted = known_dtype(spec.dtype or _natural_dtype(domain, dtype))
     if domain.name == "npz":
         return _stored(spec, domain.draw(generator, shape, parameters), wanted if spec.dtype else None, dtype)

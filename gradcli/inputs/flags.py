@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gradcli.cases import InputSpec
+from gradcli.cases import InputSpec, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.builders import DTYPES, LAYOUTS
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
@@ -158,12 +158,15 @@ def _shape(text: str, shape: str, domain: Domain) -> tuple[int, ...] | None:
     if not domain.random and shape in ("file", "any"):
         return None
     if re.fullmatch(r"[0-9]{1,12}([x×*][0-9]{1,12})*", shape):
-        return tuple(int(size) for size in re.split(r"[x×*]", shape))
+        sizes = tuple(int(size) for size in re.split(r"[x×*]", shape))
+        if (problem := shape_problem(sizes)) is not None:
+            raise _refusal("-i", text, problem)
+        return sizes
     if re.fullmatch(r"-\d+.*", shape):
         raise _refusal("-i", text, f"a size cannot be negative, got {shape!r}")
     if re.fullmatch(r"[\[(].*[\])]", shape):
-        sizes = "x".join(re.findall(r"\d+", shape)) or "scalar"
-        raise _refusal("-i", text, f"write the shape as {sizes}, not {shape}")
+        written = "x".join(re.findall(r"\d+", shape)) or "scalar"
+        raise _refusal("-i", text, f"write the shape as {written}, not {shape}")
     raise _refusal(
         "-i", text,
         f"{shape!r} is no shape; expected sizes joined by x (20x30, 5, 0x3) or scalar; a fixed value is given by -a",

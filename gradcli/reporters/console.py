@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from gradcli.cases import InputSpec
+from gradcli.reporters.escaping import one_line
 from gradcli.reporters.narrative import Line, Role, inputs_line, sentence, story
 from gradcli.reporters.wording import magnitude, orders, ordinal, seconds, size_of, summary
 from gradcli.results import CheckResult, Evidence, Report
@@ -55,12 +56,13 @@ def console_summary(report: Report) -> Text:
 def _headline(result: CheckResult, width: int | None) -> Text:
     colour = _COLOURS[result.verdict]
     facts = [result.backend or "", _samples(result), orders(result)]
-    left = f"{GLYPHS[result.verdict]} {result.case_id}   {' · '.join(fact for fact in facts if fact)}".rstrip()
+    name = one_line(result.case_id)
+    left = f"{GLYPHS[result.verdict]} {name}   {' · '.join(fact for fact in facts if fact)}".rstrip()
     right = seconds(result.seconds)
     gap = 3 if width is None else max(3, min(width, WIDTH) - len(left) - len(right))
     text = Text(left + " " * gap + right)
     text.stylize(colour, 0, 1)
-    text.stylize(f"bold {colour}", 2, 2 + len(result.case_id))
+    text.stylize(f"bold {colour}", 2, 2 + len(name))
     text.stylize("dim", len(left), len(text))
     return text
 

@@ -22,6 +22,18 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def lines_of(text: str, longest: int = 8000) -> list[str]:
+    """The lines of `printable` text, each cut where it is too long.
+
+    One that a CI system would take for a command of its own (`::error`, `##[error]`, `##teamcity`) follows a bar.
+    """
+    return [_harmless(line if len(line) <= longest else f"{line[:longest]}...") for line in printable(text).split("\n")]
+
+
+def _harmless(line: str) -> str:
+    return f"| {line}" if line.lstrip().startswith(("::", "##")) else line
+
+
 def markup(text: str) -> str:
     """Text for XML or HTML, in elements and in quoted attributes."""
     return html.escape(printable(text), quote=True)

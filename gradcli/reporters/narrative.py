@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.graph_tree import hook_lines
 from gradcli.reporters.wording import digits_for, flags, index, magnitude, number, size_of
@@ -13,6 +14,7 @@ from gradcli.verdict import Verdict
 _ENTRIES = 5
 _FINDINGS = 5
 _LONGEST = 4000
+_LONGEST_LINE = 8000
 _MARGIN = "  "
 
 
@@ -31,11 +33,18 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; `text` carries its own indentation, and `fold` says that it may be wrapped."""
+    """One line; `text` carries its own indentation, and `fold` says that it may be wrapped.
+
+    Control characters in it are shown as such, line feeds too, and it is cut where it is too long.
+    """
 
     text: str
     role: Role
     fold: bool = False
+
+    def __post_init__(self) -> None:
+        shown = printable(self.text).replace("\n", "\\n")
+        object.__setattr__(self, "text", shown if len(shown) <= _LONGEST_LINE else f"{shown[:_LONGEST_LINE]}...")
 
 
 def story(result: CheckResult, *, verbose: bool = False) -> Iterator[Line]:
@@ -243,10 +252,10 @@ def _about(evidence: Evidence) -> str:
 
 def _error(result: CheckResult) -> Iterator[Line]:
     if result.error is not None:
-        yield from (Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True) for text in result.error.splitlines())
+        yield from (Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True) for text in lines_of(result.error))
     yield from (_note(note) for note in result.notes)
     if result.error_traceback is not None:
-        yield from (Line(f"{_MARGIN * 2}{text}", Role.TRACE) for text in result.error_traceback.splitlines())
+        yield from (Line(f"{_MARGIN * 2}{text}", Role.TRACE) for text in lines_of(result.error_traceback))
     if result.inputs:
         yield Line(f"{_MARGIN}{inputs_line(result)}", Role.NOTE, fold=True)
 

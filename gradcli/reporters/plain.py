@@ -2,6 +2,7 @@
 
 import shlex
 
+from gradcli.reporters.escaping import one_line
 from gradcli.reporters.narrative import story
 from gradcli.reporters.wording import flags, magnitude, summary
 from gradcli.results import CheckResult, Report
@@ -35,7 +36,7 @@ def headline(result: CheckResult) -> str:
     """The verdict, the case, and what is known of it as key=value."""
     pairs = _failed(result) if result.verdict is Verdict.FAILED else _other(result)
     known = [f"{key}={value}" for key, value in pairs.items() if value]
-    return " ".join([WORDS[result.verdict], result.case_id, *known])
+    return one_line(" ".join([WORDS[result.verdict], result.case_id, *known]))
 
 
 def _failed(result: CheckResult) -> dict[str, str | None]:

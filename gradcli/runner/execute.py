@@ -55,9 +55,15 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
         broken = _faulty(case, f"internal error in gradcli: {last}", outcome.exit_code)
         return replace(broken, error_traceback=outcome.trace)
     if isinstance(outcome, Refused):
-        return _faulty(case, outcome.message, outcome.exit_code)
+        return _faulty(case, _placed(case, outcome.message), outcome.exit_code)
     lost = _faulty(case, outcome.told_of(case.spec.target), outcome.exit_code, crashed=True)
     return replace(lost, seconds=outcome.seconds, error_traceback=outcome.trace)
+
+
+def _placed(case: CheckCase, message: str) -> str:
+    """The message after the place of the case in its spec."""
+    origin = case.spec.origin
+    return message if origin is None else f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
 
 
 def _refused(case: CheckCase) -> CheckResult:

@@ -17,6 +17,7 @@ from gradcli._version import __version__
 from gradcli.cases import Argument, Sparsity
 from gradcli.errors import UsageError
 from gradcli.results import Finding
+from gradcli.runner.saved import document_in
 
 SCHEMA = "gradcli.failure/1"
 FOLDER = Path(".gradcli") / "failures"
@@ -125,15 +126,7 @@ def load(path: Path) -> Failure:
     Raises:
         UsageError: the file is missing, or is no failure that this version can read.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UsageError(f"{path}: is no saved failure: {error}") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        raise UsageError(f"{path}: expected a saved failure with schema {SCHEMA!r}, got schema={schema!r}")
+    document = document_in(path, SCHEMA)
     try:
         return Failure(
             target=str(document["target"]),
@@ -151,7 +144,7 @@ def load(path: Path) -> Failure:
             allow=tuple((str(name), str(why)) for name, why in document.get("allow", {}).items()),
             construct=tuple((name, ast.literal_eval(text)) for name, text in document.get("construct", {}).items()),
         )
-    except (KeyError, TypeError, ValueError, SyntaxError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise UsageError(f"{path}: is damaged: {type(error).__name__}: {error}") from error
 
 

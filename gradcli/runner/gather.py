@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradcli.backends.registry import is_function
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
-from gradcli.errors import NothingToCheckError, UsageError
+from gradcli.errors import NothingToCheckError, UsageError, is_interrupt
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
 from gradcli.runner.staff import Staff
 from gradcli.spec.load import load_specs, spec_files
@@ -81,13 +81,23 @@ def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple
     found: dict[int, str] = {}
     for named in (f"{target}:{name}" for name in names):
         value = resolve(named).object
-        if is_function(value):
+        if _is_checkable(value):
             found.setdefault(id(value), named)
     if not found:
         raise NothingToCheckError(
             f"nothing to check: {target} defines no autograd Function; name a callable as {target}:name"
         )
     return tuple(found.values())
+
+
+def _is_checkable(value: object) -> bool:
+    """Whether a value is a Function; a proxy that raises when it is asked anything is none."""
+    try:
+        return is_function(value)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return False
 
 
 def _is_whole(target: str) -> bool:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from gradcli.backends.registry import backend_for
 from gradcli.cases import CheckSpec, InputsFrom
+from gradcli.errors import UsageError
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.failures import Failure
-from gradcli.runner.plan import CheckCase
+from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.supply import supply_of
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
@@ -40,5 +42,22 @@ def replay(failure: Failure, begun: Callable[[], None] = lambda: None, *, tables
     supply = supply_of([failure.arguments], InputsFrom.GIVEN)
     target = resolve(failure.target).object
     begun()
+    _require_names(failure, target, case)
     result = check_object(target, case, supply=supply)
     return replace(result, smallest=tuple(as_code(failure.arguments)))
+
+
+def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
+    """Refuse a file whose arguments are not forward's: it was written for another target, or changed."""
+    checked = claimed(target, case.spec)
+    info = backend_for(checked).describe(checked)
+    known = {parameter.name for parameter in info.parameters} | {name for name, _ in info.held}
+    if any(parameter.variadic for parameter in info.parameters):
+        return
+    for argument in failure.arguments:
+        own = argument.name.partition("[")[0].partition(".")[0]
+        if argument.name not in known and own not in known and not failure.construct:
+            raise UsageError(
+                f"the saved failure has an argument {argument.name!r}, and {info.name}.forward has "
+                f"{', '.join(sorted(known)) or 'none'}: the target has changed since, or the file has"
+            )

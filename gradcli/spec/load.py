@@ -114,6 +114,7 @@ class _Document:
             allow=read_allow(document, (), self.problems),
             expect=self._expectation(document, Expectation()),
             origin=self._origin(self.node),
+            column=self.node.start_mark.column + 1,
         )
         if "reason" in document and "allow" not in document:
             self.problems.add(document.nodes["reason"], "a reason is given for allow, and there is none here")
@@ -137,6 +138,7 @@ class _Document:
             construct=self._construct(fields, base.construct),
             expect=self._expectation(fields, base.expect),
             origin=self._origin(node),
+            column=node.start_mark.column + 1,
         )
         if "inputs" not in fields:
             return [spec]

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.cases import InputSpec
+from gradcli.cases import InputSpec, shape_problem
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS, LAYOUTS
@@ -144,7 +144,11 @@ class InputsReader:
             return ()
         if not isinstance(node, yaml.SequenceNode):
             return None
-        return tuple(self._size(child) for child in node.value)
+        shape = tuple(self._size(child) for child in node.value)
+        problem = shape_problem([size if isinstance(size, int) else 1 for size in shape])
+        if problem is not None:
+            self.problems.add(node, problem)
+        return shape
 
     def _size(self, node: yaml.Node) -> int | str:
         if is_size(node):

@@ -67,7 +67,7 @@ class Footprint:
                 continue
             for name, value in tuple(vars(module).items()):
                 found[f"{module.__name__}.{name}"] = _mark(value)
-                if isinstance(value, type) and value.__module__ == module.__name__:
+                if issubclass(type(value), type) and vars(value).get("__module__") == module.__name__:
                     found |= {f"{module.__name__}.{name}.{key}": _mark(v) for key, v in tuple(vars(value).items())}
         return found
 
