@@ -38,7 +38,7 @@ def _started(folder: Path, program: str, *extra: str) -> tuple["subprocess.Popen
     finally:
         signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 60
-    while not (folder / "pid").exists() or not (folder / "pid").read_text():
+    while not all((folder / name).exists() and (folder / name).read_text() for name in ("pid", "r.ndjson")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return process, int((folder / "pid").read_text())
