@@ -24,7 +24,7 @@ START = 0.004
 """Shorter steps than for certifying: the bound rests on the shift of the last step alone."""
 QUICK_START = 0.001
 """Shorter still for two pairs, which leave out more."""
-LARGE, LARGE_START = 20_000, 0.012
+LARGE, LARGE_START = 20_000, 0.006
 """Through more entries rounding rules: three longer pairs are taken, of which the last shift says as much."""
 ROUNDED, SUMMED = 256.0, 16.0
 """Rounding of a claim along a random direction, and of a row's value, in units of the norm of the terms: measured as 7

@@ -122,5 +122,7 @@ def stored_roundoff(values: Vector) -> float:
 
 
 def may_be_half(values: Vector) -> bool:
-    """Whether all values fit into half precision: cheap to ask, and true of whole numbers and zeros as well."""
-    return bool(np.isfinite(values).all() and (np.ldexp(np.frexp(values)[0], HALF_BITS) % 1 == 0).all())
+    """Whether all values fit into half precision, and are not all whole numbers, which fit by their nature."""
+    if not np.isfinite(values).all() or (values == np.round(values)).all():
+        return False
+    return bool((np.ldexp(np.frexp(values)[0], HALF_BITS) % 1 == 0).all())

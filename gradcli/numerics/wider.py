@@ -61,8 +61,11 @@ def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
         site: the point, with its witness where there is one.
         pair: the numbers of the input block and the output block.
     """
-    values, alone = site.outputs[site.map.codomain.slices[pair[1]]], site.alone()
-    if not may_be_half(values) or values_roundoff(alone, pair[1]) <= COARSELY_STORED or iterates(alone):
+    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
+    if not scale > 0 or not may_be_half(site.outputs[site.map.codomain.slices[pair[1]]]):
+        return None
+    alone = site.alone()
+    if values_roundoff(alone, pair[1]) <= COARSELY_STORED or iterates(alone):
         return None
     wide = agreement(alone, pair, 0.0)
     open_ = BlockOutcome(input=pair[0], output=pair[1], outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE)
