@@ -1,6 +1,7 @@
 """A wall-clock timer that interrupts the user's code on the main thread of this process."""
 
 import math
+import os
 import signal
 import sys
 import threading
@@ -15,6 +16,9 @@ from gradcli.errors import ControlFlow
 _AGAIN = 0.05
 """Seconds between one interrupt and the next, for code that catches every exception and goes on."""
 
+_DEAF = 4
+"""From this interrupt on the code is taken to catch every exception, and is stopped at every line."""
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _cleaning: set[CodeType] = set()
 
@@ -29,6 +33,16 @@ def cleaning(function: _Function) -> _Function:
     return function
 
 
+def _at_every_line(_frame: FrameType, event: str, _argument: Any) -> Any:
+    if event == "line":
+        raise OutOfTimeError
+    return _at_every_line
+
+
+def _not_in_new_functions(_frame: FrameType, _event: str, _argument: Any) -> None:
+    return None
+
+
 @final
 class Alarm:
     """SIGALRM and the process's real-time timer, shared with whoever used them before.
@@ -39,8 +53,10 @@ class Alarm:
     """
 
     def __init__(self) -> None:
-        self._has_fired = False
+        self._rings = 0
         self._installed = False
+        self._traces = False
+        self._tracer: Any = None
         self._due = math.inf
         self._outer: Any = signal.SIG_DFL
         self._outer_due = math.inf
@@ -61,13 +77,14 @@ class Alarm:
         try:
             yield
         finally:
+            self.clear()
             self._installed = False
             if signal.getsignal(signal.SIGALRM) == self._ring:
                 signal.signal(signal.SIGALRM, self._outer)
 
     def set(self, seconds: float) -> None:
         """Interrupt what runs after so many seconds, and again until `clear` is called."""
-        self._has_fired = False
+        self._rings = 0
         if not self._installed or signal.getsignal(signal.SIGALRM) != self._ring:
             return  # the user's code has a handler of its own by now
         self._due = monotonic() + seconds
@@ -86,19 +103,32 @@ class Alarm:
             if self._outer_due < math.inf:
                 signal.setitimer(signal.ITIMER_REAL, max(self._outer_due - monotonic(), 1e-6), self._outer_interval)
                 self._outer_due = math.inf
-        fired, self._has_fired = self._has_fired, False
-        return fired
+        if self._traces:
+            self._traces = False
+            sys.settrace(self._tracer)
+        rings, self._rings = self._rings, 0
+        return rings > 0
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         now = monotonic()
         if now >= self._due:
-            self._has_fired = True
+            self._rings += 1
             if frame is None or frame.f_code not in _cleaning:
+                if self._rings >= _DEAF and not self._traces:
+                    self._trace(frame)
                 raise OutOfTimeError
         elif self._due == math.inf or now >= self._outer_due:
             self._pass_on(number, frame)
         else:  # the other timer is over, or was stopped: what is left of our own time
             signal.setitimer(signal.ITIMER_REAL, max(self._due - now, 1e-6), _AGAIN)
+
+    def _trace(self, frame: FrameType | None) -> None:
+        """Raise at every line of the functions that run and are not gradcli's: one of them catches every exception."""
+        self._traces, self._tracer = True, sys.gettrace()
+        while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+            frame.f_trace = _at_every_line
+            frame = frame.f_back
+        sys.settrace(_not_in_new_functions)
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         """Let the former handler have a signal that is not this timer's."""
