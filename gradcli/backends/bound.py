@@ -240,7 +240,7 @@ class BoundFunction(SpacedSubject):
         seed: int = 0,
     ) -> Gradients:
         try:
-            with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=False):
+            with users_code(self.framework, silent=True, seed=seed, asked=self._asked, forward=0):
                 numbered = self._numbered(cotangents)
                 return pulled_back(self.framework, self.counters, call, numbered, retain=retain, layout=layout)
         except (Exception, SystemExit) as error:

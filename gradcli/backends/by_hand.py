@@ -33,7 +33,7 @@ def called_by_hand(
         return RawBackward(available=False)
     passed = {i: t for i, t in enumerate(call.passed) if framework.is_tensor(t)}
     try:
-        with users_code(framework, silent=True, asked=asked, forward=False), framework.namespace.no_grad():
+        with users_code(framework, silent=True, asked=asked, forward=0), framework.namespace.no_grad():
             saved = dict(enumerate(inspector.saved(node)))
             watched = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
             returned = node.apply(*given)

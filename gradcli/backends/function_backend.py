@@ -113,7 +113,7 @@ class FunctionBackend(Backend):
         if not gradients or not any(differentiable):
             return Trial(outputs=arrays, differentiable=differentiable)
         try:
-            with users_code(self.framework, silent=True, forward=False):
+            with users_code(self.framework, silent=True, forward=0):
                 found = self._gradients(call, outputs)
         except (Exception, SystemExit) as error:
             return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
@@ -221,7 +221,7 @@ class FunctionBackend(Backend):
         """An instance of a class, initialised from seed 0."""
         kind: Any = target
         try:
-            with users_code(self.framework, silent=True, asked=True, forward=False):
+            with users_code(self.framework, silent=True, asked=True, forward=0):
                 made: object = kind(**keywords)
         except (Exception, SystemExit) as error:
             raise user_code_error(

@@ -302,7 +302,7 @@ def users_code(
     seed: int = 0,
     recording: bool = False,
     asked: bool = False,
-    forward: bool = True,
+    forward: int = 1,
     distance: Distance | None = None,
 ) -> UsersCode:
     """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
@@ -315,7 +315,7 @@ def users_code(
         seed: what the generators are set to.
         recording: whether a graph is recorded, whatever the caller of the checker has set.
         asked: whether it runs at inputs that were asked for; elsewhere its time is limited.
-        forward: whether forward is among what runs, whose time tells how sparingly it is to be called.
+        forward: how often forward is among what runs; the time of one call tells how sparingly to call it.
         distance: how far from the inputs asked for it runs.
     """
     call = Call(asked, forward, distance)

@@ -115,7 +115,7 @@ class NumpyBackend(Backend):
         if not gradients or not any(differentiable):
             return Trial(outputs=outputs, differentiable=differentiable)
         try:
-            with users_code(self.framework, silent=True, forward=False):
+            with users_code(self.framework, silent=True, forward=0):
                 found = caller.tried(outputs, values)
         except (Exception, SystemExit) as error:
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)

@@ -71,12 +71,17 @@ class TensorMap(VectorMap):
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
-    def _running(self, points: Sequence[FloatArray], *, recording: bool = False) -> UsersCode:
+    def _running(
+        self, points: Sequence[FloatArray], *, recording: bool = False, forward: int | None = None
+    ) -> UsersCode:
         """The guard of calls at these points. The first that asks for gradients is at the inputs asked for."""
         asked = recording and self._home is not None and not self._has_claimed
         self._has_claimed = self._has_claimed or recording
         distance = None if self._home is None else self._home.farthest(points)
-        return users_code(self.framework, silent=True, recording=recording, asked=asked, distance=distance)
+        runs = len(points) if forward is None else forward
+        return users_code(
+            self.framework, silent=True, recording=recording, asked=asked, distance=distance, forward=runs
+        )
 
     def _values(self, x: FloatArray) -> list[Any]:
         """The outputs at `x`, without recording a graph unless the user's code needs one.
@@ -180,7 +185,7 @@ class TensorMap(VectorMap):
         self, other: "TensorMap", x: FloatArray, cotangent: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The value, and both gradients of one cotangent."""
-        with self._running([x], recording=True):
+        with self._running([x], recording=True, forward=2):
             ours, theirs = self._tensors(x, requires_grad=True), other._tensors(x, requires_grad=True)
             outputs, beside = self._forward(ours), other._forward(theirs)
             value = self._flat(outputs)

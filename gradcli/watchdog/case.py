@@ -90,12 +90,12 @@ class Call:
 
     Args:
         asked: whether it is a call at inputs that were asked for.
-        forward: whether forward is among what is called.
+        forward: how often forward is among what is called.
         distance: how far from those inputs the point is, in units of their own sizes; None where it has other sizes.
     """
 
     asked: bool
-    forward: bool
+    forward: int
     distance: Distance | None
     outer: "Call | None" = None
     began: float = 0.0
@@ -271,7 +271,7 @@ class Watchdog:
             self._strike(call, call.limit)
         elif returned and (call.asked or self._slowest is None):
             self._slowest = max(took, self._slowest or 0.0)
-            if call.forward:
+            if call.forward == 1:
                 self._quickest = min(took, self._quickest or math.inf)
         return interrupted
 

@@ -170,7 +170,7 @@ def test_a_call_at_the_inputs_asked_for_is_not_limited(monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there")
-@pytest.mark.parametrize("act", ["c_loop", "null", "abort", "killed"])
+@pytest.mark.parametrize("act", hostile.FATAL)
 def test_a_crash_at_another_point_costs_that_point_alone(act: str, tmp_path: Path) -> None:
     file = Path(hostile.__file__)
     names = [f"{act}_negative_right", f"{act}_negative_wrong"]
