@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradcli.backends.registry import is_function
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError, is_interrupt
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
@@ -92,6 +91,8 @@ def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple
 
 def _is_checkable(value: object) -> bool:
     """Whether a value is a Function; a proxy that raises when it is asked anything is none."""
+    from gradcli.backends.registry import is_function
+
     try:
         return is_function(value)
     except BaseException as error:

@@ -5,14 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from gradcli.backends.array_claims import GradientPair
-from gradcli.backends.registry import with_gradient
 from gradcli.cases import CheckSpec, Problem
-from gradcli.checks.registry import CHECKS
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.results import CheckResult
 from gradcli.settings import Settings
-from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
 
 
@@ -84,7 +80,13 @@ def claimed(target: object, spec: CheckSpec) -> object:
     Raises:
         UsageError: the target has a backward of its own, or a name cannot be found.
     """
-    if spec.grad is None or isinstance(target, GradientPair):
+    if spec.grad is None:
+        return target
+    from gradcli.backends.array_claims import GradientPair
+    from gradcli.backends.registry import with_gradient
+    from gradcli.spec.resolve import resolve
+
+    if isinstance(target, GradientPair):
         return target
     return with_gradient(target, resolve(spec.grad).object)
 
@@ -115,6 +117,11 @@ def case_seed(run_seed: int, target: str, name: str | None) -> int:
 
 def require_checks(names: Iterable[str], where: str) -> None:
     """Refuse the name of a check that does not exist; `where` says where it was given."""
+    names = tuple(names)
+    if not names:
+        return
+    from gradcli.checks.registry import CHECKS
+
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
