@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, process_time
 from types import CodeType, FrameType
 from typing import Any, TypeVar, final
 
@@ -18,6 +18,14 @@ _AGAIN = 0.05
 
 _DEAF = 4
 """From this interrupt on the code is taken to catch every exception, and is stopped at every line."""
+_STARVED = 3.0
+"""Code that has had little of the processor gets so many times its limit: on a machine under load, calls of
+milliseconds were seen to take a second."""
+_IMPORT_SECONDS = 60.0
+"""Seconds that an import in the user's code may take beyond the limit. To interrupt it would leave a module half made:
+PyTorch imports parts of itself at the first backward, and failed for the rest of the process."""
+_EXTENSION = 1.0
+_IMPORTING = "<frozen importlib._bootstrap>"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _cleaning: set[CodeType] = set()
@@ -50,9 +58,14 @@ class Alarm:
     A timer that somebody else has set keeps running: its handler is called when it is due, whether the user's code runs
     then or not, and it is put back with the time that is left. Off the main thread, on Windows, and where a handler was
     installed from C, nothing can be interrupted and `set` does nothing.
+
+    Code that imports a module, or that has had less than half its time of the processor, is interrupted later;
+    `extended` is then called with the time, by the clock of `monotonic`, until which nothing will be.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, extended: Callable[[float], None] = lambda _until: None) -> None:
+        self._extended = extended
+        self._seconds = self._used = 0.0
         self._rings = 0
         self._installed = False
         self._traces = False
@@ -88,6 +101,7 @@ class Alarm:
         if not self._installed or signal.getsignal(signal.SIGALRM) != self._ring:
             return  # the user's code has a handler of its own by now
         self._due = monotonic() + seconds
+        self._seconds, self._used = seconds, process_time()
         left, self._outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
         if left > 0.0:
             self._outer_due = monotonic() + left
@@ -111,7 +125,9 @@ class Alarm:
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         now = monotonic()
-        if now >= self._due:
+        if now >= self._due and self._rings == 0 and self._waits(now, frame):
+            self._extended(now + _EXTENSION)
+        elif now >= self._due:
             self._rings += 1
             if frame is None or frame.f_code not in _cleaning:
                 if self._rings >= _DEAF and not self._traces:
@@ -121,6 +137,17 @@ class Alarm:
             self._pass_on(number, frame)
         else:  # the other timer is over, or was stopped: what is left of our own time
             signal.setitimer(signal.ITIMER_REAL, max(self._due - now, 1e-6), _AGAIN)
+
+    def _waits(self, now: float, frame: FrameType | None) -> bool:
+        """Whether the code may go on for a while after its time is over."""
+        late = now - self._due
+        if late < (_STARVED - 1) * self._seconds and process_time() - self._used < self._seconds / 2:
+            return True
+        while late < _IMPORT_SECONDS and frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+            if frame.f_code.co_filename == _IMPORTING:
+                return True
+            frame = frame.f_back
+        return False
 
     def _trace(self, frame: FrameType | None) -> None:
         """Raise at every line of the functions that run and are not gradcli's: one of them catches every exception."""

@@ -121,7 +121,7 @@ class Watchdog:
         self._budget = budget
         self._started = monotonic()
         self._spent = 0.0
-        self._alarm = Alarm()
+        self._alarm = Alarm(self._extend)
         self._call: Call | None = None
         self._slowest: float | None = None
         self._quickest: float | None = None
@@ -255,6 +255,12 @@ class Watchdog:
             self._alarm.set(call.limit)
         if self._status is not None:
             self._status.began(self.calls, call.began + call.limit, self._quickest or 0.0, asked=call.asked)
+
+    @cleaning
+    def _extend(self, until: float) -> None:
+        """The call that runs will not be interrupted before `until`: let the command's side know."""
+        if self._status is not None and self._call is not None:
+            self._status.began(self.calls, until, self._quickest or 0.0, asked=self._call.asked)
 
     @cleaning
     def stop(self, call: Call, *, returned: bool) -> bool:

@@ -135,3 +135,38 @@ def test_off_the_main_thread_nothing_is_set():
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         assert not pool.submit(fires).result()
+
+
+def test_an_import_is_not_interrupted_and_what_follows_is(tmp_path, monkeypatch):
+    (tmp_path / "slow_to_import.py").write_text(
+        "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4:\n    pass\nWHOLE = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    extended, found = [], []
+    alarm = Alarm(extended.append)
+    with alarm.installed():
+        try:
+            alarm.set(0.1)
+            import slow_to_import
+
+            found.append(slow_to_import.WHOLE)
+            while True:
+                pass
+        except OutOfTimeError:
+            interrupted = alarm.clear()
+    assert interrupted
+    assert found == [True]
+    assert extended == sorted(extended)
+    assert extended
+
+
+def test_code_that_had_none_of_the_processor_is_given_more_time():
+    alarm, began = Alarm(), time.monotonic()
+    with alarm.installed():
+        try:
+            alarm.set(0.1)
+            time.sleep(20)
+        except OutOfTimeError:
+            interrupted = alarm.clear()
+    assert interrupted
+    assert time.monotonic() - began >= 0.29
