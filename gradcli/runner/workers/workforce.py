@@ -28,6 +28,8 @@ _SHORTEST_IMPORT = 20.0
 _IDLE_KEPT = 4
 _LONGEST_WAIT = 3600.0
 _FAREWELL_SECONDS = 2.0
+_DYING_SECONDS = 6.0
+"""A crash closes the connection before the process has ended: a core file, or a machine under load, takes time."""
 _LAST_WORDS_SECONDS = 0.5
 _GRACE_SECONDS = 1.0
 """How long a call that is due may still take to be interrupted in its own process, before that is killed."""
@@ -171,7 +173,7 @@ class Workforce:
         except EOFError:
             self._selector.unregister(worker.channel)
             if worker.killed is None:
-                worker.limit, worker.deadline = None, monotonic() + _FAREWELL_SECONDS
+                worker.limit, worker.deadline = None, monotonic() + _DYING_SECONDS
             return
         except GarbledError:
             self._selector.unregister(worker.channel)
