@@ -19,6 +19,7 @@ from gradcli.backends.array_trees import expanded
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import users_code, users_frames
+from gradcli.backends.jax_compilations import compilations_kept
 from gradcli.backends.jax_steps import has_loops, roundoff_inside
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
@@ -120,7 +121,7 @@ class JaxTransforms(Transforms):
     ) -> Iterator[None]:
         """Under the guard, in 64 bits unless in the precision that the user has set."""
         guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
-        with guard, in_64_bits() if wide else contextlib.nullcontext():
+        with guard, compilations_kept(), in_64_bits() if wide else contextlib.nullcontext():
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:

@@ -113,3 +113,56 @@ def test_a_wrong_rule_around_a_loop_fails(file, order):
 def test_a_rule_that_asks_for_values_is_called_as_it_is(file):
     case = case_of(file, "in_numpy", order=1)
     assert case.verdict is Verdict.PASSED, (case.findings, case.error)
+
+
+REMADE = """
+import jax.numpy as jnp
+from jax import lax
+
+
+def iterated(x):
+    def step(i, y):  # another function in every call, so that JAX compiles the loop anew
+        return jnp.sin(y) + x
+
+    return lax.fori_loop(0, 3, step, x)
+"""
+
+
+def hits_and_misses_of(call):
+    import jax.monitoring
+
+    seen = []
+
+    def listener(event, **_):
+        seen.append(event)
+
+    jax.monitoring.register_event_listener(listener)
+    call()
+    return [sum(event.endswith(f"cache_{kind}") for event in seen) for kind in ("hits", "misses")]
+
+
+def test_a_loop_that_every_call_makes_anew_is_compiled_once(tmp_path):
+    path = tmp_path / "remade.py"
+    path.write_text(REMADE)
+    case_of(path, "iterated", order=1)
+    hits, misses = hits_and_misses_of(lambda: case_of(path, "iterated", order=1))
+    assert hits > 10 * misses
+
+
+@pytest.mark.parametrize("theirs", [None, "theirs"])
+def test_the_users_own_cache_of_compilations_is_as_it_was(file, tmp_path, theirs):
+    import jax
+
+    names = [
+        "jax_compilation_cache_dir",
+        "jax_persistent_cache_min_compile_time_secs",
+        "jax_persistent_cache_min_entry_size_bytes",
+    ]
+    folder = None if theirs is None else str(tmp_path / theirs)
+    jax.config.update("jax_compilation_cache_dir", folder)
+    before = [getattr(jax.config, name) for name in names]
+    try:
+        assert case_of(file, "cumulated", order=1).verdict is Verdict.PASSED
+        assert [getattr(jax.config, name) for name in names] == before
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
