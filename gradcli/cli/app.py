@@ -1,5 +1,6 @@
 """The commands, put together."""
 
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from gradcli._version import __version__
 from gradcli.cli.check import check_command
+from gradcli.cli.completion import VARIABLE, completed
 from gradcli.cli.exits import guarded
 from gradcli.cli.explain import explain_command
 from gradcli.cli.init import init_command
@@ -24,8 +26,12 @@ Exit codes: 0 every case passed, 1 a case failed, 2 usage or a target is wrong, 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line with `arguments` (without the program's name) and return its exit code."""
-    try:
+
+    def start() -> None:
         application()(args=list(arguments), prog_name="gradcli")
+
+    try:
+        completed(start) if VARIABLE in os.environ else start()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
@@ -38,7 +44,7 @@ def application() -> typer.Typer:
         help="Check gradients written by hand: a verdict from an error bound, and a diagnosis that names the bug.",
         epilog=_EXIT_CODES,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -5,16 +5,17 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from typing import TYPE_CHECKING, NoReturn, ParamSpec
 
 import typer
 
 from gradcli._version import __version__
 from gradcli.errors import GradcliError, RelayedError, UsageError
 from gradcli.reporters.escaping import lines_of, one_line
-from gradcli.results import CheckResult, Fault
 from gradcli.runner.interrupts import Interrupted
-from gradcli.runner.jobs import explained
+
+if TYPE_CHECKING:
+    from gradcli.results import CheckResult
 
 FAULT = 70
 INTERRUPTED = 130
@@ -56,6 +57,8 @@ def leave(error: BaseException) -> NoReturn:
         typer.echo("gradcli: interrupted", err=True)
         raise typer.Exit(error.exit_code if isinstance(error, Interrupted) else INTERRUPTED) from None
     if isinstance(error, GradcliError) and error.exit_code != FAULT:
+        from gradcli.runner.jobs import explained
+
         say(prefixed(explained(error)))
         raise typer.Exit(error.exit_code) from None
     if isinstance(error, RelayedError):
@@ -71,8 +74,10 @@ def say(text: str) -> None:
     typer.echo("\n".join(lines_of(text)), err=True)
 
 
-def say_fault(result: CheckResult) -> None:
+def say_fault(result: "CheckResult") -> None:
     """Say on standard error why a case could not be checked at all."""
+    from gradcli.results import Fault
+
     if result.fault is Fault.INTERNAL:
         say(f"{one_line(result.case_id)}:\n{result.error_traceback or result.error}\n{how_to_report()}")
     else:

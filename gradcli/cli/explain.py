@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gradcli.cli.completion import complete_names
 from gradcli.cli.streams import report_stream
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
@@ -26,7 +27,13 @@ class Entry:
 
 def explain_command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="As in missing-gradient or GC105.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="As in missing-gradient or GC105.",
+            autocompletion=complete_names,
+            show_default=False,
+        ),
     ] = None,
 ) -> int:
     """Explain a finding, verdict, reason, symptom or check: what it means, how it is detected, how to fix it."""

@@ -9,26 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gradcli.cases import InputSpec
 from gradcli.cli.parameters import InProcess
 from gradcli.cli.schema import schema_text
-from gradcli.cli.staffing import site
 from gradcli.cli.streams import report_stream
+from gradcli.cli.target_names import complete_functions
 from gradcli.errors import UsageError
 
 SCHEMA_FILE = ".gradcli-schema.json"
 """Beside the specs: editors complete and check them by it, through the comment on top of each."""
 
 if TYPE_CHECKING:
+    from gradcli.cases import InputSpec
     from gradcli.runner.survey import Survey
 
 
 def init_command(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:Name or path.py:Name.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="module:Name or path.py:Name.", autocompletion=complete_functions)
+    ],
     in_process: InProcess = False,
 ) -> int:
     """Write a spec for TARGET into ./specs, inferred inputs filled in; never overwrites."""
     from gradcli.cases import CheckSpec
+    from gradcli.cli.staffing import site
     from gradcli.runner.jobs import SurveyJob
     from gradcli.runner.plan import plan
     from gradcli.settings import Settings
@@ -56,7 +59,7 @@ def init_command(
     return 0
 
 
-def spec_text(target: str, cases: Sequence[Sequence[InputSpec]], parameters: Sequence[str]) -> str:
+def spec_text(target: str, cases: Sequence[Sequence["InputSpec"]], parameters: Sequence[str]) -> str:
     """The YAML of a spec with one case for each set of inputs; a template in a comment where there are none."""
     lines = [f"target: {_scalar(target)}"]
     if not cases:
@@ -77,7 +80,7 @@ def _file_name(target: str) -> str:
     return re.sub(r"\W+", "_", words).strip("_").lower() or "spec"
 
 
-def _input(spec: InputSpec) -> str:
+def _input(spec: "InputSpec") -> str:
     if spec.kind == "value":
         return _flow(spec.value)
     keys: Iterator[tuple[str, Any]] = (

@@ -1,16 +1,20 @@
 """`gradcli list`: the Functions found, and how each would be checked."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gradcli.cli.exits import prefixed, say
 from gradcli.cli.parameters import InProcess, Targets
-from gradcli.cli.staffing import Site, site
 from gradcli.cli.streams import report_stream
 from gradcli.reporters.escaping import one_line
+
+if TYPE_CHECKING:
+    from gradcli.cli.staffing import Site
 
 
 def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
     """List the Functions found, with backend, signature and the inputs that would be used."""
+    from gradcli.cli.staffing import site
     from gradcli.runner.configuration import default_targets
 
     stream = report_stream()
@@ -26,7 +30,7 @@ def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
     return next((code for code in (70, 2, 3, 5) if code in codes), 0)
 
 
-def _lines(targets: list[str], here: Site) -> Iterator[tuple[str, int]]:
+def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
     """For each case its line, or why there is none, and the exit code that it stands for."""
     from gradcli.runner.gather import gather_all
     from gradcli.runner.jobs import Done, SurveyJob

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradcli.cli.options import format_from, reports_from
 from gradcli.cli.parameters import FormatName, Reports
-from gradcli.cli.show import conclude, format_named, show_all, write_report
 from gradcli.cli.streams import report_stream
 from gradcli.errors import UsageError
-from gradcli.results import Report
+
+if TYPE_CHECKING:
+    from gradcli.results import Report
 
 
 def merge_command(
@@ -20,6 +20,8 @@ def merge_command(
     report: Reports = None,
 ) -> int:
     """Merge reports of JSON or NDJSON, whole or cut off, into one; the exit code is that of the whole run."""
+    from gradcli.cli.options import format_from, reports_from
+    from gradcli.cli.show import conclude, format_named, show_all, write_report
     from gradcli.documents import read_report
 
     stream = report_stream()
@@ -34,7 +36,7 @@ def merge_command(
     return merged.exit_code
 
 
-def merged_report(parts: Sequence[tuple[str, Report]]) -> Report:
+def merged_report(parts: Sequence[tuple[str, "Report"]]) -> "Report":
     """One report with the cases of all; `parts` are file names and reports.
 
     An inconclusive case counts unless it was allowed in every part that has one. The time is the sum of the parts'.
@@ -42,6 +44,8 @@ def merged_report(parts: Sequence[tuple[str, Report]]) -> Report:
     Raises:
         UsageError: two parts have the same case, or were run with different seeds.
     """
+    from gradcli.results import Report
+
     _refuse_repeated(parts)
     seeds = {report.seed: file for file, report in parts if not report.interrupted}
     if len(seeds) > 1:
@@ -58,7 +62,7 @@ def merged_report(parts: Sequence[tuple[str, Report]]) -> Report:
     )
 
 
-def _refuse_repeated(parts: Sequence[tuple[str, Report]]) -> None:
+def _refuse_repeated(parts: Sequence[tuple[str, "Report"]]) -> None:
     first: dict[str, str] = {}
     for file, report in parts:
         for case in report.cases:

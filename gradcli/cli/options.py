@@ -9,13 +9,12 @@ from gradcli.cases import InputSpec
 from gradcli.cli.request import CheckRequest
 from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
-from gradcli.reporters.formats import SUFFIXES, WHOLE
+from gradcli.reporters.formats import FORMATS, SUFFIXES
 from gradcli.runner.choose import Choice
 from gradcli.runner.last import last_failed
 from gradcli.runner.limits import unknown
 from gradcli.runner.plan import Shard
 
-FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
 REPORT_SUFFIXES = tuple(SUFFIXES)
 
 

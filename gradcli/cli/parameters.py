@@ -4,12 +4,16 @@ from typing import Annotated
 
 import typer
 
+from gradcli.cli.completion import complete_checks, complete_formats, complete_tags
+from gradcli.cli.target_names import complete_targets
+
 Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TARGET",
         help="module:Name, path.py:Name, a module or file (every Function in it), a spec, or a folder of specs. "
         "Without one: specs of [tool.gradcli] in pyproject.toml, else ./specs.",
+        autocompletion=complete_targets,
         show_default=False,
     ),
 ]
@@ -55,11 +59,23 @@ Device = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="CHECK", help="Run only this check; repeatable.", show_default=False),
+    typer.Option(
+        "--only",
+        metavar="CHECK",
+        help="Run only this check; repeatable.",
+        autocompletion=complete_checks,
+        show_default=False,
+    ),
 ]
 Skip = Annotated[
     list[str] | None,
-    typer.Option("--skip", metavar="CHECK", help="Leave this check out; repeatable.", show_default=False),
+    typer.Option(
+        "--skip",
+        metavar="CHECK",
+        help="Leave this check out; repeatable.",
+        autocompletion=complete_checks,
+        show_default=False,
+    ),
 ]
 RequireResolution = Annotated[
     float | None,
@@ -85,6 +101,7 @@ FormatName = Annotated[
         "--format",
         metavar="NAME",
         help="table, plain, json, ndjson, junit, sarif, github or markdown; table on a terminal, plain elsewhere.",
+        autocompletion=complete_formats,
         show_default=False,
     ),
 ]
@@ -113,7 +130,11 @@ Keyword = Annotated[
 Tags = Annotated[
     list[str] | None,
     typer.Option(
-        "--tag", metavar="NAME", help="Run the cases that have this tag in their spec; repeatable.", show_default=False
+        "--tag",
+        metavar="NAME",
+        help="Run the cases that have this tag in their spec; repeatable.",
+        autocompletion=complete_tags,
+        show_default=False,
     ),
 ]
 LastFailed = Annotated[

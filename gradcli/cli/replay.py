@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from gradcli.cli.completion import leave_to_shell
 from gradcli.cli.parameters import FormatName, InProcess, Verbose
 
 
 def replay_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file in .gradcli/failures.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file in .gradcli/failures.", autocompletion=leave_to_shell)
+    ],
     form: FormatName = None,
     in_process: InProcess = False,
     verbose: Verbose = False,

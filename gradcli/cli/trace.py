@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from gradcli.cli.completion import leave_to_shell
 from gradcli.cli.exits import guarded, say
 from gradcli.cli.parameters import Arguments, InProcess, Inputs, Seed
-from gradcli.cli.staffing import site
 from gradcli.cli.streams import ReportStream, report_stream
+from gradcli.cli.target_names import complete_functions
 from gradcli.errors import UsageError
 from gradcli.reporters.escaping import lines_of, printable
 from gradcli.traces import TraceGraph
@@ -33,20 +34,33 @@ _STYLES = {
 }
 
 
+def _complete_formats(incomplete: str) -> list[str]:
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 def _trace(
     target: Annotated[
         str,
         typer.Argument(
             metavar="TARGET",
             help="module:Name or path.py:Name: a Function, a Module, or a callable that builds a loss.",
+            autocompletion=complete_functions,
             show_default=False,
         ),
     ],
     inputs: Inputs = None,
     arguments: Arguments = None,
-    form: Annotated[str, typer.Option("--format", metavar="NAME", help="tree, table, json, dot or mermaid.")] = "tree",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help="tree, table, json, dot or mermaid.", autocompletion=_complete_formats
+        ),
+    ] = "tree",
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write to FILE.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="Write to FILE.", autocompletion=leave_to_shell, show_default=False
+        ),
     ] = None,
     max_nodes: Annotated[
         int | None,
@@ -60,6 +74,7 @@ def _trace(
 ) -> int:
     """Run forward and backward of TARGET once: the graph, the hooks in order, and why a .grad is None."""
     from gradcli.cli.options import inputs_from
+    from gradcli.cli.staffing import site
     from gradcli.runner.jobs import TraceJob
 
     _require_format(form)

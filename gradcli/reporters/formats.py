@@ -1,9 +1,10 @@
 """The formats in which a finished report can be written, each with its suffix; imported when they are needed."""
 
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from gradcli.results import Report
+if TYPE_CHECKING:
+    from gradcli.results import Report
 
 WHOLE = {
     "json": (".json", "json_document:json_report"),
@@ -14,13 +15,15 @@ WHOLE = {
     "html": (".html", "html_page:html_report"),
     "github": (None, "github:github_report"),
 }
+FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
+"""What --format takes: those for people, and those of a whole report that a terminal or a pipe can show."""
 SUFFIXES = {suffix: name for name, (suffix, _) in WHOLE.items() if suffix is not None}
 
 
 class Renderer(Protocol):
     """A pure function from a report to its text."""
 
-    def __call__(self, report: Report, /) -> str:
+    def __call__(self, report: "Report", /) -> str:
         """The text, which ends with a line feed."""
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from gradcli.errors import UsageError
-from gradcli.inputs.builders import DTYPES
 from gradcli.settings import Settings
 
 Spelling = Callable[[str], str]
@@ -22,6 +21,8 @@ def require_settings(settings: Settings, spelled: Spelling = str) -> Settings:
     Raises:
         UsageError: one is not; `spelled` gives it the name under which the caller knows it.
     """
+    from gradcli.inputs.builders import DTYPES
+
     floating = tuple(dtype for dtype in DTYPES if "float" in dtype or "complex" in dtype)
     if settings.dtype not in floating:
         raise UsageError(

@@ -1,0 +1,25 @@
+"""The names of the checks, in the order of the registry, for what must not import NumPy."""
+
+CHECK_NAMES: tuple[str, ...] = (
+    "forward",
+    "returns",
+    "mutation",
+    "memory",
+    "repeat",
+    "linearity",
+    "gradient",
+    "forward-mode",
+    "batching",
+    "compilation",
+    "subsets",
+    "layout",
+    "aliasing",
+    "unused-outputs",
+    "untracked",
+    "constants",
+    "precision",
+    "higher-order",
+    "sizes",
+    "empty",
+    "other-inputs",
+)
