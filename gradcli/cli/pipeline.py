@@ -70,9 +70,8 @@ def _checked(
     specs = gather_all(targets, inputs, request.grad, staff=here.staff)
     cases = plan(chosen(specs, choice), settings, shard)
     cache = Cache(start=here.start, path=sys.path) if request.cache else None
-    progress = Progress(len(cases), wanted=not request.quiet)
     growing = [GrowingReport(path=path) for path in paths]
-    shown, end = _run(cases, settings, here, form, stream, progress, cache, growing)
+    shown, end = _run(cases, settings, here, form, stream, request, cache, growing)
     report = Report(
         cases=tuple(shown),
         seed=settings.seed,
@@ -95,7 +94,7 @@ def _run(
     here: Site,
     form: Format,
     stream: ReportStream,
-    progress: Progress,
+    request: CheckRequest,
     cache: Cache | None,
     growing: Sequence[GrowingReport],
 ) -> tuple[list[CheckResult], Interrupted | None]:
@@ -103,6 +102,9 @@ def _run(
     shown: list[CheckResult] = []
     known = [None if cache is None else cache.known(case) for case in cases]
     left = tuple(case for case, result in zip(cases, known, strict=True) if result is None)
+    # A line that is drawn again and again would write over a debugger's prompt.
+    wanted = not request.quiet and not request.in_process
+    progress = Progress([case.spec.case_id for case in left], wanted=wanted)
     results = execute(left, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
     try:
         for result in show(_in_order(known, results), form, stream, progress):

@@ -37,7 +37,7 @@ def show(
                 say_fault(result)
             stream.write(form.case(result))
             stream.flush()
-            progress.advance()
+            progress.advance(result.case_id)
             yield result
 
 
