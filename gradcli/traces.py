@@ -270,6 +270,12 @@ class TraceGraph:
         """Bytes of the tensors that the nodes saved, each node's own counted."""
         return sum(node.saved_bytes for node in self.nodes)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the trace as text."""
+        from gradcli.reporters.graph_tree import fragment
+
+        return fragment(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The document of `trace --format json`, schema gradcli.trace/1."""
         return {

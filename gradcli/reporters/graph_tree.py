@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from gradcli.reporters.escaping import markup
 from gradcli.reporters.graph_wording import LEAF_NODE, flow, headline, hook_place, in_tuple, output_kind, place, several
 from gradcli.traces import HookCall, TensorFate, TraceGraph, TraceNode
 
@@ -44,6 +45,11 @@ def tree_lines(graph: TraceGraph, *, max_nodes: int = 200, width: int | None = N
     """The lines of `tree`."""
     lines = [*_graph_lines(graph, max_nodes), *explanation(graph, max_nodes)]
     return [shown for line in lines for shown in _fitted(line, width)]
+
+
+def fragment(graph: TraceGraph) -> str:
+    """The trace as preformatted text, for a notebook's cell."""
+    return f"<pre>{markup(tree(graph))}</pre>"
 
 
 def explanation(graph: TraceGraph, most: int | None = None) -> Iterator[TreeLine]:
