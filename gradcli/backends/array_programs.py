@@ -1,12 +1,23 @@
 """A function of arrays as the numerics call it: compiled where a plain call would compile its loops every time anew."""
 
+import contextlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from gradcli.backends.array_transforms import Transforms
 
 Tensors = Sequence[Any]
+
+_ROUNDING = 128 * 2.0**-24
+"""Relative; what the comparison of compiled calls with others allows, for computations in float32."""
+
+_CONFIRMED = 3
+"""Calls compared with plain ones: a single cotangent may be one whose gradient is zero in both."""
 
 
 @final
@@ -14,14 +25,15 @@ class Program:
     """A function with its pull-back and push-forward, for hundreds of calls at arrays of the same shapes.
 
     A loop of the framework's whose body is a function defined inside the user's is another one in every call, and takes
-    a tenth of a second to compile. A function that has such loops is compiled as a whole, once; whether it gives the
-    same compiled and not is for a check of its own. One that asks for values while it is compiled is called as it is.
+    a tenth of a second to compile. A function that has such loops is compiled as a whole, once. It is called as it is
+    if it cannot be compiled, or if one of the first compiled calls gives other values than one that is not.
     """
 
     def __init__(self, transforms: "Transforms", function: Callable[..., Any], *, compiled: bool) -> None:
         self._transforms = transforms
         self._function = function
         self._is_compiled = compiled
+        self._confirmed: Counter[Callable[..., Any]] = Counter()
         self._value = transforms.compiled(function)
         self._pull = transforms.compiled(self._pulled)
         self._push = transforms.compiled(self._pushed)
@@ -48,17 +60,67 @@ class Program:
         return self._transforms.pushed(self._function, tensors, tangents)
 
     def _called(self, compiled: Callable[..., Any], plain: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
-        if self._is_compiled:
-            try:
-                found: tuple[Any, ...] = compiled(*arguments)
-            except Exception as error:
-                if not self._transforms.asks_for_values(error):
-                    raise
-                self._is_compiled = False
-            else:
-                return found
+        if self._is_compiled and self._confirmed[compiled] >= _CONFIRMED:
+            return compiled(*arguments)  # type: ignore[no-any-return]  # as the function itself
         result: tuple[Any, ...] = plain(*arguments)
+        if self._is_compiled:
+            self._is_compiled = self._agrees(compiled, arguments, result)
+            self._confirmed[compiled] += 1
         return result
+
+    def _agrees(self, compiled: Callable[..., Any], arguments: Sequence[Any], wanted: tuple[Any, ...]) -> bool:
+        """Whether a compiled function can be called, and gives what the plain one gave but for rounding."""
+        try:
+            found = compiled(*arguments)
+        except Exception:  # the plain call has run, so that this is the compiler's refusal
+            return False
+        arrays = self._transforms.framework.to_array
+        return all(_close(arrays(one), arrays(other)) for one, other in zip(found, wanted, strict=True))
+
+
+def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two arrays differ by rounding at most, which the compiler's other order of sums may leave."""
+    largest = float(np.max(np.abs(other), initial=0.0, where=np.isfinite(other)))
+    return bool(np.allclose(one, other, rtol=0.0, atol=_ROUNDING * largest, equal_nan=True))
+
+
+Manner = Callable[[Tensors, Tensors], tuple[tuple[Any, ...], tuple[Any, ...]]]
+"""A call at a point with cotangents: the outputs and the gradients."""
+
+
+def compiled_manners(transforms: "Transforms", function: Callable[..., Any]) -> tuple[Manner, ...]:
+    """The two ways to compile a function and its gradient: differentiate what is compiled, or compile the gradient.
+
+    A loop whose body closes over its surroundings may run in the second alone: the first takes what the rule's fwd has
+    traced for a constant.
+    """
+
+    def differentiated(tensors: Tensors, seeds: Tensors) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return pulled(transforms, transforms.compiled(function), tensors, seeds)
+
+    def whole(tensors: Tensors, seeds: Tensors) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        gradient = transforms.compiled(_gradient_of(transforms, function, len(tensors)))
+        return transforms.compiled(function)(*tensors), gradient(*tensors, *seeds)
+
+    return differentiated, whole
+
+
+def pulled(
+    transforms: "Transforms", function: Callable[..., Any], tensors: Tensors, seeds: Tensors
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The outputs of a function, and its gradients for these cotangents."""
+    found, pull = transforms.adjoint(function, *tensors)
+    return found, pull(seeds)
+
+
+def first_that_runs(
+    manners: Sequence[Manner], tensors: Tensors, seeds: Tensors
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What the first manner that does not raise gives; where each raises, the error of the last."""
+    for manner in manners[:-1]:
+        with contextlib.suppress(Exception):  # the function runs compiled if one of them does
+            return manner(tensors, seeds)
+    return manners[-1](tensors, seeds)
 
 
 def of_order(

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_programs import Program, of_order
+from gradcli.backends.array_programs import Manner, Program, first_that_runs, of_order
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.array_trees import Trees, assembled, spread
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
@@ -73,10 +73,8 @@ class Transforms(Trees):
         """The cotangent of an output as the user's rule expects it, from one for Re <a, b>; None: one of no value."""
 
     @abstractmethod
-    def otherwise_compiled(
-        self, target: Any, function: Callable[..., Any]
-    ) -> AbstractContextManager[Callable[..., Any]]:
-        """`function`, which calls `target`, in the other manner: compiled where that is not, and the reverse."""
+    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> AbstractContextManager[Sequence[Manner]]:
+        """`function`, which calls `target`, and its gradient: compiled where that is not, and the reverse."""
 
     @abstractmethod
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,13 +238,12 @@ class TransformedSubject(ArraySubject):
         """Under jit where the target is not compiled, without where it is; None where it cannot be compiled."""
         function = self._caller.on(self.active, self.output_numbers, self.values())
         try:
-            with self.running(), self._transforms.otherwise_compiled(self._target, function) as other:
+            with self.running(), self._transforms.otherwise_compiled(self._target, function) as manners:
                 self.counters.forward += 1
                 self.counters.backward += 1
                 tensors = self._tensors([self.arguments[i].value for i in self.active])
                 seeds = self._tensors(self.materialised(cotangents))
-                found, pull = self._transforms.adjoint(other, *tensors)
-                outputs, gradients = self._arrays(found), self._arrays(pull(seeds))
+                outputs, gradients = (self._arrays(a) for a in first_that_runs(manners, tensors, seeds))
                 return Compiled(outputs=outputs, gradients=gradients, roundoff=self.roundoff_inside)
         except (Exception, SystemExit) as error:
             if self._transforms.asks_for_values(error):

@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.array_programs import Manner, compiled_manners, pulled
 from gradcli.backends.array_subject import adopted, number
 from gradcli.backends.array_transforms import ArrayCaller, Pull, Rule, TransformedSubject, Transforms
 from gradcli.backends.array_trees import expanded
@@ -165,15 +166,15 @@ class JaxTransforms(Transforms):
         return jax.numpy.conj(value).astype(output.dtype)
 
     @contextlib.contextmanager
-    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Sequence[Manner]]:
         """jax.jit, or jax.disable_jit for a target that is jitted."""
         import jax
 
         if type(target).__name__ == "PjitFunction":
             with jax.disable_jit():
-                yield function
+                yield (partial(pulled, self, function),)
             return
-        yield jax.jit(function)
+        yield compiled_manners(self, function)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """jax.jit."""
