@@ -107,7 +107,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an exception, whatever its `__str__` does, of at most 4000 characters."""
+    """The message of an exception, whatever its `__str__` does, of at most 4000 characters: its beginning and end."""
     try:
         text = str.__str__(str(error))
     except BaseException as trouble:
@@ -116,7 +116,8 @@ def message_of(error: BaseException) -> str:
         return f"(its message cannot be shown: str() raised {type(trouble).__name__})"
     if len(text) <= _LONGEST_MESSAGE:
         return text
-    return f"{text[: _LONGEST_MESSAGE - _ROOM]}... (cut: the message has {len(text):,} characters)"
+    half = (_LONGEST_MESSAGE - _ROOM) // 2
+    return f"{text[:half]}... (cut: the message has {len(text):,} characters) ...{text[-half:]}"
 
 
 def presentable(error: BaseException) -> BaseException:

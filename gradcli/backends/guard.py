@@ -68,6 +68,14 @@ def phase_of(error: BaseException) -> str:
     return frames[0].name if frames and frames[0].name.isidentifier() else "the target"
 
 
+def _raised_on_host(text: str) -> str | None:
+    """The exception of a host callback, whose whole traceback a framework quotes in its message; None for any other."""
+    if "callback" not in text.lower() or "Traceback (most recent call last):" not in text:
+        return None
+    raised = [line for line in text.rpartition("\n  File ")[2].splitlines()[1:] if line and not line.startswith(" ")]
+    return raised[0] if raised else None
+
+
 def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
     if isinstance(error, OverrunError):
@@ -75,10 +83,13 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     frames = users_frames(error.__traceback__)
     last = frames[-1] if frames else None
     text = message_of(error).strip() or "no message"
+    host = _raised_on_host(text)
     return UserCodeError(
-        f"{phase} raised {type(error).__name__}: {text}",
+        f"{phase} called a function on the host that raised {host}"
+        if host
+        else f"{phase} raised {type(error).__name__}: {text}",
         phase=phase,
-        user_traceback=users_traceback(error),
+        user_traceback=host or users_traceback(error),
         file=last.filename if last else None,
         line=last.lineno if last else None,
         error_type=type(error).__name__,
