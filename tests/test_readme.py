@@ -85,7 +85,7 @@ def test_the_set_up_commands_name_what_the_project_has():
     tests = re.search(r"<!-- command: tests -->\n(.*)", README).group(1)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert main.strip().endswith(".venv/bin/gradcli check")
-    assert tests.strip().endswith(".venv/bin/python -m pytest")
+    assert tests.strip().endswith(".venv/bin/python -m pytest -n auto")
     assert set(re.findall(r"\[(\w+)\]", tests + README)) & {"torch", "test"} <= set(extras)
 
 
