@@ -1,5 +1,6 @@
 """Programs that JAX compiled for one call of the user's code, kept for the next."""
 
+import atexit
 import contextlib
 import functools
 import tempfile
@@ -45,9 +46,5 @@ def _folder() -> str | None:
         folder = tempfile.TemporaryDirectory(prefix="gradcli-jax-", ignore_cleanup_errors=True)
     except OSError:
         return None
-    _FOLDERS.append(folder)
+    atexit.register(folder.cleanup)
     return folder.name
-
-
-_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
-"""Kept until the process ends: each is removed with its object."""

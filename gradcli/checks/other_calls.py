@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.visits import OtherCalls
 from gradcli.cases import Argument
+from gradcli.inputs.domains import interval_of
 
 Arguments = tuple[Argument, ...]
 _FACTOR, _SHIFT = 1 + 2.0**-4, 2.0**-6
@@ -60,10 +61,21 @@ def _resized(near: Arguments) -> Iterator[Arguments]:
 
 
 def _with_entries(arguments: Iterable[Argument], change: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[Argument]:
-    """The arguments with the values of all differentiable tensors changed."""
+    """The arguments with the values of all differentiable tensors changed, but for entries that would leave the domain.
+
+    An iteration may never end outside the domain that a spec declares for it.
+    """
     for a in arguments:
         changes = a.is_tensor and a.requires_grad and np.size(a.value)
-        yield replace(a, value=np.asarray(change(a.value), dtype=a.value.dtype)) if changes else a
+        yield replace(a, value=_within(a, np.asarray(change(a.value), dtype=a.value.dtype))) if changes else a
+
+
+def _within(argument: Argument, changed: NDArray[Any]) -> NDArray[Any]:
+    """The changed values where they lie in the argument's domain, its own elsewhere."""
+    if argument.domain is None or changed.dtype.kind != "f":
+        return changed
+    low, high = interval_of(argument.domain)
+    return np.where((low < changed) & (changed < high), changed, argument.value)
 
 
 def _moved(value: NDArray[Any]) -> NDArray[Any]:
