@@ -82,7 +82,8 @@ def _checked(
     conclude(report, form, stream)
     for path in paths if any(case.fault not in _REFUSED for case in shown) else ():
         write_report(report, path)
-    _remember(here.start, cases, shown, cache)
+    if any(case.fault not in _REFUSED for case in shown):
+        _remember(here.start, cases, shown, cache)
     if end is not None:
         raise end
     return report.exit_code

@@ -54,7 +54,10 @@ def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
     known = {parameter.name for parameter in info.parameters} | {name for name, _ in info.held}
     if any(parameter.variadic for parameter in info.parameters):
         return
+    module = isinstance(checked, type) and (info.backward is None or info.inner)
     for argument in failure.arguments:
+        if module and "." in argument.name:  # a parameter: known only when the module has been made
+            continue
         own = argument.name.partition("[")[0].partition(".")[0]
         if argument.name not in known and own not in known and not failure.construct:
             raise UsageError(

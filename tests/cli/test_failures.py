@@ -67,7 +67,7 @@ def test_the_name_of_a_file_tells_the_target_and_equal_failures_share_it(tmp_pat
         ("{", "is no saved failure"),
         ("[]", "expected a saved failure with schema 'gradcli.failure/1', got schema=None"),
         ('{"schema": "gradcli.report/1"}', "got schema='gradcli.report/1'"),
-        ('{"schema": "gradcli.failure/1"}', "is damaged: KeyError"),
+        ('{"schema": "gradcli.failure/1"}', "is damaged: the field 'target' is missing"),
     ],
 )
 def test_a_file_that_is_no_failure_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
@@ -99,6 +99,6 @@ def test_a_folder_that_cannot_be_written_changes_no_verdict_and_is_told(gradcli:
 def test_a_run_that_is_refused_writes_nothing(gradcli: Run, folder: Path) -> None:
     before = sorted(folder.iterdir())
     assert gradcli("check", "functions:Sqare", "--report", "report.json").returncode == 2
-    assert gradcli("check", "functions:Forgets", "--report", "report.xml", "--report", "report.json").returncode == 2
+    assert gradcli("check", "functions:Forgets", "--report", "report.txt", "--report", "report.json").returncode == 2
     after = [path for path in sorted(folder.iterdir()) if path.name != "__pycache__"]
     assert after == before
