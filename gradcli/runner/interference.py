@@ -60,7 +60,7 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
         now = space.__dict__
         is_class = space.__class__ is not ModuleType
         for name, value in names.items():
-            if now.get(name, _GONE) is not value and name not in _VARYING:
+            if now.get(name, _GONE) is not value and name not in _VARYING and not _by_itself(space, now.get(name)):
                 found.append((space, name))
                 if restore:
                     _put(space, name, value)
@@ -70,6 +70,14 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
                 if restore:
                     type.__delattr__(space, name)
     return tuple(f"{space.__name__}.{name}" for space, name in found)
+
+
+def _by_itself(space: ModuleType | type, value: object) -> bool:
+    """Whether a framework has put its own function there: PyTorch wraps some of its when they are first used."""
+    top = space.__name__.partition(".")[0] if space.__class__ is ModuleType else space.__module__.partition(".")[0]
+    folder = os.path.dirname(getattr(sys.modules.get(top), "__file__", None) or "")
+    code = getattr(value, "__code__", None)
+    return top in ("torch", "jax") and code is not None and code.co_filename.startswith(folder + os.sep)
 
 
 _VARYING = frozenset({"__builtins__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "_"})

@@ -52,7 +52,7 @@ def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
     checked = claimed(target, case.spec)
     info = backend_for(checked).describe(checked)
     known = {parameter.name for parameter in info.parameters} | {name for name, _ in info.held}
-    if any(parameter.variadic for parameter in info.parameters):
+    if info.takes_keywords or any(parameter.variadic for parameter in info.parameters):
         return
     module = isinstance(checked, type) and (info.backward is None or info.inner)
     for argument in failure.arguments:

@@ -195,7 +195,7 @@ def test_empty_and_scalar_shapes():
 def test_what_cannot_be_drawn_says_which_input_and_why(text, message):
     with pytest.raises(UsageError, match=message) as caught:
         drawn(text)
-    assert str(caught.value).startswith(f"input {text[0]}: ")
+    assert str(caught.value).startswith((f"input {text[0]}: ", f"-i {text}: "))
 
 
 def test_spec_files_know_the_same_domains_and_dtypes():
