@@ -51,6 +51,26 @@ def _not_in_new_functions(_frame: FrameType, _event: str, _argument: Any) -> Non
     return None
 
 
+@contextmanager
+def _lost_interrupts_unreported() -> Iterator[None]:
+    """Print no "Exception ignored in ..." for an interrupt that arrives in a finaliser or a callback of the collector.
+
+    Python cannot raise from there and drops the exception; the timer interrupts again shortly after.
+    """
+    outer = sys.unraisablehook
+
+    def hook(unraisable: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(unraisable.exc_type, OutOfTimeError):
+            outer(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        if sys.unraisablehook is hook:
+            sys.unraisablehook = outer
+
+
 @final
 class Alarm:
     """SIGALRM and the process's real-time timer, shared with whoever used them before.
@@ -88,7 +108,8 @@ class Alarm:
         signal.signal(signal.SIGALRM, self._ring)
         self._installed = True
         try:
-            yield
+            with _lost_interrupts_unreported():
+                yield
         finally:
             self.clear()
             self._installed = False

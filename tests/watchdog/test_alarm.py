@@ -47,6 +47,31 @@ def test_code_that_catches_everything_is_interrupted_all_the_same():
     assert sys.gettrace() is tracer
 
 
+def test_an_interrupt_lost_in_a_finaliser_is_not_printed_and_the_next_one_arrives(monkeypatch):
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+
+    class Slow:
+        def __del__(self) -> None:
+            spin(0.06)
+
+    class Wrong:
+        def __del__(self) -> None:
+            raise ValueError("not ours")
+
+    alarm = Alarm()
+    with alarm.installed():
+        Wrong()
+        assert [unraisable.exc_type for unraisable in reported] == [ValueError]
+        alarm.set(0.02)
+        with pytest.raises(OutOfTimeError):
+            while True:
+                Slow()
+        assert alarm.clear()
+    assert [unraisable.exc_type for unraisable in reported] == [ValueError]
+    assert sys.unraisablehook == reported.append
+
+
 def test_no_timer_is_left_behind():
     alarm = Alarm()
     with alarm.installed():
