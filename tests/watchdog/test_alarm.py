@@ -55,6 +55,10 @@ def test_an_interrupt_lost_in_a_finaliser_is_not_printed_and_the_next_one_arrive
         def __del__(self) -> None:
             spin(0.06)
 
+    def drop_for_ever() -> None:
+        while True:
+            Slow()
+
     class Wrong:
         def __del__(self) -> None:
             raise ValueError("not ours")
@@ -65,8 +69,7 @@ def test_an_interrupt_lost_in_a_finaliser_is_not_printed_and_the_next_one_arrive
         assert [unraisable.exc_type for unraisable in reported] == [ValueError]
         alarm.set(0.02)
         with pytest.raises(OutOfTimeError):
-            while True:
-                Slow()
+            drop_for_ever()
         assert alarm.clear()
     assert [unraisable.exc_type for unraisable in reported] == [ValueError]
     assert sys.unraisablehook == reported.append
