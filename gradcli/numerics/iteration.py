@@ -22,6 +22,8 @@ EXPLAINED = 10.0
 HALVINGS = 44
 LOOSE = 1e-3
 """The largest gap that stopping early is taken to explain."""
+GROWN = 128.0
+"""A third power grows by 5^3 over four sizes of x; values that grow by more are near a pole, and so are their jumps."""
 
 
 def iterates(site: Site) -> bool:
@@ -70,7 +72,7 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
     """The nearest place along a direction where the number of steps changes, and how far every row jumps there.
 
     At that place the values with one number of steps and with another stand side by side: they differ by what stopping
-    early leaves.
+    early leaves. A place where the values are far larger than at the point says nothing about the point.
 
     Args:
         site: the point.
@@ -91,10 +93,16 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
             else:
                 far = middle
         with suppress(Exception):  # outside the domain: try farther
-            jump: Vector = np.abs(site.read(site.x + far * direction) - site.read(site.x + near * direction))
-            if np.isfinite(jump).all():
-                return far, jump
+            before, after = site.read(site.x + near * direction), site.read(site.x + far * direction)
+            if _comparable(site, before, after):
+                return far, np.abs(after - before)
     return None
+
+
+def _comparable(site: Site, *values: Vector) -> bool:
+    """Whether values elsewhere are finite and not out of all proportion to those at the point."""
+    here = float(np.abs(site.row_values()).max())
+    return all(float(np.abs(there).max()) <= GROWN * here for there in values)
 
 
 def _differs(site: Site, x: np.ndarray, here: int) -> bool:

@@ -27,13 +27,7 @@ def check(solver, backend: str, order: int, tolerance: float = 1e-6, **spoilt):
     return case
 
 
-UNDECIDED = pytest.mark.xfail(
-    reason="undecided since reductions in few digits are decided over wide steps", strict=True
-)
-MOSTLY = [pytest.param(*c.values, id=c.id, marks=[UNDECIDED] if c.id == "bisection" else []) for c in CASES]
-
-
-@pytest.mark.parametrize(("solver", "backend"), MOSTLY)
+@pytest.mark.parametrize(("solver", "backend"), CASES)
 def test_a_right_gradient_passes_at_both_orders_and_says_what_it_resolves(solver, backend) -> None:
     case = check(solver, backend, 2)
     assert case.verdict is Verdict.PASSED, case.findings
