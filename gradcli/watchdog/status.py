@@ -4,14 +4,17 @@ import math
 import mmap
 import os
 import struct
+import zlib
 from dataclasses import dataclass
 from typing import final
 
 _OFFSET = 1 << 16
 """Where the status begins: the memory before it is the fault handler's."""
 _CALL = struct.Struct("=qdd?")
+_SUM = struct.Struct("=I")
+"""A checksum follows the call: a reader may look while the call is written, and must not believe what it sees then."""
 _TEXTS = 128
-_PHASE = _CALL.size
+_PHASE = _CALL.size + _SUM.size
 _ENTERED = _PHASE + _TEXTS
 _SIZE = _ENTERED + _TEXTS
 _IN_BETWEEN = (0, math.inf, 0.0, True)
@@ -47,16 +50,16 @@ class Status:
     def clear(self) -> None:
         """Nothing has been done yet."""
         self._entered = ""
-        self._memory[:] = bytes(_SIZE)
         self.ended()
+        self._memory[_PHASE:] = bytes(_SIZE - _PHASE)
 
     def began(self, call: int, due: float, forward_seconds: float, *, asked: bool) -> None:
         """A call of the user's code begins."""
-        _CALL.pack_into(self._memory, 0, call, due, forward_seconds, asked)
+        self._put(_CALL.pack(call, due, forward_seconds, asked))
 
     def ended(self) -> None:
         """No call runs."""
-        _CALL.pack_into(self._memory, 0, *_IN_BETWEEN)
+        self._put(_CALL.pack(*_IN_BETWEEN))
 
     def entered(self, phase: str, *, optional: bool) -> None:
         """Another phase runs."""
@@ -64,6 +67,9 @@ class Status:
         if optional:
             self._entered = f"{self._entered}{phase}\n"
             self._write(_ENTERED, self._entered)
+
+    def _put(self, call: bytes) -> None:
+        self._memory[:_PHASE] = call + _SUM.pack(zlib.crc32(call))
 
     def _write(self, place: int, text: str) -> None:
         self._memory[place : place + _TEXTS] = text.encode()[:_TEXTS].ljust(_TEXTS, b"\0")
@@ -86,11 +92,12 @@ def new_status() -> Status | None:
 
 
 def seen(descriptor: int | None) -> Seen:
-    """What the memory of a descriptor says; nothing where it holds no status."""
+    """What the memory of a descriptor says; nothing where it holds no status, no call while one is being written."""
     content = b"" if descriptor is None else os.pread(descriptor, _SIZE, _OFFSET)
     if len(content) < _SIZE:
         return Seen()
-    call, due, forward_seconds, asked = _CALL.unpack_from(content)
+    whole = _SUM.unpack_from(content, _CALL.size) == (zlib.crc32(content[: _CALL.size]),)
+    call, due, forward_seconds, asked = _CALL.unpack_from(content) if whole else _IN_BETWEEN
     phase, entered = (
         content[place : place + _TEXTS].rstrip(b"\0").decode("utf-8", "replace") for place in (_PHASE, _ENTERED)
     )
