@@ -137,7 +137,12 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRegistration:
-    """A user's hook as it was found registered: whose it is, and how often it fired."""
+    """A user's hook as it was found registered: whose it is, and how often it fired.
+
+    `after_backward` says that no backward pass began after it was registered, `during_backward` that it was registered
+    while one ran, `removed` that it was removed before it could fire (at `removed_at`), `in_graph` that its owner is
+    part of the graph that the last pass ran through.
+    """
 
     kind: str
     owner: str
@@ -147,6 +152,11 @@ class HookRegistration:
     after_forward: bool = False
     owner_called: bool = True
     forward_called_directly_at: SourceSite | None = None
+    after_backward: bool = False
+    during_backward: bool = False
+    removed: bool = False
+    removed_at: SourceSite | None = None
+    in_graph: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -160,6 +170,9 @@ class HookRegistration:
             "after_forward": self.after_forward,
             "owner_called": self.owner_called,
             "forward_called_directly_at": None if direct is None else direct.to_dict(),
+            "after_backward": self.after_backward,
+            "removed": self.removed,
+            "removed_at": None if self.removed_at is None else self.removed_at.to_dict(),
         }
 
 
@@ -190,7 +203,8 @@ class TensorFate:
 
     `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
     result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
-    ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf.
+    ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
+    `retained_late` says that retain_grad() was called only after backward, at `retained_at`.
     """
 
     name: str
@@ -208,6 +222,8 @@ class TensorFate:
     origins: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     retains_grad: bool = False
+    retained_late: bool = False
+    retained_at: SourceSite | None = None
     floating: bool = True
     stray_attribute: str | None = None
 

@@ -10,6 +10,7 @@ from gradcli.backends.trace_graph import LEAF_NODE, GraphPass, backward_order, f
 from gradcli.backends.trace_hooks import HookLog, HookStandIn, RawCall
 from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_names import Named, NameTable
+from gradcli.backends.trace_registration import HookWatch
 from gradcli.backends.trace_sites import site_of_stack, source_line
 from gradcli.traces import ArraySummary, GraphCut, HookCall, HookRegistration, TensorFate, TraceNode
 
@@ -26,6 +27,7 @@ class Facts:
     names: NameTable
     log: HookLog
     graph: GraphPass | None
+    hooks: HookWatch
     _table: list[Named] = field(init=False)
     _label: dict[int, str] = field(init=False)
 
@@ -87,7 +89,18 @@ class Facts:
         """Hooks on tensors and nodes that were found; modules have their own account."""
         own = [h for h in self.log.stand_ins if not h.kind.startswith("module") and h.kind not in ("pack", "unpack")]
         return tuple(
-            HookRegistration(kind=h.kind, owner=self._owner(h), function=h.function, site=h.site, calls=h.calls)
+            HookRegistration(
+                kind=h.kind,
+                owner=self._owner(h),
+                function=h.function,
+                site=h.site,
+                calls=h.calls,
+                after_backward=0 < self.log.pass_number <= h.born_after and not h.born_during,
+                during_backward=h.born_during,
+                removed=h.removed,
+                removed_at=h.removed_at,
+                in_graph=self.log.is_in_graph(h),
+            )
             for h in own
         )
 
@@ -118,6 +131,7 @@ class Facts:
         node = tensor.grad_fn
         readable = node is None or tensor.retains_grad
         gradient = tensor.grad if readable else None
+        retained_late, retained_at = self.hooks.late(tensor)
         site = None if node is None else site_of_stack(node.metadata.get("traceback_", ()))
         return TensorFate(
             name=entry.name,
@@ -126,6 +140,8 @@ class Facts:
             is_leaf=node is None,
             requires_grad=bool(tensor.requires_grad),
             retains_grad=bool(node is not None and tensor.retains_grad),
+            retained_late=retained_late,
+            retained_at=retained_at,
             floating=bool(tensor.is_floating_point() or tensor.is_complex()),
             grad=None if gradient is None else self.lens.summarise(gradient),
             site=site,

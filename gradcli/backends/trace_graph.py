@@ -51,7 +51,10 @@ class GraphPass:
 
     def begin(self, roots: Sequence[Any]) -> None:
         """Walk the graph below the roots and watch every node."""
+        for stand_in in self.log.stand_ins:
+            stand_in.note_absence()
         self.log.pass_number += 1
+        self.log.running = True
         order = backward_order(root.grad_fn for root in roots if root.grad_fn is not None)
         self.numbers = {node: number for number, node in enumerate(order)}
         packed = self._packed_by_user()
@@ -70,6 +73,7 @@ class GraphPass:
         self._handles = []
         self._patches.undo_entries()
         self.log.current = None
+        self.log.running = False
 
     def release(self) -> None:
         """Let go of the nodes, each before those it feeds.

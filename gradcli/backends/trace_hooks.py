@@ -63,6 +63,8 @@ class HookStandIn:
     __slots__ = (
         "__name__",
         "__weakref__",
+        "born_after",
+        "born_during",
         "calls",
         "function",
         "hook",
@@ -72,6 +74,9 @@ class HookStandIn:
         "node_name",
         "owner_class",
         "owner_reference",
+        "place",
+        "removed",
+        "removed_at",
         "sequence",
         "site",
     )
@@ -88,6 +93,11 @@ class HookStandIn:
         self.site: SourceSite | None = site_of_function(hook)
         self.function = name_of_function(hook)
         self.calls = 0
+        self.born_after = 0
+        self.born_during = False
+        self.place: tuple[Any, int] | None = None
+        self.removed = False
+        self.removed_at: SourceSite | None = None
         name = getattr(hook, "__name__", None)
         if name is not None:
             self.__name__ = name  # frameworks name the hook in their messages
@@ -107,6 +117,11 @@ class HookStandIn:
         """The tensor, module or node it was registered on, or None when that is gone."""
         return self.owner_reference()
 
+    def note_absence(self) -> None:
+        """Note that it was taken out of the dict it was registered in, if it was, without its handle."""
+        if self.place is not None and self.place[1] not in self.place[0]:
+            self.removed = True
+
 
 @final
 @dataclass(slots=True)
@@ -118,8 +133,10 @@ class HookLog:
     stand_ins: list[HookStandIn] = field(default_factory=list)
     by_sequence: dict[int, int] = field(default_factory=dict)
     leaf_nodes: dict[int, int] = field(default_factory=dict)
+    by_handle: dict[int, HookStandIn] = field(default_factory=dict)
     current: int | None = None
     pass_number: int = 0
+    running: bool = False
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
         """A stand-in for a hook of the user's; None for a framework's own, and for what is no function."""
@@ -130,12 +147,39 @@ class HookLog:
         self.stand_ins.append(made)
         return made
 
+    def registered(self, made: HookStandIn) -> None:
+        """Note when the user registered a hook: after how many passes, and whether during one."""
+        made.born_after, made.born_during = self.pass_number, self.running
+
     def close(self) -> None:
         """Let stand-ins that a graph still holds pass calls through, and remember nothing."""
         for stand_in in self.stand_ins:
             stand_in.log = None
+            stand_in.place = None
         self.stand_ins = []
         self.calls = []
+        self.by_handle = {}
+
+    def removing(self, handle: Any, site: SourceSite | None) -> bool:
+        """Note that a handle's hook is being removed; False where the hook is none that is known.
+
+        A hook that a backward pass came after, and that did not fire in it, was not silenced by its removal.
+        """
+        entries = handle.hooks_dict_ref() if hasattr(handle, "hooks_dict_ref") else None
+        entry = None if entries is None else entries.get(handle.id)
+        made = entry if isinstance(entry, HookStandIn) else self.by_handle.get(getattr(handle, "id", -1))
+        if made is not None and not made.removed:
+            made.removed_at = site
+            made.removed = made.born_after == self.pass_number or made.kind.startswith("module")
+        return made is not None
+
+    def is_in_graph(self, hook: HookStandIn) -> bool:
+        """Whether the last pass ran through a graph that the hook's owner is part of."""
+        if hook.kind not in ("tensor", "post-accumulate"):
+            return True
+        if hook.sequence is not None:
+            return hook.sequence in self.by_sequence
+        return id(hook.owner) in self.leaf_nodes
 
     def call(self, hook: HookStandIn, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call the user's hook, writing down what it saw and did."""

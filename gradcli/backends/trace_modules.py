@@ -142,19 +142,34 @@ class ModuleWatch:
                 for hook in list(entries.values()):
                     if isinstance(hook, HookStandIn) or is_users_function(hook):
                         found.append(self._registration(key, module, kind, hook))
-        return found
+        gone = [made for made in self.log.stand_ins if made.removed and made.kind.startswith("module")]
+        return found + [self._registration(id(made.owner), made.owner, made.kind, made) for made in gone]
+
+    def removing(self, handle: Any, site: SourceSite | None) -> None:
+        """Note that a handle's hook is being removed, also where no stand-in was in its place yet."""
+        if self.log.removing(handle, site):
+            return
+        entries: Any = handle.hooks_dict_ref() if hasattr(handle, "hooks_dict_ref") else None
+        for module in list(self.known.values()) if entries is not None else ():
+            for own, kind in _hooks_of(module):
+                hook = own.get(handle.id) if own is entries else None
+                made = self.log.stand_in(hook, kind, module)
+                if made is not None:
+                    made.removed, made.removed_at = True, site
 
     def _registration(self, key: int, module: Any, kind: str, hook: Any) -> HookRegistration:
         stood_in = isinstance(hook, HookStandIn)
         return HookRegistration(
             kind=kind,
-            owner=self.names.module_name(module),
+            owner=hook.owner_class if stood_in else self.names.module_name(module),
             function=hook.function if stood_in else name_of_function(hook),
             site=hook.site if stood_in else site_of_function(hook),
             calls=hook.calls if stood_in else 0,
             after_forward=not stood_in and key in self.called,
             owner_called=key in self.called,
             forward_called_directly_at=self.direct.get(key),
+            removed=stood_in and hook.removed,
+            removed_at=hook.removed_at if stood_in else None,
         )
 
 

@@ -1,11 +1,13 @@
 """Names for tensors: what the caller calls them, parameters by their path, locals of the traced function."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.trace_lens import Lens
+from gradcli.backends.trace_sites import of_user
 
 _RANK = {"input": 0, "parameter": 1, "local": 2, "attribute": 3}
 _MANY = 64
@@ -61,7 +63,7 @@ class NameTable:
     def table(self) -> list[Named]:
         """All named tensors: inputs, parameters, locals, attributes, each tensor once."""
         entries = [*self._found, *self._of_locals(), *self._of_modules()]
-        entries.sort(key=lambda entry: _RANK[entry[1]])
+        entries.sort(key=lambda entry: (_RANK[entry[1]], entry[0].startswith("self.")))
         table: dict[int, Named] = {}
         for name, role, tensor in entries:
             known = table.get(id(tensor))
@@ -81,6 +83,9 @@ class NameTable:
                 self.add_module(name, value)
             for label, tensor in self._labelled(name, value):
                 yield label, "local", tensor
+            for attribute, held in _attributes(value, self.lens):
+                for label, tensor in self._labelled(f"{name}.{attribute}", held):
+                    yield label, "attribute", tensor
 
     def _labelled(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
         if self.lens.is_tensor(value):
@@ -108,3 +113,14 @@ class NameTable:
         built = {key: pair for key, pair in self.modules.items() if "_modules" in vars(pair[1])}
         parts = {id(part) for _, module in built.values() for part in module.modules() if part is not module}
         return [(name, module) for key, (name, module) in built.items() if key not in parts]
+
+
+def _attributes(value: Any, lens: Lens) -> list[tuple[str, Any]]:
+    """What an object of a class of the user's holds; modules have their own account."""
+    kind = type(value)
+    if isinstance(value, lens.module_type | lens.tensor_type | ModuleType | type) or not hasattr(value, "__dict__"):
+        return []
+    home = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if home is None or not of_user(home):
+        return []
+    return [(name, held) for name, held in list(vars(value).items()) if not name.startswith("_")]

@@ -1,8 +1,11 @@
 """Attributes and dict entries replaced for a while, and put back exactly as they were."""
 
+import sys
 from collections.abc import MutableMapping
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, final
+
+from gradcli.backends.trace_sites import of_user
 
 _ABSENT = object()
 
@@ -22,6 +25,15 @@ class Patches:
         """Set `owner.name` to `value` until the context ends."""
         self._attributes.append((owner, name, vars(owner).get(name, _ABSENT)))
         setattr(owner, name, value)
+
+    def everywhere(self, owner: Any, name: str, value: object) -> None:
+        """Replace `owner.name`, and what the user's modules imported under any name of their own."""
+        original = getattr(owner, name)
+        self.attribute(owner, name, value)
+        for module in list(sys.modules.values()):
+            if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
+                for alias in [alias for alias, held in vars(module).items() if held is original]:
+                    self.attribute(module, alias, value)
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
         """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""

@@ -21,7 +21,8 @@ from gradcli.backends.trace_lines import LineRecorder
 from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import NameTable
 from gradcli.backends.trace_patches import Patches
-from gradcli.backends.trace_sites import called_by_user, of_user, site_of_frame
+from gradcli.backends.trace_registration import HookWatch
+from gradcli.backends.trace_sites import of_user
 from gradcli.backends.trace_warnings import keep_attribution
 from gradcli.errors import is_interrupt, message_of, presentable
 from gradcli.traces import TraceGraph
@@ -77,6 +78,7 @@ class Tracer:
     log: HookLog = field(init=False)
     patches: Patches = field(default_factory=Patches)
     modules: ModuleWatch = field(init=False)
+    hooks: HookWatch = field(init=False)
     lines: LineRecorder = field(init=False)
     graph: GraphPass | None = None
     passes: int = 0
@@ -92,6 +94,7 @@ class Tracer:
         self.names = NameTable(self.lens)
         self.log = HookLog(self.lens)
         self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
+        self.hooks = HookWatch(self.lens, self.log, self.modules, self.patches)
         self.lines = LineRecorder(self.lens.namespace, self.modules.running_path)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
@@ -112,7 +115,7 @@ class Tracer:
             if self.passes and not self.lens.differentiable(self.result):
                 self.result = self.roots
             registrations = self.modules.registrations()
-        facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph)
+        facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph, hooks=self.hooks)
         error, phase, text = self.error or (None, None, None)
         return TraceGraph(
             target=target,
@@ -135,6 +138,7 @@ class Tracer:
     def close(self) -> None:
         """Let go of everything that was watched: of the nodes last, when no tensor holds them any more."""
         self.log.close()
+        self.hooks.clear()
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
@@ -145,70 +149,14 @@ class Tracer:
 
     def _install(self, cuts: CutWatch) -> None:
         for entry in self.names.table():
-            self._stand_in_for_hooks_of(entry.tensor)
+            self.hooks.stand_in_for(entry.tensor)
         for _, module in list(self.names.modules.values()):
             self.modules.add(module)
         keep_attribution(self.patches)
         self.modules.install()
         cuts.install()
         self._watch_backward()
-        self._watch_registration()
-
-    def _stand_in_for_hooks_of(self, tensor: Any) -> None:
-        for entries, kind in (
-            (tensor._backward_hooks, "tensor"),
-            (getattr(tensor, "_post_accumulate_grad_hooks", None), "post-accumulate"),
-        ):
-            for key, hook in list((entries or {}).items()):
-                made = self.log.stand_in(hook, kind, tensor)
-                if made is not None and entries is not None:
-                    self._place(made, tensor)
-                    self.patches.entry(entries, key, made)
-
-    def _place(self, made: Any, tensor: Any) -> None:
-        node = tensor.grad_fn
-        if node is not None:
-            made.sequence, made.node_name = node._sequence_nr(), type(node).__name__
-
-    def _watch_registration(self) -> None:
-        kind = self.lens.tensor_type
-        self._watch_register(kind, "register_hook", "tensor")
-        self._watch_register(kind, "register_post_accumulate_grad_hook", "post-accumulate")
-        graph = self.lens.namespace.autograd.graph
-        register = graph.register_multi_grad_hook
-
-        @functools.wraps(register)
-        def multi(tensors: Any, hook: Any, *args: Any, **keywords: Any) -> Any:
-            site = site_of_frame(called_by_user(1))
-            return register(tensors, self.log.stand_in(hook, "multi-grad", multi, site) or hook, *args, **keywords)
-
-        self._replace(graph, "register_multi_grad_hook", register, multi)
-        saving = graph.saved_tensors_hooks
-        make = saving.__init__
-
-        @functools.wraps(make)
-        def watched_init(context: Any, pack: Any, unpack: Any) -> None:
-            packed = self.log.stand_in(pack, "pack", context)
-            make(context, packed or pack, self.log.stand_in(unpack, "unpack", context) or unpack)
-
-        self.patches.attribute(saving, "__init__", watched_init)
-
-    def _watch_register(self, owner: Any, name: str, kind: str) -> None:
-        register = getattr(owner, name)
-
-        @functools.wraps(register)
-        def watched(tensor: Any, hook: Any) -> Any:
-            made = self.log.stand_in(hook, kind, tensor, site_of_frame(called_by_user(1)))
-            if made is None:
-                return register(tensor, hook)
-            handle = register(tensor, made)
-            self._place(made, tensor)
-            entries = handle.hooks_dict_ref()
-            entries[handle.id] = hook
-            self.patches.entry(entries, handle.id, made)
-            return handle
-
-        self.patches.attribute(owner, name, watched)
+        self.hooks.install()
 
     def _watch_backward(self) -> None:
         autograd = self.lens.namespace.autograd
@@ -227,15 +175,7 @@ class Tracer:
             with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
                 return original(roots, *args, **keywords)
 
-        self._replace(owner, name, original, watched)
-
-    def _replace(self, owner: Any, name: str, original: Any, watched: Any) -> None:
-        """Replace a function where it lives, and in the user's modules that imported it by name."""
-        self.patches.attribute(owner, name, watched)
-        for module in list(sys.modules.values()):
-            if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
-                for alias in [alias for alias, value in vars(module).items() if value is original]:
-                    self.patches.attribute(module, alias, watched)
+        self.patches.everywhere(owner, name, watched)
 
     @contextmanager
     def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool, recorded: bool) -> Iterator[None]:
@@ -256,7 +196,7 @@ class Tracer:
                 self.graph.begin(roots)
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
                 for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
-                    self._stand_in_for_hooks_of(tensor)
+                    self.hooks.stand_in_for(tensor)
                 yield
             finally:
                 self.graph.end()

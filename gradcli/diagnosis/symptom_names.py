@@ -52,6 +52,12 @@ class Symptom(Enum):
         "A node got a gradient and gave None to an operand that leads to the leaf.",
         "Return a gradient in the position of this argument of forward.",
     )
+    RETAINED_LATE = (
+        "retained-late",
+        "retain_grad() was called only after backward.",
+        "The tensor is a result, and it was told to keep its gradient when the last pass was over.",
+        "Call retain_grad() before backward.",
+    )
     BACKWARD_NOT_RUN = (
         "backward-not-run",
         "No backward pass ran.",

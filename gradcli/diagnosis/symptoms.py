@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gradcli.diagnosis.symptom_names import Symptom
+from gradcli.diagnosis.trace_effects import effects_of_hooks
 from gradcli.diagnosis.trace_fates import as_result, explained
-from gradcli.diagnosis.trace_flow import Flow, effects_of_hooks, who
+from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
 __all__ = ["Symptom", "explain_trace"]
@@ -66,18 +67,31 @@ def _lints(graph: TraceGraph) -> Iterator[str]:
 def _why_silent(graph: TraceGraph, hook: HookRegistration) -> str | None:
     if hook.calls or not hook.kind.startswith(("module", "tensor", "post", "multi", "node")):
         return None
+    reason = _why_it_could_not(hook)
+    if reason is None and graph.error is None and graph.passes:
+        reason = _why_no_gradient_came(hook)
+    return None if reason is None else f"did not fire: {reason}"
+
+
+def _why_it_could_not(hook: HookRegistration) -> str | None:
+    if hook.removed:
+        return f"it was removed{'' if hook.removed_at is None else f' at {hook.removed_at}'} before it could"
     if hook.forward_called_directly_at is not None:
-        return (
-            f"did not fire: {hook.forward_called_directly_at} calls {hook.owner}.forward directly, which skips hooks; "
-            "call the module itself"
-        )
+        where = hook.forward_called_directly_at
+        return f"{where} calls {hook.owner}.forward directly, which skips hooks; call the module itself"
     if hook.after_forward:
-        return "did not fire: it was registered after forward; module hooks count from the next forward on"
-    if not hook.owner_called:
-        return f"did not fire: this {hook.owner} was not called"
-    if graph.error is not None or not graph.passes:
-        return None
-    return "did not fire: no gradient came by in this backward pass"
+        return "it was registered after forward; module hooks count from the next forward on"
+    return None if hook.owner_called else f"this {hook.owner} was not called"
+
+
+def _why_no_gradient_came(hook: HookRegistration) -> str:
+    if hook.during_backward:
+        return "it was registered while backward was running, after the gradient had passed; register it before"
+    if hook.after_backward:
+        return "it was registered after backward had run; register it before"
+    if not hook.in_graph:
+        return f"{hook.owner} is not part of the graph that backward ran through"
+    return f"no gradient reached {hook.owner} in this backward pass"
 
 
 def _hint(graph: TraceGraph) -> str | None:

@@ -23,8 +23,10 @@ def explained(flow: Flow, fate: TensorFate) -> TensorFate:
     if fate.grad is not None:
         zero = fate.is_leaf and fate.grad.norm == 0 and fate.grad.shape.count(0) == 0 and graph.fills_grad
         return _told(fate, *_zero(flow, fate)) if zero else fate
-    if not fate.floating or fate.retains_grad:
+    if not fate.floating:
         return fate
+    if fate.retains_grad:
+        return _told(fate, *_retained(flow, fate))
     if not fate.requires_grad:
         return _told(fate, *_not_required(fate))
     if not fate.is_leaf:
@@ -34,6 +36,14 @@ def explained(flow: Flow, fate: TensorFate) -> TensorFate:
 
 def _told(fate: TensorFate, why: str | None, symptom: Symptom | None) -> TensorFate:
     return replace(fate, why=why, symptom=None if symptom is None else symptom.value)
+
+
+def _retained(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
+    """Why a result that keeps its gradient has none."""
+    if fate.retained_late:
+        where = "" if fate.retained_at is None else f" at {fate.retained_at}"
+        return f"retain_grad() was called only after backward{where}; call it before", Symptom.RETAINED_LATE
+    return _empty_leaf(flow, fate)
 
 
 def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
@@ -120,11 +130,16 @@ def _passed_by(flow: Flow, leaf: int) -> tuple[str, Symptom | None]:
 def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     if graph.error is not None:
         return f"{graph.error_phase} raised, and no backward pass ran: {graph.error}", Symptom.BACKWARD_RAISED
+    if graph.result is None:
+        return (
+            "no backward pass ran: nothing called backward, and the traced function returned no tensor; "
+            "return the loss",
+            Symptom.BACKWARD_NOT_RUN,
+        )
     cut = _cut_for(graph, fate)
     if cut is not None:
         return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how in _MODES else Symptom.DETACHED
-    reason = "" if graph.result is None else ": the result does not require grad"
-    return f"no backward pass ran{reason}", Symptom.BACKWARD_NOT_RUN
+    return "no backward pass ran: the result does not require grad", Symptom.BACKWARD_NOT_RUN
 
 
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:

@@ -1,15 +1,12 @@
 """How gradients flow in a recorded graph: who feeds a node, where a gradient was lost, what a hook's change reached."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import final
 
 from gradcli.traces import ArraySummary, HookCall, TraceGraph, TraceNode
 
 LEAF_NODE = "AccumulateGrad"
-_FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack", "multi-grad")
-_LISTED = 6
-_FEW_HOOKS = 50
 _ON_EDGES = ("node-post", "module-legacy", "module-full")
 
 
@@ -100,35 +97,6 @@ def nothing(gradient: ArraySummary | None) -> bool:
     return gradient is None or gradient.norm == 0
 
 
-def effects_of_hooks(flow: Flow) -> Iterator[str]:
-    """One sentence for each hook that changed gradients: which leaves have another `.grad` because of it."""
-    changing = [c for c in flow.graph.hooks if c.changed_slots and not c.problem and c.kind not in _FORWARD_KINDS]
-    for call in [call for call in changing if call.node is not None][:_FEW_HOOKS]:
-        whole, part = flow.leaves_behind(call)
-        below = flow.below(call)
-        bent = any(c is not call and c.factor is None and c.node in below for c in changing)
-        names, partly = _names(whole), _names(part)
-        because = f"because {who(call)} {call.effect.split(':')[0]}"
-        if names:
-            yield f"grad of {names} {_is_now(call, bent)} {because}"
-        if partly:
-            yield f"a part of the gradient of {partly} {_is_now(call, bent)} {because}"
-
-
-def _is_now(call: HookCall, bent: bool) -> str:
-    if call.factor is None or bent:
-        return "is another"
-    return "is 0" if call.factor == 0 else f"is {call.factor:.6g}x"
-
-
 def who(call: HookCall) -> str:
     """A hook as sentences name it: `double` at train.py:41."""
     return f"`{call.function}`" + ("" if call.site is None else f" at {call.site}")
-
-
-def _names(leaves: list[TraceNode]) -> str:
-    named = [leaf.variable for leaf in leaves if leaf.variable is not None]
-    rest = len(leaves) - len(named)
-    words = named[:_LISTED] + ([f"{len(named) - _LISTED} more"] if len(named) > _LISTED else [])
-    words += [f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] if rest else []
-    return words[0] if len(words) == 1 else " and ".join([", ".join(words[:-1]), words[-1]]) if words else ""

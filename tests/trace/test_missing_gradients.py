@@ -193,6 +193,16 @@ def zeroed_by_a_hook(framework):
     return loss, "zero-gradient", "the hook `<lambda>` at "
 
 
+def retained_too_late(framework):
+    def loss():
+        leaf, w = pair(framework)
+        x = leaf * w
+        x.sum().backward()
+        x.retain_grad()
+
+    return loss, "retained-late", "retain_grad() was called only after backward at "
+
+
 def copied(framework, of=lambda x, _: x * 2):
     def loss():
         x, w = pair(framework)
@@ -237,7 +247,7 @@ CAUSES = [
     with_detach, with_data, with_item, with_numpy, with_no_grad, with_a_decorator, in_inference_mode,
     unused, misspelt, converted, scaled_at_birth,
     function_returns_none, everything_detached, under_no_grad_altogether, no_backward_at_all, backward_raises, rounded,
-    zeroed_by_a_hook,
+    zeroed_by_a_hook, retained_too_late,
 ]  # fmt: skip
 
 
