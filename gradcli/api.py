@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from gradcli.backends.recording import graphs_recorded
-from gradcli.backends.registry import backend_for, with_gradient
+from gradcli.backends.registry import backends_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
 from gradcli.runner.allow import allowed_by
@@ -142,10 +142,10 @@ def _object_of(target: object) -> object:
 def _check_given(target: object, inputs: Given | None, case: CheckCase) -> CheckResult:
     if inputs is None:
         return check_object(target, case)
-    backend = backend_for(target, inputs)
-    info = backend.describe(target)
-    supply = supply_from(inputs, backend, info, case)
-    return check_object(target, case, supply=supply, backend=backend, info=info)
+    backends = backends_for(target, inputs)
+    info = backends[0].describe(target)
+    supply = supply_from(inputs, backends[0], info, case)
+    return check_object(target, case, supply=supply, backends=backends, info=info)
 
 
 def _name_of(target: object) -> str:

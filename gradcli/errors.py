@@ -44,6 +44,18 @@ class TargetImportError(TargetError):
         self.user_traceback = user_traceback
 
 
+class OtherFrameworkError(UsageError):
+    """A callable was run with NumPy arrays and returned tensors of a framework, `framework`: it belongs to that one."""
+
+    def __init__(self, message: str, framework: str) -> None:
+        super().__init__(message)
+        self.framework = framework
+
+
+class WithoutDerivativeError(UsageError):
+    """A callable on NumPy arrays has no derivative that could be checked."""
+
+
 class MissingExtraError(UsageError):
     """A framework the target needs is not installed."""
 

@@ -15,8 +15,9 @@ from gradcli.backends.array_claims import (
     pulled_back,
 )
 from gradcli.backends.array_subject import Arrays, Gradients
+from gradcli.backends.owners import tensors_framework
 from gradcli.cases import Argument
-from gradcli.errors import UsageError
+from gradcli.errors import OtherFrameworkError, WithoutDerivativeError
 
 NO_GRADIENT = (
     "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
@@ -144,11 +145,13 @@ class PairCaller:
         return pulled_back(np.asarray(returned), x, outputs[0], cotangents[0], is_vjp=self.is_vjp)
 
     def _value_of(self, returned: object) -> object:
+        if (framework := tensors_framework(returned)) is not None:
+            raise OtherFrameworkError(f"{self._name} returned a tensor of {framework} for NumPy arrays", framework)
         if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
             shape = np.shape(returned[0])
             raise TypeError(f"expected {self._name} to return (value, gradient), got a value of shape {shape}")
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise UsageError(NO_GRADIENT.format(name=self._name))
+            raise WithoutDerivativeError(NO_GRADIENT.format(name=self._name))
         return returned[0]
 
     def _derived(self, gradient: Callable[..., Any], values: dict[int, NDArray[Any]], *cotangent: object) -> object:

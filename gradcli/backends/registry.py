@@ -1,11 +1,8 @@
 """Which backend a target belongs to, told without importing a framework."""
 
-import functools
 import importlib.util
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import CodeType, FunctionType
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.backends.array_claims import GradientPair
@@ -13,13 +10,13 @@ from gradcli.backends.base import Backend
 from gradcli.backends.engine_backend import EngineBackend
 from gradcli.backends.jax_backend import JaxBackend
 from gradcli.backends.numpy_backend import NumpyBackend
+from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
+from gradcli.backends.reach import module_values, reached_by
 from gradcli.backends.torch_backend import TorchBackend
 from gradcli.errors import MissingExtraError, TargetError, UsageError
 
 BACKENDS: tuple[Backend, ...] = (EngineBackend(), TorchBackend(), JaxBackend(), NumpyBackend())
 _EXTRAS = ("torch", "jax")
-_OWNERS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "gradcli.engine": "engine", "numpy": "numpy"}
-"""Where the names that a callable uses come from, and the backend that this speaks for; the first one counts."""
 
 
 def backend_named(name: str) -> Backend:
@@ -39,8 +36,10 @@ def is_function(target: object) -> bool:
     return any(b.claims(target) and b.is_complete(target) for b in BACKENDS)
 
 
-def backend_for(target: object, given: object = None) -> Backend:
-    """The backend that runs `target`.
+def backends_for(target: object, given: object = None) -> tuple[Backend, ...]:
+    """The backend that runs `target`; several, in the order to be tried, where only a run of it can tell.
+
+    A callable may use a framework through functions of other modules alone, or run with the arrays of any.
 
     Args:
         target: a Function class, or anything else that can be called.
@@ -51,15 +50,25 @@ def backend_for(target: object, given: object = None) -> Backend:
     """
     for backend in BACKENDS:
         if backend.claims(target):
-            return backend
+            return (backend,)
     if inspect.isclass(target):
         raise TargetError(
             f"{target.__name__} is a class but no Function: expected a subclass of gradcli.engine.autograd.Function "
             "or of torch.autograd.Function"
         )
     if callable(target):
-        return backend_named(_tensors_framework(given) or _framework_of(target))
+        return tuple(backend_named(name) for name in _names_for(target, given))
     raise TargetError(f"expected a Function class or a callable, got {type(target).__name__}: {target!r:.80}")
+
+
+def backend_for(target: object, given: object = None) -> Backend:
+    """The backend that most likely runs `target`, the first one to be tried. Raises TargetError as `backends_for`."""
+    return backends_for(target, given)[0]
+
+
+def only_a_run_tells(backend: Backend, target: object) -> bool:
+    """Whether `target` is taken for a function of plain NumPy's: functions of any framework may run on its arrays."""
+    return backend.name == "numpy" and not backend.claims(target)
 
 
 def require_own_tensors(backend: Backend, name: str, given: object) -> None:
@@ -68,7 +77,7 @@ def require_own_tensors(backend: Backend, name: str, given: object) -> None:
     Raises:
         TargetError: says which framework the tensor is of, and what may be given.
     """
-    other = _tensors_framework(given)
+    other = tensors_framework(given)
     if other not in (None, backend.name):
         raise TargetError(
             f"{name} runs on {backend.name}, but among its inputs is a tensor of {other}: expected tensors of "
@@ -90,7 +99,7 @@ def with_gradient(target: object, gradient: object) -> GradientPair:
     for role, value in (("function", target), ("hand-written gradient", gradient)):
         if not callable(value):
             raise UsageError(f"expected the {role} to be callable, got {type(value).__name__}: {value!r:.80}")
-    owner = _framework_of(target, gradient)  # type: ignore[arg-type]  # callables, as just seen
+    owner = _speaks_for(target) or _speaks_for(gradient)  # type: ignore[arg-type]  # callables, as just seen
     if owner in _EXTRAS:
         raise UsageError(
             f"a hand-written gradient is for plain NumPy functions, but {_name(target)} uses {owner}: leave --grad out "
@@ -107,74 +116,25 @@ def _name(target: object) -> str:
     return str(getattr(target, "__qualname__", type(target).__name__))
 
 
-def _framework_of(target: Callable[..., Any], beside: Callable[..., Any] | None = None) -> str:
-    """The framework of the names that a callable uses, or the one `beside` it; the engine's if there is none.
+def _names_for(target: Callable[..., Any], given: object) -> tuple[str, ...]:
+    """The backends that a callable may belong to, in the order in which they are tried.
 
-    Those in its module count last, since a module may import several frameworks.
+    What it is given decides, then its own names. NumPy's names beside a function that uses a framework may be those of
+    constants alone, and a function that names nothing may run with anybody's arrays.
     """
-    found = _named_by(target) or (None if beside is None else _named_by(beside))
-    return found or _framework_among(_module_values(target)) or "engine"
+    if (theirs := tensors_framework(given)) is not None:
+        return (theirs,)
+    reached = reached_by(target)
+    beside = [owner_of(value) for value in module_values(target)]
+    module = [name for name in FRAMEWORKS if name in beside]
+    if reached.further:
+        named = sorted(reached.further, key=lambda name: name not in module)
+        return ("numpy", *named) if reached.own == "numpy" else tuple(named)
+    if reached.own is not None:
+        return (reached.own,)
+    return (*module, *(["numpy"] if "numpy" in beside else [])) or ("engine",)
 
 
-def _unwrapped(target: Callable[..., Any]) -> Any:
-    function = inspect.unwrap(target)
-    while isinstance(function, functools.partial):
-        function = inspect.unwrap(function.func)
-    return function
-
-
-def _code_of(function: Any) -> FunctionType | None:
-    """The Python function that runs when `function` is called, None for one without."""
-    if not inspect.isfunction(function):
-        function = getattr(function, "__func__", inspect.getattr_static(type(function), "__call__", None))
-    return function if inspect.isfunction(function) else None
-
-
-def _named_by(target: Callable[..., Any]) -> str | None:
-    """The framework that a callable belongs to itself, or that the names which its code uses belong to."""
-    function = _unwrapped(target)
-    known: list[object] = []
-    if not inspect.isfunction(function):
-        # A built-in function names its module, a method without code the class or the object that has it.
-        known = [*type(function).__mro__, function]
-        known += [getattr(function, name, None) for name in ("__self__", "__objclass__")]
-    code = _code_of(function)
-    if code is not None:
-        known += inspect.getclosurevars(code).nonlocals.values()
-        known += [code.__globals__[name] for name in _names_in(code.__code__) if name in code.__globals__]
-    return _framework_among(known)
-
-
-def _module_values(target: Callable[..., Any]) -> list[object]:
-    code = _code_of(_unwrapped(target))
-    return [] if code is None else list(code.__globals__.values())
-
-
-def _framework_among(values: Iterable[object]) -> str | None:
-    owners = {owner for value in values for owner in _owners(value)}
-    return next((name for place, name in _OWNERS.items() if place in owners and place in sys.modules), None)
-
-
-def _tensors_framework(values: object) -> str | None:
-    """The framework of the first tensor in nested values; None where there is none, NumPy's arrays being anyone's."""
-    if isinstance(values, Mapping):
-        return _tensors_framework(list(values.values()))
-    if isinstance(values, list | tuple):
-        return next((name for value in values if (name := _tensors_framework(value)) is not None), None)
-    names = {_OWNERS.get(owner) for owner in _owners(type(values))} - {None, "numpy"}
-    return None if callable(values) else next(iter(names), None)
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    """The global names that a function reads, those of the functions inside it included."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_in(constant)
-
-
-def _owners(value: object) -> tuple[str, ...]:
-    """Where a value comes from: its top module, and `gradcli.engine` where it is the engine's."""
-    home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
-    modules = [str(home), type(value).__module__]
-    return tuple("gradcli.engine" if m.startswith("gradcli.engine") else m.split(".")[0] for m in modules)
+def _speaks_for(target: Callable[..., Any]) -> str | None:
+    reached = reached_by(target)
+    return reached.own or next(iter(reached.further), None)

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.guard import is_users_own, phase_of, user_code_error, users_frames, users_traceback
-from gradcli.backends.registry import backend_for
+from gradcli.backends.registry import backends_for
 from gradcli.cases import Argument, InputsFrom, InputSpec
 from gradcli.checks.battery import Part, run_battery
 from gradcli.diagnosis.excerpt import excerpt_for
@@ -80,14 +80,15 @@ def check_object(
     case: CheckCase,
     *,
     supply: Supply | None = None,
-    backend: Backend | None = None,
+    backends: Sequence[Backend] = (),
     info: TargetInfo | None = None,
     failures: Path | None = None,
     watchdog: Watchdog | None = None,
 ) -> CheckResult:
     """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
 
-    `backend` is the one that the supply was made for, `info` what it said of the target; without it the target tells.
+    `backends` are those that the target may belong to, in the order to be tried, and `info` what the first said of it;
+    without them the target tells.
     `watchdog` knows what to leave out.
     """
     started = perf_counter()
@@ -95,7 +96,7 @@ def check_object(
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
         with watchdog.watching(), own_kept():
-            result = _checked(target, case, backend, info, trail, failures, watchdog)
+            result = _checked(target, case, backends, info, trail, failures, watchdog)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     except BaseException as error:
@@ -110,16 +111,17 @@ def check_object(
 def _checked(
     target: object,
     case: CheckCase,
-    backend: Backend | None,
+    backends: Sequence[Backend],
     info: TargetInfo | None,
     trail: _Trail,
     failures: Path | None,
     watchdog: Watchdog,
 ) -> CheckResult:
-    backend = backend or backend_for(claimed(target, case.spec))
-    trail.backend = backend.name
+    backends = backends or backends_for(claimed(target, case.spec))
+    trail.backend = backends[0].name
     with watchdog.during("inference of inputs", searching=True):
-        ready = prepared(target, case, trail.supply, backend, info)
+        ready = prepared(target, case, trail.supply, backends, info)
+    trail.backend = ready.backend.name
     case, trail.supply = ready.case, ready.supply
     trail.lints = source_lints(ready.info)
     for subject in _examinations(ready, trail, watchdog):

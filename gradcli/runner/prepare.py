@@ -4,10 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from gradcli.backends.base import Backend
-from gradcli.backends.registry import backend_for
-from gradcli.cases import CheckSpec
-from gradcli.errors import InputsNotFoundError, UsageError, UserCodeError
+from gradcli.backends.registry import backend_named, backends_for, only_a_run_tells
+from gradcli.cases import Argument, CheckSpec
+from gradcli.errors import (
+    GradcliError,
+    InputsNotFoundError,
+    OtherFrameworkError,
+    UsageError,
+    UserCodeError,
+    WithoutDerivativeError,
+)
 from gradcli.inputs.construction import constructions
 from gradcli.runner.held import with_held
 from gradcli.runner.plan import CheckCase, claimed
@@ -33,12 +42,13 @@ def prepared(
     target: object,
     case: CheckCase,
     supply: Supply | None = None,
-    backend: Backend | None = None,
+    backends: Sequence[Backend] = (),
     info: TargetInfo | None = None,
 ) -> Prepared:
     """The target of `case` with `supply`, or with the inputs that the case gives or inference finds.
 
-    `info` is what the backend has said of the target, if it was asked before.
+    `backends` are those that the target may belong to, without them those that it tells itself: the first one with
+    which it runs is taken. `info` is what the first has said of the target, if it was asked before.
 
     Raises:
         UsageError: an input or a constructor's argument is named that the target does not have.
@@ -46,14 +56,60 @@ def prepared(
         InputsNotFoundError: no inputs, or nothing to make an instance with, could be found.
     """
     given, target = target, claimed(target, case.spec)
-    backend = (backend or backend_for(target)).on(case.settings.device)
+    waiting = list(backends or backends_for(target))
+    known = info if target is given else None
+    found: list[Prepared] = []
+    refusals: list[GradcliError] = []
+    while waiting:
+        backend = waiting.pop(0)
+        try:
+            ready = _on(backend, target, case, supply, known)
+            found.append(ready)
+            if not (waiting or only_a_run_tells(backend, target)) or _runs(ready, among=waiting):
+                return ready
+        except OtherFrameworkError as error:
+            waiting = [backend_named(error.framework)]
+            found.clear()
+        except (WithoutDerivativeError, InputsNotFoundError, UserCodeError) as error:
+            refusals.append(error)
+        known = None
+    if found:
+        return found[0]
+    raise refusals[0]
+
+
+def _on(backend: Backend, target: object, case: CheckCase, supply: Supply | None, info: TargetInfo | None) -> Prepared:
+    """The target as one backend runs it."""
+    backend = backend.on(case.settings.device)
     takes = backend.constructor(target)
     if takes is None:
         if case.spec.construct:
             raise UsageError(f"{case.spec.target} is no class of modules: there is nothing to construct")
-        return _supplied(backend, target, case, supply, info if target is given else None)
+        return _supplied(backend, target, case, supply, info)
     spec, keywords = _routed(case.spec, takes, backend.describe(target))
     return _instance(backend, target, takes, keywords, replace(case, spec=spec), supply)
+
+
+def _runs(ready: Prepared, among: Sequence[Backend]) -> bool:
+    """Whether the target runs at its first sample, and none of the others reads it as NumPy's (value, gradient).
+
+    Arithmetic alone runs on anybody's arrays. A function that returns a number and an array of its input's shape for
+    NumPy arrays is read as one with its gradient, which no framework would look at.
+    """
+    arguments = ready.supply.samples[0]()
+    if not ready.backend.attempt(ready.target, arguments).ok:
+        return False
+    plain = [backend for backend in among if only_a_run_tells(backend, ready.target)]
+    return not any(_returns_gradient(backend, ready.target, arguments) for backend in plain)
+
+
+def _returns_gradient(backend: Backend, target: object, arguments: Sequence[Argument]) -> bool:
+    try:
+        trial = backend.attempt(target, arguments, gradients=True)
+    except UsageError:
+        return False
+    entries = [np.size(gradient) for gradient in trial.gradients or () if gradient is not None]
+    return trial.ok and trial.backward_error is None and max(entries, default=0) > 1
 
 
 def _instance(

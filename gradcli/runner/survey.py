@@ -56,9 +56,11 @@ def survey(case: CheckCase, begun: Callable[[], None] = lambda: None) -> Survey:
         signature=f"({', '.join(_written(parameter) for parameter in parameters)})",
     )
     try:
-        supply = prepared(found, case).supply
+        ready = prepared(found, case)
     except (InputsNotFoundError, UserCodeError) as error:
         return replace(seen, problem=str(error).splitlines()[0])
+    supply = ready.supply
+    seen = replace(seen, backend=ready.backend.name)
     return replace(seen, inputs=supply.specs, inputs_from=supply.source, alternatives=supply.alternatives)
 
 

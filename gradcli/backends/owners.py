@@ -1,0 +1,46 @@
+"""Which framework a value is of, told by where it comes from and without importing any."""
+
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+
+OWNERS = {
+    "torch": "torch",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "gradcli.engine": "engine",
+    "numpy": "numpy",
+    "scipy": "numpy",
+}
+"""The packages that speak for a backend; where several are found the first one counts."""
+
+FRAMEWORKS = ("torch", "jax", "engine")
+"""The backends that differentiate, in the order in which they count."""
+
+
+def owner_of(value: object) -> str | None:
+    """The backend that a value speaks for: a module, a function, a class, or an instance of a framework's class."""
+    places = _places(value)
+    return next((name for place, name in OWNERS.items() if place in places), None)
+
+
+def framework_among(values: Iterable[object]) -> str | None:
+    """The backend that the values speak for, the first one of `OWNERS` where they are of several."""
+    places = {place for value in values for place in _places(value)}
+    return next((name for place, name in OWNERS.items() if place in places), None)
+
+
+def tensors_framework(values: object) -> str | None:
+    """The framework of the first tensor in nested values; None where there is none, NumPy's arrays being anyone's."""
+    if isinstance(values, Mapping):
+        return tensors_framework(list(values.values()))
+    if isinstance(values, list | tuple):
+        return next((name for value in values if (name := tensors_framework(value)) is not None), None)
+    names = {OWNERS.get(place) for place in _places(type(values))} - {None, "numpy"}
+    return None if callable(values) else next(iter(names), None)
+
+
+def _places(value: object) -> tuple[str, ...]:
+    """Where a value comes from: its top package, and `gradcli.engine` where it is the engine's."""
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    modules = [str(home or getattr(value, "__name__", "")), type(value).__module__]
+    return tuple("gradcli.engine" if m.startswith("gradcli.engine") else m.split(".")[0] for m in modules)
