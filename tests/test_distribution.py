@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".gradcli", ".hypothesis", "*.pyc", "*.egg-info", ".*_cache")
-PARTS = ("gradcli", "tests", "specs", "docs", "benchmarks")
+PARTS = ("gradcli", "tests", "specs", "docs", "benchmarks", "tools")
 BUILD = "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
 
 
