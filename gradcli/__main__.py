@@ -4,19 +4,46 @@ import sys
 
 from gradcli._version import __version__
 
+_WITH_WORKERS = ("check", "list", "trace", "init", "replay")
+"""Commands that run the user's code, in worker processes unless `--in-process` is given."""
+
 
 def main() -> int:
-    """Run the command line and return its exit code; the version alone is told without importing anything."""
-    if sys.argv[1:] == ["--version"]:
+    """Run the command line and return its exit code; the version alone is shown without importing anything."""
+    arguments = sys.argv[1:]
+    if arguments == ["--version"]:
         sys.stdout.write(f"gradcli {__version__}\n")
         return 0
     try:
-        from gradcli.cli.app import run
-
-        return run(sys.argv[1:])
+        return _run(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("gradcli: interrupted\n")
         return 130
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command; the nursery of its workers, where it needs one, is begun first, as a copy of this process."""
+    import gc
+
+    gc.disable()  # collections would take a tenth of the start, and find nothing: the site enables them again
+    if arguments[:1] and arguments[0] in _WITH_WORKERS and "--in-process" not in arguments:
+        from gradcli.runner.workers import birth, nursery
+
+        descriptor = birth.begin()
+        if descriptor is not None:
+            return nursery.main(descriptor)
+        try:
+            return _command(arguments)
+        finally:
+            birth.leave()
+            gc.freeze()  # what is left is not looked through once more when the interpreter ends
+    return _command(arguments)
+
+
+def _command(arguments: list[str]) -> int:
+    from gradcli.cli.app import run
+
+    return run(arguments)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HELD = "parameter"
 """The domain of what a module itself holds: it cannot be asked for, and is not shown as a flag."""
 
-
+DTYPES = (
+    "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
+    "int64", "int32", "int16", "int8", "uint8", "bool",
+)  # fmt: skip
+LAYOUTS = ("coo", "csr")
 MAX_ELEMENTS = 50_000_000
 MAX_AXES = 64
 """The most axes of an array in NumPy 2 and of a tensor in PyTorch."""
@@ -144,12 +148,16 @@ class Sparsity:
     shape: tuple[int, ...]
     indices: tuple[tuple[int, ...], ...]
 
-    def entries_of(self, dense: NDArray[Any]) -> NDArray[Any]:
+    def entries_of(self, dense: "NDArray[Any]") -> "NDArray[Any]":
         """The entries of an array of `shape`, in the order of `indices`."""
+        import numpy as np
+
         return dense[tuple(np.array(self.indices, dtype=np.int64).reshape(-1, len(self.shape)).T)]
 
-    def dense(self, values: NDArray[Any]) -> NDArray[Any]:
+    def dense(self, values: "NDArray[Any]") -> "NDArray[Any]":
         """The array of `shape` with these entries, and zeros elsewhere."""
+        import numpy as np
+
         whole = np.zeros(self.shape, dtype=values.dtype)
         whole[tuple(np.array(self.indices, dtype=np.int64).reshape(-1, len(self.shape)).T)] = values
         return whole

@@ -9,9 +9,9 @@ from typing import final
 from gradcli.reporters.plain import plain_case
 from gradcli.runner.configuration import configuration, settings_from
 from gradcli.runner.execute import execute
-from gradcli.runner.failures import FOLDER
 from gradcli.runner.interrupts import Interrupted, Interrupts
 from gradcli.runner.plan import CheckCase, plan
+from gradcli.runner.saved import FOLDER
 from gradcli.runner.staff import InProcess, Staff
 from gradcli.runner.workers.workforce import Workforce
 from gradcli.spec.load import load_specs

@@ -4,10 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from gradcli._version import __version__
 from gradcli.cases import Argument, InputSpec
@@ -15,8 +12,13 @@ from gradcli.figures import Figures
 from gradcli.findings import FindingKind
 from gradcli.verdict import Reason, Verdict
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
 SCHEMA = "gradcli.report/1"
-FloatArray = NDArray[np.float64]
 _EXIT_CODES = {
     Verdict.PASSED: 0,
     Verdict.SKIPPED: 0,
@@ -51,16 +53,16 @@ class Mismatch:
     input: int
     output: int
     order: int
-    claimed: FloatArray
-    numeric: FloatArray
-    bound: FloatArray
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    claimed: "FloatArray"
+    numeric: "FloatArray"
+    bound: "FloatArray"
+    rows: "NDArray[np.int64]"
+    columns: "NDArray[np.int64]"
     complete: bool
-    point: FloatArray
-    input_value: NDArray[Any]
-    output_value: NDArray[Any]
-    wrong_columns: NDArray[np.intp] | None = None
+    point: "FloatArray"
+    input_value: "NDArray[Any]"
+    output_value: "NDArray[Any]"
+    wrong_columns: "NDArray[np.intp] | None" = None
     wide: bool = False
 
 

@@ -3,9 +3,10 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class TargetInfo:
     vmap: Callable[..., Any] | None = None
     rules: tuple[Callable[..., Any] | None, ...] = ()
     inner: bool = False
-    held: tuple[tuple[str, NDArray[Any]], ...] = ()
+    held: "tuple[tuple[str, NDArray[Any]], ...]" = ()
     outer: tuple[Parameter, ...] = ()
     takes_keywords: bool = False
 
@@ -53,10 +54,10 @@ class TargetInfo:
 class Trial:
     """The outcome of running forward once on trial inputs: outputs as arrays, or the exception."""
 
-    outputs: tuple[NDArray[Any], ...] = ()
+    outputs: "tuple[NDArray[Any], ...]" = ()
     differentiable: tuple[bool, ...] = ()
     error: BaseException | None = None
-    gradients: tuple[NDArray[Any] | None, ...] | None = None
+    gradients: "tuple[NDArray[Any] | None, ...] | None" = None
     backward_error: BaseException | None = None
 
     @property

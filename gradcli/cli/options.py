@@ -1,14 +1,12 @@
 """What the options of `gradcli check` mean; everything that can be refused is refused before user code is imported."""
 
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from gradcli.cases import InputSpec
 from gradcli.cli.request import CheckRequest
 from gradcli.errors import UsageError
-from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.reporters.formats import FORMATS, SUFFIXES
 from gradcli.runner.choose import Choice
 from gradcli.runner.last import last_failed
@@ -20,6 +18,10 @@ REPORT_SUFFIXES = tuple(SUFFIXES)
 
 def inputs_from(inputs: Sequence[str], arguments: Sequence[str]) -> tuple[InputSpec, ...]:
     """The input specs that the flags `-i` and `-a` give."""
+    if not inputs and not arguments:
+        return ()
+    from gradcli.inputs.flags import parse_argument, parse_input
+
     return (*(parse_input(text) for text in inputs), *(parse_argument(text) for text in arguments))
 
 
@@ -65,6 +67,8 @@ def _report(path: Path) -> Path:
     if path.exists() and not path.is_file():
         raise UsageError(f"--report {path}: is no regular file")
     place = next(folder for folder in path.absolute().parents if folder.exists())
+    import tempfile
+
     try:
         with tempfile.TemporaryFile(dir=place) as trial:
             trial.write(b"{}")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -23,17 +24,18 @@ from gradcli.cli.staffing import Site, site, starting_folder
 from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
 from gradcli.results import CheckResult, Fault, Report
-from gradcli.runner.cache import Cache
 from gradcli.runner.choose import chosen
 from gradcli.runner.configuration import Configuration, configuration, default_targets, settings_from
 from gradcli.runner.execute import execute
-from gradcli.runner.executors import require_executor
-from gradcli.runner.failures import FOLDER
 from gradcli.runner.gather import gather_all
 from gradcli.runner.interrupts import Interrupted
 from gradcli.runner.last import note_failed
 from gradcli.runner.plan import CheckCase, plan
+from gradcli.runner.saved import FOLDER
 from gradcli.settings import Settings
+
+if TYPE_CHECKING:
+    from gradcli.runner.cache import Cache
 
 _REFUSED = (Fault.USAGE, Fault.NOTHING)
 """Where nothing else came of any case nothing has been run, and no report is written."""
@@ -46,7 +48,6 @@ def check(request: CheckRequest) -> int:
     settings = settings_from(request.options, configured)
     if request.in_process and (settings.jobs > 1 or settings.timeout is not None):
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
-    require_executor(request.executor)
     with site(
         in_process=request.in_process, size=settings.jobs, timeout=settings.timeout, executor=request.executor
     ) as here:
@@ -69,7 +70,7 @@ def _checked(
 
     specs = gather_all(targets, inputs, request.grad, staff=here.staff)
     cases = plan(chosen(specs, choice), settings, shard)
-    cache = Cache(start=here.start, path=sys.path) if request.cache else None
+    cache = _cache(here.start) if request.cache else None
     growing = [GrowingReport(path=path) for path in paths]
     shown, end = _run(cases, settings, here, form, stream, request, cache, growing)
     report = Report(
@@ -89,6 +90,12 @@ def _checked(
     return report.exit_code
 
 
+def _cache(start: Path) -> "Cache":
+    from gradcli.runner.cache import Cache
+
+    return Cache(start=start, path=sys.path)
+
+
 def _run(
     cases: tuple[CheckCase, ...],
     settings: Settings,
@@ -96,7 +103,7 @@ def _run(
     form: Format,
     stream: ReportStream,
     request: CheckRequest,
-    cache: Cache | None,
+    cache: "Cache | None",
     growing: Sequence[GrowingReport],
 ) -> tuple[list[CheckResult], Interrupted | None]:
     """The results, shown as they come; and the signal that ended the run before its end, if one did."""
@@ -127,7 +134,7 @@ def _in_order(known: Sequence[CheckResult | None], results: Iterator[CheckResult
     yield from results
 
 
-def _remember(start: Path, cases: tuple[CheckCase, ...], shown: list[CheckResult], cache: Cache | None) -> None:
+def _remember(start: Path, cases: tuple[CheckCase, ...], shown: list[CheckResult], cache: "Cache | None") -> None:
     """Write down what failed, for --last-failed, and what passed, for --cache; a warning where that is impossible."""
     done = zip(cases, shown, strict=True) if len(shown) == len(cases) else ()
     for problem in (note_failed(start, shown), None if cache is None else cache.keep(done)):

@@ -1,5 +1,6 @@
 """Who does a command's jobs, and from which working directory."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.errors import RelayedError, UsageError
-from gradcli.runner.executors import PROCESSES, ExecutorStaff, executor_named
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Done, Job
 from gradcli.runner.staff import InProcess, Staff
@@ -45,19 +45,32 @@ def site(
         UsageError: the working directory no longer exists, or the executor cannot be had.
     """
     start = starting_folder()
+    if executor is not None:
+        from gradcli.runner.executors import PROCESSES, ExecutorStaff, executor_named, require_executor
+
+        require_executor(executor)
     path = [os.path.abspath(entry) for entry in sys.path]
     with Interrupts() as interrupts:
         if in_process or not hasattr(os, "fork"):
             sys.path[:] = path
+            _collecting()
             yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
             return
-        if executor not in (None, PROCESSES):
+        if executor is not None and executor != PROCESSES:
             with executor_named(executor, size, start) as given:
                 staff = ExecutorStaff(executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts)
+                _collecting()
                 yield Site(start=start, staff=staff)
             return
         with Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts) as workforce:
+            _collecting()
             yield Site(start=start, staff=workforce)
+
+
+def _collecting() -> None:
+    """Collect garbage from here on, but for what the start of the command has made, which stays."""
+    gc.freeze()
+    gc.enable()
 
 
 def starting_folder() -> Path:

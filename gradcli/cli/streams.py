@@ -1,5 +1,7 @@
 """The stream that results are written to, apart from everything that the target prints."""
 
+import atexit
+import contextlib
 import io
 import os
 import sys
@@ -77,6 +79,12 @@ class ReportStream(io.TextIOBase):
         except OSError as error:
             self._detach(error)
 
+    def close(self) -> None:
+        """Close the descriptor; everything that could be written has been."""
+        super().close()
+        with contextlib.suppress(OSError):
+            self._file.close()
+
     def _detach(self, error: OSError) -> None:
         """Discard what is written from here on; a reader that has gone is no problem, a full disk is one."""
         if not isinstance(error, BrokenPipeError):
@@ -93,7 +101,9 @@ def report_stream() -> ReportStream:
     To be called before any of the user's code is imported.
     """
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding
-    return ReportStream(keep_stdout(), encoding or "utf-8")
+    stream = ReportStream(keep_stdout(), encoding or "utf-8")
+    atexit.register(stream.close)
+    return stream
 
 
 def progress_wanted() -> bool:

@@ -9,15 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.cases import Argument, InputSpec, Sparsity, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, Argument, InputSpec, Sparsity, shape_problem
 from gradcli.errors import UsageError
 from gradcli.inputs.domains import Domain, parse_domain
-
-DTYPES = (
-    "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
-    "int64", "int32", "int16", "int8", "uint8", "bool",
-)  # fmt: skip
-LAYOUTS = ("coo", "csr")
 
 
 def build(specs: Sequence[InputSpec], *, seed: int, dtype: str = "float64", sample: int = 0) -> tuple[Argument, ...]:

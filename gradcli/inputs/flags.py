@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from gradcli.cases import InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
 from gradcli.errors import UsageError
-from gradcli.inputs.builders import DTYPES, LAYOUTS
 from gradcli.inputs.domains import DOMAINS, Domain, parse_domain
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")

@@ -17,10 +17,9 @@ from gradcli._version import __version__
 from gradcli.cases import Argument, Sparsity
 from gradcli.errors import UsageError
 from gradcli.results import Finding
-from gradcli.runner.saved import document_in
+from gradcli.runner.saved import FOLDER, document_in
 
 SCHEMA = "gradcli.failure/1"
-FOLDER = Path(".gradcli") / "failures"
 _LISTED_ENTRIES = 4096
 
 

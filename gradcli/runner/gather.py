@@ -9,7 +9,6 @@ from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError, is_interrupt
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
 from gradcli.runner.staff import Staff
-from gradcli.spec.load import load_specs, spec_files
 from gradcli.spec.resolve import names_in, require_text, resolve
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
@@ -113,7 +112,11 @@ def _is_spec(target: str) -> bool:
 
 def _specs_of(target: str) -> tuple[CheckSpec, ...]:
     require_text(target)
-    return load_specs(Path(target)) if _is_spec(target) else (CheckSpec(target=target),)
+    if not _is_spec(target):
+        return (CheckSpec(target=target),)
+    from gradcli.spec.load import load_specs
+
+    return load_specs(Path(target))
 
 
 def _read(target: str) -> list[CheckSpec]:
@@ -121,7 +124,7 @@ def _read(target: str) -> list[CheckSpec]:
     found: list[CheckSpec] = []
     try:
         require_text(target)
-        parts = [str(file) for file in spec_files(Path(target))] if _is_spec(target) else [target]
+        parts = _parts(target)
     except UsageError as error:
         return [_problem(target, str(error), error.exit_code)]
     for part in parts:
@@ -130,6 +133,15 @@ def _read(target: str) -> list[CheckSpec]:
         except UsageError as error:
             found.append(_problem(part, str(error), error.exit_code))
     return found
+
+
+def _parts(target: str) -> list[str]:
+    """The files of a spec or of a folder of specs; the target itself where it is neither."""
+    if not _is_spec(target):
+        return [target]
+    from gradcli.spec.load import spec_files
+
+    return [str(file) for file in spec_files(Path(target))]
 
 
 def _listed(target: str, outcome: Outcome) -> list[CheckSpec]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
+from gradcli.cases import DTYPES
 from gradcli.errors import UsageError
 from gradcli.settings import Settings
 
@@ -21,8 +22,6 @@ def require_settings(settings: Settings, spelled: Spelling = str) -> Settings:
     Raises:
         UsageError: one is not; `spelled` gives it the name under which the caller knows it.
     """
-    from gradcli.inputs.builders import DTYPES
-
     floating = tuple(dtype for dtype in DTYPES if "float" in dtype or "complex" in dtype)
     if settings.dtype not in floating:
         raise UsageError(

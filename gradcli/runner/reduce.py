@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.backends.base import Subject
+from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
 from gradcli.checks.battery import run_battery
@@ -16,7 +16,7 @@ from gradcli.findings import FindingKind
 from gradcli.inputs.shrinking import shrink
 from gradcli.numerics.probe import entry_scales
 from gradcli.numerics.refute import refuted
-from gradcli.results import Evidence, Finding, FloatArray
+from gradcli.results import Evidence, Finding
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 

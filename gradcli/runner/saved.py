@@ -6,10 +6,11 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from gradcli.cases import DTYPES
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
-from gradcli.inputs.builders import DTYPES
 
+FOLDER = Path(".gradcli") / "failures"
 LARGEST = 256 << 20
 """Bytes: fifty million numbers in base64 are 530 MB, which no failure of a shrunk input comes near."""
 _MOST_ORDERS = 9

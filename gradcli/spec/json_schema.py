@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gradcli.cases import DTYPES, LAYOUTS
 from gradcli.spec.document import MAX_NODES
 from gradcli.spec.model import (
     CASE_KEYS,
     DEFAULTS_KEYS,
     DOCUMENT_KEYS,
     DOMAIN_FORMS,
-    DTYPES,
     EXPECTATIONS,
     FINDINGS,
     INPUT_KEYS,
-    LAYOUTS,
     Key,
     Kind,
 )

@@ -115,10 +115,5 @@ DOMAIN_FORMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "literal": ("", ("value",)),
     "npz": (r"(:.+)?", ("path", "key")),
 }
-DTYPES = (
-    "float64", "float32", "float16", "bfloat16", "complex128", "complex64",
-    "int64", "int32", "int16", "int8", "uint8", "bool",
-)  # fmt: skip
-LAYOUTS = ("coo", "csr")
 EXPECTATIONS = ("passed", "failed", "surrogate")
 FINDINGS = tuple(kind.value for kind in FindingKind)

@@ -10,10 +10,10 @@ from typing import Any, final
 
 import yaml
 
-from gradcli.cases import InputSpec, shape_problem
+from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
-from gradcli.spec.model import DOMAIN_FORMS, DTYPES, INPUT_KEYS, LAYOUTS
+from gradcli.spec.model import DOMAIN_FORMS, INPUT_KEYS
 from gradcli.spec.sizes import is_size
 
 _NAME = re.compile(r"^[^\W\d]\w*(\.\w+)*(\[\d+\])?$")

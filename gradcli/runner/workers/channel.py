@@ -42,7 +42,7 @@ class Channel:
         self._end.sendall(framed(message))
 
     def receive(self) -> Any:
-        """The next message.
+        """The next message; nothing that was sent after it is read, as descriptors may come with that.
 
         Raises:
             EOFError: the other process closed its end.
@@ -52,7 +52,7 @@ class Channel:
             found, message = self._next()
             if found:
                 return message
-            self._fill()
+            self._fill(self._missing())
 
     def arrived(self) -> list[Any]:
         """The messages that are complete after one read; raises as `receive`."""
@@ -66,9 +66,16 @@ class Channel:
         """Close this end."""
         self._end.close()
 
-    def _fill(self) -> None:
+    def _missing(self) -> int:
+        """Bytes that are left of the header or, once that is there, of the message; at most a chunk."""
+        if len(self._buffer) < _HEADER.size:
+            return _HEADER.size - len(self._buffer)
+        _, length = _HEADER.unpack_from(self._buffer)
+        return min(_HEADER.size + int(length) - len(self._buffer), _CHUNK)
+
+    def _fill(self, most: int = _CHUNK) -> None:
         try:
-            chunk = self._end.recv(_CHUNK)
+            chunk = self._end.recv(most)
         except ConnectionError:
             chunk = b""
         if not chunk:

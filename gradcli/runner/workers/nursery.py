@@ -15,50 +15,33 @@ import signal
 import socket
 import sys
 import warnings
-from dataclasses import dataclass
 from typing import final
 
+from gradcli.runner.workers.birth import ENDING
 from gradcli.runner.workers.channel import Channel, GarbledError
+from gradcli.runner.workers.messages import Ended, Setup, Start, Started
 
 _FIRST_DESCRIPTOR = 512
 """Where a worker keeps its socket: above the descriptors that code closes by number, as in `os.closerange(0, 256)`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Make a worker: its socket and the descriptor for its fault handler come along.
-
-    `preload` names modules with their files, which are imported first if they are found there.
-    """
-
-    preload: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    """A worker runs as process `pid`, which leads a process group of its own."""
-
-    pid: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """The worker `pid` has ended with `code`: its exit code, or minus the number of the signal that killed it."""
-
-    pid: int
-    code: int
-
-
 def main(descriptor: int) -> int:
-    """Make workers until the command closes its end of the socket `descriptor`; returns the exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    from gradcli.runner.workers import worker
+    """Make workers until the command closes its end of the socket `descriptor`; returns the exit code.
 
-    worker.warm_up()
-    gc.collect()
-    gc.freeze()
+    Until everything is imported no garbage is collected: there is next to none, and looking for it takes a tenth of the
+    time.
+    """
+    gc.disable()
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
     with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
+        if not nursery.set_up():
+            return 0
+        from gradcli.runner.workers import worker
+
+        worker.warm_up()
+        gc.freeze()
+        gc.enable()
         ends = nursery.serve()
     return 0 if ends is None else worker.serve(Channel(socket.socket(fileno=ends[0])), *ends[1:])
 
@@ -77,6 +60,17 @@ class _Nursery:
         self._ring = ring
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def set_up(self) -> bool:
+        """Take over what the command says first; False where it has gone without a word."""
+        try:
+            setup: Setup = self._control.receive()
+        except (EOFError, GarbledError, OSError):
+            return False
+        sys.path[:] = setup.path
+        for name, value in setup.defaults:
+            os.environ.setdefault(name, value)
+        return True
 
     def serve(self) -> tuple[int, ...] | None:
         """In this process None, once the command has gone; in each worker the descriptors that came with the order."""

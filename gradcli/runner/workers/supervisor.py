@@ -1,21 +1,21 @@
 """The command's hold on the nursery: workers are started, their ends are learnt, and all are ended together."""
 
+import contextlib
 import os
 import selectors
 import socket
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, final
 
 from gradcli.errors import GradcliError
+from gradcli.runner.workers.birth import Copy, Interpreter, interpreter, taken
 from gradcli.runner.workers.channel import Channel, GarbledError, framed
 from gradcli.runner.workers.crash import sink
-from gradcli.runner.workers.nursery import Ended, Start, Started, kill_group
+from gradcli.runner.workers.messages import Ended, Setup, Start, Started
+from gradcli.runner.workers.nursery import kill_group
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.nursery import main; sys.exit(main({}))"
 _TRIES = 3
 
 
@@ -33,7 +33,7 @@ class Supervisor:
     path: list[str]
     one_thread: bool
     loaded: dict[str, str] = field(default_factory=dict)
-    _process: "subprocess.Popen[bytes] | None" = None
+    _process: Copy | Interpreter | None = None
     _socket: socket.socket | None = None
     _control: Channel | None = None
     _living: set[int] = field(default_factory=set)
@@ -41,19 +41,12 @@ class Supervisor:
 
     def open(self) -> None:
         """Start the nursery; it imports what workers need while the command goes on."""
-        mine, theirs = socket.socketpair()
-        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-        program = _PROGRAM.format(repr(self.path), theirs.fileno())
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter with a fixed program
-            [sys.executable, *flags, "-c", program],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            env=_environment(one_thread=self.one_thread),
-            start_new_session=True,
-        )
-        theirs.close()
+        mine, self._process = taken() or interpreter(self.path)
         self._socket, self._control = mine, Channel(mine)
         self.selector.register(mine, selectors.EVENT_READ, self)
+        defaults = dict.fromkeys(_ONE_THREAD, "1") if self.one_thread else {}
+        with contextlib.suppress(OSError):  # it has been killed: the first order says so
+            self._control.send(Setup(path=tuple(self.path), defaults=tuple(defaults.items())))
 
     def start(self) -> tuple[int, Channel, int | None]:
         """A new worker: its process, the connection to it, and the descriptor its fault handler writes to.
@@ -135,13 +128,6 @@ class Supervisor:
             self._socket.close()
         self._socket = self._control = None
         if self._process is not None:
-            try:
-                self._process.wait(1.0)
-            except subprocess.TimeoutExpired:
+            if not self._process.has_ended(1.0):
                 self._process.kill()
-                self._process.wait()
             self._process = None
-
-
-def _environment(*, one_thread: bool) -> dict[str, str]:
-    return {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ} if one_thread else dict(os.environ)

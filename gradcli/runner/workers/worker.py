@@ -4,45 +4,20 @@ import contextlib
 import faulthandler
 import os
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from gradcli.runner.interference import end_refused
-from gradcli.runner.jobs import Broken, Job, Outcome, attempt
+from gradcli.runner.jobs import Broken, attempt
 from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.footprint import Footprint
+from gradcli.runner.workers.messages import Begun, Reply, Task
 from gradcli.watchdog.status import share
 
 _STDERR = 2
 _COSTLY = ("torch", "gradcli.engine")
 """Modules that take long to import, and that a process may be forked after importing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """A job, and the working directory in which it is done."""
-
-    job: Job
-    folder: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """The target has been imported; from now on the job's time runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """How the job ended. `left` names what it left behind: the worker does no other job, if there is any.
-
-    `loaded` are the costly modules that have been imported, with their files.
-    """
-
-    outcome: Outcome
-    left: tuple[str, ...] = ()
-    loaded: tuple[tuple[str, str], ...] = ()
 
 
 def warm_up() -> None:

@@ -16,9 +16,9 @@ from gradcli.runner.jobs import Job, Lost, Outcome
 from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.crash import read
-from gradcli.runner.workers.nursery import Ended, kill_group
+from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
+from gradcli.runner.workers.nursery import kill_group
 from gradcli.runner.workers.supervisor import Supervisor
-from gradcli.runner.workers.worker import Begun, Reply, Task
 from gradcli.watchdog.status import seen
 
 _IMPORT_SECONDS = 60.0

@@ -1,0 +1,64 @@
+"""What the command, the nursery and the workers say to each other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradcli.runner.jobs import Job, Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The first message to the nursery: the path of its modules, and environment variables for those that are unset."""
+
+    path: tuple[str, ...]
+    defaults: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Make a worker: its socket and the descriptor for its fault handler come along.
+
+    `preload` names modules with their files, which are imported first if they are found there.
+    """
+
+    preload: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A worker runs as process `pid`, which leads a process group of its own."""
+
+    pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The worker `pid` has ended with `code`: its exit code, or minus the number of the signal that killed it."""
+
+    pid: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A job, and the working directory in which it is done."""
+
+    job: Job
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """The target has been imported; from now on the job's time runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """How the job ended. `left` names what it left behind: the worker does no other job, if there is any.
+
+    `loaded` are the costly modules that have been imported, with their files.
+    """
+
+    outcome: Outcome
+    left: tuple[str, ...] = ()
+    loaded: tuple[tuple[str, str], ...] = ()
