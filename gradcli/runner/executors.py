@@ -1,6 +1,7 @@
 """Cases on an executor of `concurrent.futures`: Dask's, or any that a factory of the user's returns."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as NotYet
@@ -13,15 +14,18 @@ from typing import final
 from gradcli.errors import UsageError
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Lost, Outcome
-from gradcli.runner.remote import outcome_of
+from gradcli.runner.remote import outcomes_of
 from gradcli.spec.resolve import resolve
 
 PROCESSES = "processes"
 _GLANCE = 0.2
 """Seconds between looks at whether a signal has come."""
 _AHEAD = 1000
-"""Jobs that are handed to the executor before the first of them is awaited: enough for hundreds of workers, and memory
-stays bounded however many cases there are."""
+"""Tasks that are handed to the executor before the first of them is awaited: enough for hundreds of workers."""
+_TASKS = 1000
+_LARGEST_TASK = 10
+"""Up to a thousand jobs are a task each; of more jobs as many as ten are a task. Dask takes about 6 ms of the command's
+processor time for a task, as much as two or three short cases need."""
 
 
 def require_executor(name: str | None) -> None:
@@ -82,7 +86,8 @@ class ExecutorStaff:
     path: list[str]
     timeout: float | None
     interrupts: Interrupts
-    _left: dict[int, "Future[Outcome]"] = field(default_factory=dict)
+    _tasks: "deque[_Task]" = field(default_factory=deque)
+    _ready: deque[tuple[int, Outcome]] = field(default_factory=deque)
 
     def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
         """The outcomes of `jobs` in their order, each as soon as it and those before it are known.
@@ -90,46 +95,73 @@ class ExecutorStaff:
         Raises:
             Interrupted: a signal came.
         """
-        self._left = {}
-        submitted = 0
+        self._tasks, self._ready = deque(), deque()
+        waiting = _shared_out(len(jobs))
         try:
-            for number in range(len(jobs)):
-                while submitted < min(len(jobs), number + _AHEAD):
-                    self._left[submitted] = self.executor.submit(
-                        outcome_of, jobs[submitted], self.start, self.path, self.timeout
-                    )
-                    submitted += 1
-                yield self._outcome(number)
-                del self._left[number]
+            while self._tasks or waiting:
+                while waiting and len(self._tasks) < _AHEAD:
+                    self._tasks.append(self._submitted(jobs, waiting.popleft()))
+                result = self._result(self._tasks[0])
+                task = self._tasks.popleft()
+                if isinstance(result, Lost) and len(task.jobs) > 1:
+                    self._tasks.extendleft(self._submitted(jobs, range(n, n + 1)) for n in reversed(task.jobs))
+                    continue
+                self._ready.extend(zip(task.jobs, [result] if isinstance(result, Lost) else result, strict=True))
+                while self._ready:
+                    yield self._ready.popleft()[1]
         finally:
-            for future in self._left.values():
-                future.cancel()
+            for task in self._tasks:
+                task.future.cancel()
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes that are known and have not been handed out, each with its job's position."""
-        done = {number: future for number, future in self._left.items() if future.done() and not future.cancelled()}
-        return tuple((number, done[number].result()) for number in done if done[number].exception() is None)
+        known = list(self._ready)
+        for task in self._tasks:
+            if task.future.done() and not task.future.cancelled() and task.future.exception() is None:
+                known += zip(task.jobs, task.future.result(), strict=True)
+        return tuple(known)
 
-    def _outcome(self, number: int) -> Outcome:
+    def _submitted(self, jobs: Sequence[Job], numbers: range) -> "_Task":
+        chosen = [jobs[number] for number in numbers]
+        future = self.executor.submit(outcomes_of, chosen, self.start, self.path, self.timeout)
+        return _Task(jobs=numbers, future=future)
+
+    def _result(self, task: "_Task") -> list[Outcome] | Lost:
+        """The outcomes of a task's jobs, or that the executor lost it: an exception of its own is no other task's."""
         began = monotonic()
-        future = self._left[number]
         while True:
             with self.interrupts.raising(), suppress(NotYet):
-                return self._awaited(future, began)
+                return _awaited(task.future, began)
 
-    def _awaited(self, future: "Future[Outcome]", began: float) -> Outcome:
-        """The outcome within a glance; an exception of the executor's own is a loss of this job alone."""
-        try:
-            return future.result(timeout=_GLANCE)
-        except NotYet:
-            if future.done() and future.exception() is not None:
-                return _lost(future, began)
-            raise
-        except Exception:
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """Some jobs, by their positions, that the executor does in one go."""
+
+    jobs: range
+    future: "Future[list[Outcome]]"
+
+
+def _shared_out(count: int) -> deque[range]:
+    """The positions of `count` jobs as tasks."""
+    size = min(max(-(-count // _TASKS), 1), _LARGEST_TASK)
+    return deque(range(first, min(first + size, count)) for first in range(0, count, size))
+
+
+def _awaited(future: "Future[list[Outcome]]", began: float) -> list[Outcome] | Lost:
+    """The outcomes within a glance."""
+    try:
+        return future.result(timeout=_GLANCE)
+    except NotYet:
+        if future.done() and future.exception() is not None:
             return _lost(future, began)
+        raise
+    except Exception:
+        return _lost(future, began)
 
 
-def _lost(future: "Future[Outcome]", began: float) -> Lost:
+def _lost(future: "Future[list[Outcome]]", began: float) -> Lost:
     error = future.exception()
     text = (str(error).strip().splitlines() or [""])[0]
     how = f"the executor lost it ({type(error).__name__}{': ' if text else ''}{text})"

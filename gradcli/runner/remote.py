@@ -1,4 +1,4 @@
-"""One job in a process that belongs to somebody's executor, on this machine or another."""
+"""Jobs in a process that belongs to somebody's executor, on this machine or another."""
 
 import atexit
 import threading
@@ -13,10 +13,10 @@ _MINE = threading.local()
 _OPEN: list[ExitStack] = []
 
 
-def outcome_of(job: Job, start: Path, path: list[str], timeout: float | None) -> Outcome:
-    """The outcome of `job` from a worker process of this process, so that the user's code cannot end the executor's.
+def outcomes_of(jobs: list[Job], start: Path, path: list[str], timeout: float | None) -> list[Outcome]:
+    """The outcomes of `jobs` from a worker process of this process, so that the user's code cannot end the executor's.
 
-    The worker is kept for the next job of this thread. `start` and `path` are those of the command, and have to exist
+    The worker is kept for the next jobs of this thread. `start` and `path` are those of the command, and have to exist
     here too.
     """
     key = (start, tuple(path), timeout)
@@ -27,12 +27,11 @@ def outcome_of(job: Job, start: Path, path: list[str], timeout: float | None) ->
         _MINE.workforce, _MINE.opened, _MINE.key = opened.enter_context(workforce), opened, key
         _OPEN.append(opened)
     try:
-        (outcome,) = _MINE.workforce.outcomes([job])
+        outcomes: list[Outcome] = list(_MINE.workforce.outcomes(jobs))
     except BaseException:
         _end()
         raise
-    result: Outcome = outcome
-    return result
+    return outcomes
 
 
 def _end() -> None:

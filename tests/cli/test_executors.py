@@ -1,10 +1,15 @@
 """The same results wherever cases run: one process, two, shares, other people's executors, a Dask cluster."""
 
 import json
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gradcli.runner.executors import ExecutorStaff
+from gradcli.runner.interrupts import Interrupts
+from gradcli.runner.jobs import Lost
 from tests.cli.conftest import Run
 
 SUITE = """
@@ -138,6 +143,33 @@ def test_a_job_that_its_executor_loses_is_an_error_of_its_case(gradcli: Run, sui
     assert [case["verdict"] for case in cases] == ["passed", "error", "passed", "error"]
     assert "the executor lost it (ConnectionError: the node is gone)" in cases[1]["error"]
     assert ended.returncode == 3
+
+
+class LosesTheSeventh(Executor):
+    """Loses each task that holds job 7, and gives out the outcomes of all others at once."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def submit(self, function: object, /, *args: Any, **kwargs: object) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.sizes.append(len(args[0]))
+        if 7 in args[0]:
+            future.set_exception(ConnectionError("the node is gone"))
+        else:
+            future.set_result(args[0])
+        return future
+
+
+@pytest.mark.parametrize(("count", "largest"), [(0, 0), (8, 1), (1000, 1), (2500, 3), (30_000, 10)])
+def test_many_jobs_are_few_tasks_and_a_lost_task_loses_one_job(count: int, largest: int) -> None:
+    executor = LosesTheSeventh()
+    staff = ExecutorStaff(executor=executor, start=Path(), path=[], timeout=None, interrupts=Interrupts())
+    outcomes = list(staff.outcomes(range(count)))  # type: ignore[arg-type]
+    assert [n for n, outcome in enumerate(outcomes) if outcome != n] == [7] * (count > 7)
+    assert not count or isinstance(outcomes[7], Lost)
+    assert max(executor.sizes, default=0) == largest
+    assert staff.finished() == ()
 
 
 @pytest.mark.parametrize(
