@@ -55,11 +55,12 @@ def bound_to_own(make: Callable[[Own], Subject], candidates: Own) -> Subject:
     """The subject that `make` binds to copies, or to those of the caller's tensors that forward or backward reaches.
 
     Whether it does shows when they are moved while the copies stay: the outputs or gradients change. Where neither
-    runs with copies, all of them are tried.
+    runs with copies, all of them are tried. A tensor whose entries share memory cannot be moved entry by entry.
 
     Raises:
         UserCodeError: forward raises with copies and with the caller's own tensors.
     """
+    candidates = {position: tensor for position, tensor in candidates.items() if not _shares_memory(tensor)}
     try:
         subject = make({})
         before = _seen(subject) if candidates else None
@@ -71,6 +72,11 @@ def bound_to_own(make: Callable[[Own], Subject], candidates: Own) -> Subject:
         return subject
     single = {i: own for i, own in candidates.items() if not _moved_alike(subject, {i: own}, before)}
     return make(single or candidates)
+
+
+def _shares_memory(tensor: Any) -> bool:
+    """Whether an axis repeats the same entries, as expand makes it."""
+    return any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
 
 
 def _moved_alike(subject: Subject, own: Own, before: list[NDArray[Any]]) -> bool:

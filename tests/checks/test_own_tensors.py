@@ -243,6 +243,24 @@ def test_what_forward_reads_elsewhere_is_moved_there_and_put_back(backend, ns, k
         assert {finding.order for finding in report.cases[0].findings} == {1}
 
 
+@pytest.mark.parametrize("factor", [1.0, 1.01])
+def test_an_expanded_tensor_is_checked_with_copies(backend, ns, factor):
+    class Square(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return factor * 2 * x * g
+
+    expanded = ns.tensor([1.5, -0.5], dtype=ns.float64).expand(3, 2).detach().requires_grad_(True)
+    report = gradcli.check(Square, (expanded,))
+    assert report.verdict is (Verdict.PASSED if factor == 1.0 else Verdict.FAILED), str(report)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a shared list"])  # its gradcheck takes no lists
 def test_pytorch_says_the_same(kind):
     torch = pytest.importorskip("torch", reason="the comparison needs PyTorch")
