@@ -27,7 +27,7 @@ _LONGEST = 2.0**-4
 _ROUNDINGS = 4.0
 """Values of few digits may be off by so many roundings."""
 _APART = 1e-2
-_TOLERANCE = 128 * 2.0**-24
+TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
 _NOISE = 2.0**-46
 _KEPT_WHOLE = ("one-hot", "indices", "boolean")
@@ -75,7 +75,7 @@ class Batch:
         So it is with rows of data, and neither with pixels, matrices and sequences, nor with two numbers that stand for
         a complex one, whose sizes a Function may well insist on, nor with random numbers drawn for each.
         """
-        tolerance, outputs_of = situation.tolerance(_TOLERANCE), partial(self._outputs_of, situation)
+        tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
         return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
             self.size, outputs_of, tolerance
         )
