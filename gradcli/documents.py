@@ -38,7 +38,7 @@ def read_report(path: Path) -> Report:
         return _from_lines(text)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"unexpected {type(error).__name__}: {error}" if not isinstance(error, _NoReportError) else str(error)
-        raise UsageError(f"{path}: no report of schema {SCHEMA}: {reason}") from error
+        raise UsageError(f"{path}: not a report of schema {SCHEMA}: {reason}") from error
 
 
 class _NoReportError(ValueError):
@@ -48,7 +48,7 @@ class _NoReportError(ValueError):
 def _text(path: Path) -> str:
     try:
         if not path.is_file():
-            raise UsageError(f"{path}: {'no regular file' if path.exists() else 'no such file'}")
+            raise UsageError(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
         if path.stat().st_size > _LARGEST:
             raise UsageError(f"{path}: larger than {_LARGEST:,} bytes")
         return path.read_text(encoding="utf-8")

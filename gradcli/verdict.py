@@ -10,13 +10,18 @@ class Verdict(Enum):
 
     PASSED = (
         "passed",
-        "The claimed gradient lies inside the error bound of the numerical one, everywhere it was compared.",
+        "The gradient that backward returns lies within the error bound of the numerical one, everywhere it was "
+        "compared.",
     )
     FAILED = (
         "failed",
-        "The claimed gradient lies outside the error bound, twice, or a rule that every backward must keep is broken.",
+        "The gradient that backward returns lies outside the error bound, confirmed by a second measurement, or "
+        "backward breaks a rule that every backward must keep.",
     )
-    INCONCLUSIVE = ("inconclusive", "No bound could be had that decides; the reason says why and what to do about it.")
+    INCONCLUSIVE = (
+        "inconclusive",
+        "The error bound is too wide to decide; the reason says why and what to do about it.",
+    )
     ERROR = (
         "error",
         "The target's own code raised, crashed or ran over its time limit, so nothing could be concluded.",
@@ -39,27 +44,29 @@ class Reason(Enum):
 
     KINK = (
         "kink",
-        "The point lies where forward has no derivative: its one-sided slopes differ beyond their bounds.",
-        "Give inputs away from the kink (for example -i x=4,domain=uniform), or list the point in a spec.",
+        "forward has a kink at this point: its slopes on the two sides differ, so there is no derivative to "
+        "compare with.",
+        "Give inputs away from the kink, for example -i x=4,domain=uniform, or list the values in a spec.",
     )
     NOISE = (
         "noisy-forward",
-        "Forward is noisy or coarsely rounded, so that no step gives a bound fine enough to decide.",
+        "forward's values are noisy or coarsely rounded, so that no step size gives an error bound small enough to "
+        "decide.",
         "Compute in float64 inside forward, tighten a solver's tolerance, or fix its random seed.",
     )
     DOMAIN = (
         "domain",
-        "Forward is not finite around the point, so that no difference could be taken.",
+        "forward is NaN or infinite at or around this point, so that no finite difference can be computed.",
         "Give inputs inside the domain, for example -i x=4,domain=positive.",
     )
     NO_SIGNAL = (
         "no-signal",
-        "Nothing could be compared: the input is empty, or nothing differentiable reaches the output.",
+        "There was nothing to compare: the input is empty, or nothing differentiable reaches the output.",
         "Give a larger input, or let at least one input require a gradient.",
     )
     BUDGET = (
         "budget",
-        "The evaluations allowed were used up before a bound was reached.",
+        "The limit on evaluations of forward was reached before the error bound was small enough to decide.",
         "Give a smaller input.",
     )
 

@@ -97,7 +97,9 @@ class PairCaller:
             made.append(claim.value if claim is not None and (claim.fits or self.is_vjp) else None)
             if not self.is_vjp and not self._is_read_well(returned, position, values, floating[0]):
                 name = self._arguments[position].name
-                raise ValueError(f"the derivative by {name} is one of an elementwise function, and this is none")
+                raise ValueError(
+                    f"the derivative by {name} is that of an elementwise function, but this function is not elementwise"
+                )
         return tuple(made)
 
     def _is_read_well(

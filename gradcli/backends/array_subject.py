@@ -143,7 +143,9 @@ class ArraySubject(SpacedSubject):
         self.asked = asked
         for argument in arguments:
             if argument.sparsity is not None:
-                raise UsageError(f"{argument.name}: the {framework.name} backend has no sparse inputs; give it dense")
+                raise UsageError(
+                    f"{argument.name}: the {framework.name} backend takes dense inputs only, got a sparse one"
+                )
         self.framework = framework
         self.info = info
         self.arguments = tuple(raised(argument) for argument in with_input(arguments))

@@ -34,7 +34,7 @@ class AliasingCheck(Check):
     """The same tensor given for two inputs."""
 
     name = "aliasing"
-    sentence = "one tensor passed for two inputs gets the sum of the gradients that two of the same values get"
+    sentence = "one tensor passed for two inputs gets the sum of the gradients of two tensors with the same values"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare, for each pair of inputs of one shape and dtype, the same tensor twice with two equal ones."""
@@ -68,7 +68,7 @@ class AliasingCheck(Check):
         try:
             shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents)
         except UserCodeError as error:
-            message = f"one tensor cannot be passed for {both}, and two of the same values can: {error}"
+            message = f"the call fails when {both} are one tensor, but not for two with the same values: {error}"
             return self._found(situation, first, message, error)
         if shared is None or shared.in_place:
             return None
@@ -78,16 +78,16 @@ class AliasingCheck(Check):
         if parted is None:
             return None
         if isinstance(parted, str):
-            message = f"{parted} has other values when one tensor is passed for {both} than for two of the same values"
+            message = f"{parted} changes when one tensor is passed for {both} instead of two with the same values"
             return self._found(situation, first, message)
         name = situation.input_name(parted)
         if parted == first:
             message = (
-                f"{both}: one tensor passed for both does not get the sum of the gradients that two of the same values "
-                "get"
+                f"{both}: one tensor passed for both does not get the sum of the gradients that two tensors with the "
+                "same values get"
             )
         else:
-            message = f"{name}: its gradient is another one when one tensor is passed for {both}"
+            message = f"{name}: its gradient changes when one tensor is passed for {both}"
         return self._found(situation, parted, message)
 
     def _found(

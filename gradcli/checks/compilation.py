@@ -20,7 +20,7 @@ class CompilationCheck(Check):
     """Outputs and gradients agree under jit and without it."""
 
     name = "compilation"
-    sentence = "outputs and gradients are the same compiled and not"
+    sentence = "outputs and gradients are the same under jit and without it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare one call in the other manner: compiled where the target is not, and the reverse."""
@@ -31,7 +31,11 @@ class CompilationCheck(Check):
         try:
             other = subject.otherwise_compiled(cotangents)
         except UserCodeError as error:
-            yield self.failed(FindingKind.JIT_MISMATCH, f"it runs in one manner only: {error}", raised=error)
+            yield self.failed(
+                FindingKind.JIT_MISMATCH,
+                f"works with jit or without it, but not both: {error}",
+                raised=error,
+            )
             return
         if other is None:
             return
@@ -39,9 +43,7 @@ class CompilationCheck(Check):
         outputs = subject.first_call.outputs
         for number, output in zip(subject.output_numbers, other.outputs, strict=True):
             if relative_gap(outputs[number], output) > situation.tolerance(allowed):
-                yield self.failed(
-                    FindingKind.JIT_MISMATCH, f"output {number} is another one under jit than without it", output=number
-                )
+                yield self.failed(FindingKind.JIT_MISMATCH, f"output {number} differs under jit", output=number)
                 return
         gradients = subject.backward(cotangents)
         for place, (one, two) in enumerate(zip(gradients, other.gradients, strict=True)):
@@ -49,7 +51,7 @@ class CompilationCheck(Check):
                 name = situation.input_name(subject.active[place])
                 yield self.failed(
                     FindingKind.JIT_MISMATCH,
-                    f"{name}: its gradient is another one under jit than without it",
+                    f"{name}: its gradient differs under jit",
                     input=name,
                 )
                 return

@@ -77,7 +77,7 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     if wrong.place is not None:
         where = f"where {wrong.place} = {wrong.value:.6g}, a value that the random inputs did not contain"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
-    advice = f"add {flags[0]}" if flags else "give inputs that can"
+    advice = f"add {flags[0]}" if flags else "give inputs that can occur"
     return f"{where}; if it cannot occur there, {advice}"
 
 

@@ -68,12 +68,12 @@ class ForwardModeCheck(Check):
         nothing = all(part is None for found in pushed.values() for part in found)
         if nothing and (pushed or refusals):
             reasons = map(_reason, refusals.values())
-            return self.passed(f"forward mode is not offered: {next(reasons, 'jvp returns None')}")
+            return self.passed(f"forward mode is not available: {next(reasons, 'jvp returns None')}")
         for name, found in pushed.items():
             problem = self._compared(situation, seeds, rows, tangents[name], found, name)
             if problem is not None:
                 return problem
-        notes = (f"forward mode is not offered {_along(name)}: {_reason(error)}" for name, error in refusals.items())
+        notes = (f"forward mode is not available {_along(name)}: {_reason(error)}" for name, error in refusals.items())
         return self.passed(next(notes, None))
 
     def _seeds(self, size: int, generator: np.random.Generator) -> FloatArray:

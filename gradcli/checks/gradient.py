@@ -180,7 +180,7 @@ def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, outp
     slopes = f"slopes {_slope(note.left)} from the left and {_slope(note.right)} from the right"
     if note.left == note.right:
         slopes = f"the slope is {_slope(note.left)}"
-    message = f"at {name}{index} the gradient is wrong at this very point: {slopes}, backward gives {note.claimed:.6g}"
+    message = f"at exactly {name}{index} the gradient is wrong: {slopes}, backward gives {note.claimed:.6g}"
     finding = Finding(kind=FindingKind.SPECIAL_POINT, message=message, order=order, input=name, output=output)
     return Evidence(
         check=check,

@@ -126,7 +126,7 @@ class LayoutCheck(Check):
                 name = situation.input_name(position)
                 return self.failed(
                     FindingKind.NON_CONTIGUOUS,
-                    f"{name}: its gradient is another one when {when} in memory, although the values are the same",
+                    f"{name}: its gradient changes when {when} in memory, although the values are the same",
                     input=name,
                 )
         return None

@@ -36,7 +36,7 @@ class MemoryCheck(Check):
         else:
             yield self.failed(
                 FindingKind.LEAKS_MEMORY,
-                "the graph of a call is there still when its result is released and garbage is collected: the class, "
+                "the graph of a call stays in memory after its result is released and garbage is collected: the class, "
                 "the module or another object that outlives the call keeps an output of forward, or ctx",
-                hint="keep values that outlive a call without their graph, as output.detach()",
+                hint="detach what outlives a call, as in output.detach()",
             )

@@ -72,10 +72,10 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
-        why = "these inputs were not asked for"
+        why = "these are not the inputs that were asked for"
         if counts:
             lone = "backward's value at a kink is a convention"
-            why = "forward iterates, and need not have converged there" if steps else lone
+            why = "forward iterates, and may not have converged there" if steps else lone
         return [self.passed(told(*simplest(situation, found.arguments, wrong), why))]
 
 

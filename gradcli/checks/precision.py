@@ -35,7 +35,7 @@ class PrecisionCheck(Check):
         subject = situation.subject
         if subject.insists_on is not None:
             yield self.passed(
-                f"forward refuses 64 bits: judged in {subject.insists_on}, errors below its rounding are not seen"
+                f"forward refuses float64: checked in {subject.insists_on}, errors below its rounding stay unseen"
             )
             return
         low = subject.in_given_precision()
@@ -59,13 +59,13 @@ class PrecisionCheck(Check):
                 name = situation.input_name(subject.active[place])
                 yield self.failed(
                     FindingKind.LOW_PRECISION,
-                    f"{name}: backward in {dtype} is {error:.1e} of the largest entry away from backward in float64",
+                    f"{name}: backward in {dtype} differs from backward in float64 by {error:.1e} of the largest entry",
                     input=name,
                 )
                 return
         note = (
-            f"the input is {dtype}: judged in float64, and backward in {dtype} agrees with it to within "
-            f"{ALLOWED[dtype]:g} of the largest entry"
+            f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} agrees with it to "
+            f"within {ALLOWED[dtype]:g} of the largest entry"
         )
         yield replace(self.passed(note), max_rel_error=worst)
 

@@ -149,8 +149,8 @@ def _unseen(situation: Situation) -> Iterator[str]:
         leaves = [] if argument.is_tensor else container_leaves(argument.value)
         if any(path and getattr(leaf, "requires_grad", False) is True for path, leaf in leaves):
             yield (
-                f"the tensors in {argument.name} get no gradient: apply differentiates by tensors that it is given "
-                f"one by one, not in a {type(argument.value).__name__}; pass them as *{argument.name}"
+                f"the tensors in {argument.name} get no gradient: apply sees only tensors passed one by one, not those "
+                f"inside a {type(argument.value).__name__}; pass them as *{argument.name}"
             )
 
 
@@ -159,8 +159,8 @@ def _moved_in_place(subject: Subject) -> Iterator[str]:
     if subject.moved_in_place:
         names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
         yield (
-            f"forward or backward reaches {names} by another way than its arguments, such as a module or a closure: "
-            "the tensors given were moved in place, and put back"
+            f"forward or backward uses {names} through something other than its arguments, such as a module or a "
+            "closure: the check changed the tensors in place and restored them"
         )
 
 

@@ -16,8 +16,8 @@ _AGAIN = (
 )
 _DRAWN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,
-    "backward draws random numbers of its own: under another seed it gives another gradient of the same forward; it "
-    "may use only what forward drew and kept on ctx",
+    "backward draws random numbers of its own: with another seed its gradient of the same forward changes; draw them "
+    "in forward and keep them on ctx",
 )
 _INTERLEAVED = (
     FindingKind.STATEFUL,

@@ -139,7 +139,7 @@ class ReturnsCheck(Check):
             if gradient is not None and gradient.is_tensor and gradient.shape != shape:
                 yield (
                     f"backward returns shape {list(gradient.shape or ())} for {situation.input_name(position)} of "
-                    f"shape {list(shape)}: the framework sums it down without a word"
+                    f"shape {list(shape)}: the framework silently sums it to the input's shape"
                 )
 
 

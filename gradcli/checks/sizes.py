@@ -129,7 +129,7 @@ class EmptyCheck(BatchCheck):
         """Try a batch of size 0."""
         if self.is_dear(situation):
             backend = situation.subject.info.backend
-            note = f"another size costs {backend} a compilation: --only {self.name} asks for it"
+            note = f"left out, because {backend} compiles anew for another size; --only {self.name} runs it"
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
         kept = batch.is_kept_by(_outputs(situation))

@@ -57,7 +57,7 @@ class SubsetsCheck(Check):
                 name = situation.input_name(position)
                 return self.failed(
                     FindingKind.NEEDS_INPUT_GRAD,
-                    f"{name}: its gradient is another one when only {names} {verb} a gradient",
+                    f"{name}: its gradient changes when only {names} {verb} a gradient",
                     input=name,
                 )
         return None

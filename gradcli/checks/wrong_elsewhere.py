@@ -147,11 +147,11 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
 def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where, what backward gives there, what is right, why it does not count, and how to count it."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
-    at = " at this very point" if wrong.lone and wrong.slope is not None else ""
+    at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
     what = f"at other inputs{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
-    advice = f"as a case that fails: {flags}" if flags else "to count it, give such values by -i or in a spec"
-    return f"{what}; not counted, since {why}; {advice}"
+    advice = f"to make it a failure: {flags}" if flags else "to make it a failure, give such values by -i or in a spec"
+    return f"{what}; a note, not a failure, because {why}; {advice}"
 
 
 def measured(wrong: Wrong) -> str:

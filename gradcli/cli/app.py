@@ -20,7 +20,7 @@ from gradcli.cli.trace import trace_command
 
 _EXIT_CODES = """
 Exit codes: 0 every case passed, 1 a case failed, 2 usage or a target is wrong, 3 the user's code raised,
-4 inconclusive, 5 nothing to check, 70 a fault of gradcli, 130 interrupted.
+4 inconclusive, 5 nothing to check, 70 internal error in gradcli, 130 interrupted.
 """
 
 

@@ -87,8 +87,8 @@ def say_fault(result: "CheckResult") -> None:
 def how_to_report() -> str:
     """What to do about a fault of gradcli."""
     return (
-        f"gradcli {__version__} (Python {sys.version.split()[0]}, {sys.platform}): this is a fault of gradcli itself, "
-        "not of what it checked.\nPlease report it to the project with the lines above and the command that you ran."
+        f"gradcli {__version__} (Python {sys.version.split()[0]}, {sys.platform}): an internal error in gradcli, "
+        "not in what it checked.\nPlease report it to the project with the lines above and the command that you ran."
     )
 
 

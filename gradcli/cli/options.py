@@ -65,7 +65,7 @@ def _report(path: Path) -> Path:
     if path.is_dir():
         raise UsageError(f"--report {path}: is a folder; name a file in it")
     if path.exists() and not path.is_file():
-        raise UsageError(f"--report {path}: is no regular file")
+        raise UsageError(f"--report {path}: is not a regular file")
     place = next(folder for folder in path.absolute().parents if folder.exists())
     import tempfile
 

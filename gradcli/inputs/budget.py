@@ -57,6 +57,6 @@ class Budget:
         if not self._late:
             return None
         return (
-            f"the search for inputs was stopped by its limit of {self._limit_seconds:g} s: another machine may come "
-            "farther"
+            f"the search for inputs was stopped by its limit of {self._limit_seconds:g} s: a faster machine may get "
+            "further"
         )

@@ -155,7 +155,7 @@ def _literal(spec: InputSpec, parameters: dict[str, Any], dtype: str) -> NDArray
     try:
         array = np.array(parameters["value"])
     except ValueError as error:
-        raise UsageError(f"value is no regular nest of lists of numbers: {parameters['value']!r}") from error
+        raise UsageError(f"value is not a regular nest of lists of numbers: {parameters['value']!r}") from error
     if array.size == 0 and spec.shape is not None and math.prod(spec.shape) == 0:
         array = np.zeros(spec.shape)
     if array.dtype.kind not in "biufc":

@@ -56,7 +56,7 @@ def parse_argument(text: str) -> InputSpec:
         A value spec.
 
     Raises:
-        UsageError: where the value is no Python literal; says how to quote a string.
+        UsageError: where the value is not a Python literal; says how to quote a string.
     """
     name, rest = _named(text, "-a", "-a dim=-1")
     try:
@@ -64,13 +64,13 @@ def parse_argument(text: str) -> InputSpec:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         close = {"none": "None", "null": "None", "true": "True", "false": "False"}.get(rest.strip().lower())
         if close is not None:
-            raise _refusal("-a", text, f"{rest!r} is no Python literal (did you mean {close}?)") from None
+            raise _refusal("-a", text, f"{rest!r} is not a Python literal (did you mean {close}?)") from None
         if re.fullmatch(r"\s*[\w .:/+-]+\s*", rest):
             raise _refusal(
-                "-a", text, f"{rest!r} is no Python literal; quote a string: -a \"{name}='{rest.strip()}'\""
+                "-a", text, f"{rest!r} is not a Python literal; quote a string: -a \"{name}='{rest.strip()}'\""
             ) from None
         raise _refusal(
-            "-a", text, f"{rest!r} is no Python literal: a number, True, None, 'text', or a list or tuple of them"
+            "-a", text, f"{rest!r} is not a Python literal: a number, True, None, 'text', or a list or tuple of them"
         ) from None
     return InputSpec(name=name, kind="value", value=value)
 
@@ -89,7 +89,7 @@ def _named(text: str, flag: str, example: str) -> tuple[str, str]:
     if not equals:
         raise _refusal(flag, text, f"expected NAME=..., as in {example}")
     if not _NAME.match(name):
-        raise _refusal(flag, text, f"{name!r} is no parameter name; expected one as in {example}")
+        raise _refusal(flag, text, f"{name!r} is not a parameter name; expected one as in {example}")
     if not rest.strip():
         raise _refusal(flag, text, f"nothing follows '='; expected something as in {example}")
     return name, rest
@@ -142,7 +142,7 @@ def _literal(text: str, key: str, value: str) -> Any:
         parsed = ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise _refusal(
-            "-i", text, f"{key}={value} is no number{' or nested list of numbers' if key == 'value' else ''}"
+            "-i", text, f"{key}={value} is not a number{' or nested list of numbers' if key == 'value' else ''}"
         ) from None
     if key in ("low", "high") and (isinstance(parsed, bool) or not isinstance(parsed, int)):
         raise _refusal("-i", text, f"{key} must be a whole number, got {value}")
@@ -168,7 +168,7 @@ def _shape(text: str, shape: str, domain: Domain) -> tuple[int, ...] | None:
         raise _refusal("-i", text, f"write the shape as {written}, not {shape}")
     raise _refusal(
         "-i", text,
-        f"{shape!r} is no shape; expected sizes joined by x (20x30, 5, 0x3) or scalar; a fixed value is given by -a",
+        f"{shape!r} is not a shape; expected sizes joined by x (20x30, 5, 0x3) or scalar; a fixed value is given by -a",
     )  # fmt: skip
 
 

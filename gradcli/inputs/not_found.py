@@ -28,11 +28,11 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
         f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
     ]
     if best is not None and best.error is not None:
-        lines.append(f"  forward came farthest with: {type(best.error).__name__}: {best.message}")
+        lines.append(f"  closest attempt failed with: {type(best.error).__name__}: {best.message}")
     elif best is not None:
         what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
         what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
-        lines.append(f"  forward came farthest with {what}")
+        lines.append(f"  closest attempt gave {what}")
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")
     required = [parameter.name for parameter in info.parameters if not parameter.has_default] or names

@@ -146,7 +146,7 @@ def _better_explanation(
 ) -> tuple[Doubt | None, str | None]:
     """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
     if not left.any():
-        return Doubt.NOISE, "a finer scale agrees with the claim"
+        return Doubt.NOISE, "differences with finer steps agree with the gradient"
     text = (
         _too_fast(site, first, left)
         or _few_digits(site, output, first, left)
@@ -156,7 +156,7 @@ def _better_explanation(
     if text is not None:
         return Doubt.NOISE, text
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
-        return Doubt.KINK, "slopes along directions do not add up: the function has no derivative at this point"
+        return Doubt.KINK, "slopes along different directions do not add up: forward has no derivative at this point"
     return None, None
 
 
@@ -174,7 +174,7 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
     if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
         return None
     return (
-        "forward's values look random at every distance: if the claim is right, they oscillate faster than steps follow"
+        "forward's values look random at every distance: if the gradient is right, they oscillate too fast for any step"
     )
 
 
@@ -201,23 +201,23 @@ def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | No
         explained = stored > COARSELY_STORED and (first.error <= READABLE * stored * first.size)[left].all()
     if not explained:
         return None
-    return f"forward's values carry {stored:.0e} of their size: too few digits for differences to decide"
+    return f"forward's values have a relative precision of {stored:.0e}: too few digits for differences to decide"
 
 
 def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
     """Whether the claim's noise, an early stop or the function's jumps explain a difference."""
     gap = latest.error / latest.scale
     if gap < LOOSE and _claim_is_noisy(site, first, left):
-        return f"the claim changes by more than the difference ({gap:.1e}) when x moves by a few units of rounding"
+        return f"the gradient changes by more than the mismatch ({gap:.1e}) when x moves by a few units of rounding"
     if _excused(site, first, site.rows(output), left, spread):
         return (
-            f"the claim differs from the computed function by {gap:.1e}, but the function jumps or is rough "
-            "at that level: a loosely converged iteration, or rounding?"
+            f"the gradient differs from finite differences by {gap:.1e}, which is within forward's own roughness: "
+            "a solver's tolerance, or rounding?"
         )
     if iterates(site) if gap < LOOSE else stops_early(site, first):
         return (
-            f"the claim differs from the computed function by {gap:.1e}, and how many steps forward takes depends on "
-            "its input: an iteration that stops early?"
+            f"the gradient differs from finite differences by {gap:.1e}, and the number of steps that forward takes "
+            "depends on its input: does an iteration stop early?"
         )
     return None
 
@@ -225,7 +225,7 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
 def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
     for judgement in again:
         if judgement.impression is Impression.AGREES:
-            note = "a first difference was not confirmed along other directions"
+            note = "a mismatch along one direction was not confirmed along others"
             return Decision(outcome=Outcome.AGREES, note=note, judgement=judgement)
     kinked = any(judgement.impression is Impression.KINKED for judgement in again)
     return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.KINK if kinked else Doubt.NOISE, judgement=seen)
@@ -302,14 +302,14 @@ def _at_moved_points(
             return Decision(outcome=Outcome.DIFFERS, judgement=latest)
         impressions.append(judgement.impression)
     if not impressions:
-        note = "the function could not be evaluated at points moved by 1e-3 of the scale"
+        note = "forward could not be evaluated at points moved by 1e-3 of the scale"
         return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
     # Another input may hold labels, and mean nothing beside them: only this one is moved then.
     alone = list(judged(within(site.scales, places))) if len(site.map.domain.blocks) > 1 else []
     if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
         return Decision(outcome=Outcome.DIFFERS, judgement=latest)
     held = sum(impression in (Impression.AGREES, Impression.SILENT) for impression in impressions) >= 2
-    reason = "the claim is wrong at this very point only: it holds at points moved by 1e-3 of the scale"
+    reason = "the gradient is wrong at exactly this point only: it is right at points moved by 1e-3 of the scale"
     kinked = held or Impression.KINKED in impressions
     return Decision(
         outcome=Outcome.UNDECIDED,

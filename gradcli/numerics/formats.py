@@ -47,7 +47,7 @@ def hidden_by_format(site: Site, output: int, reading: Reading, rows: Mask) -> s
     roundoff = stored_roundoff(values.ravel())
     if roundoff not in SMALLEST or _exceeds(reading, rows, roundoff, SMALLEST[roundoff]):
         return None
-    return f"forward's values are stored to {roundoff:.0e} of their size, and change by less than that here"
+    return f"forward's values have a relative precision of {roundoff:.0e}, and change by less than that here"
 
 
 def _exceeds(reading: Reading, rows: Mask, roundoff: float, smallest: float) -> bool:

@@ -20,11 +20,11 @@ from gradcli.numerics.witness import ALIKE, CLEAR, Gap, compare, compare_all, wr
 
 OFTEN = 0.1
 """Larger gaps are not looked into: an early stop leaves smaller ones."""
-EARLY = "an iteration that stops early?"
-LARGE = "forward's values are so large beside their changes that only steps as long as the input show it"
+EARLY = "does an iteration stop early?"
+LARGE = "the outputs are large relative to their variation: only steps as long as the input resolve the error"
 DETACHED = (
-    "forward's body is not what it computes: its own derivative differs from the differences of forward (it detaches, "
-    "rounds or leaves the framework)"
+    "autodiff of forward's body disagrees with finite differences of forward: forward detaches, rounds, or computes "
+    "outside the framework"
 )
 
 
@@ -53,8 +53,8 @@ class Hearing:
         if seen.resolution is not None and seen.resolution < gap.scaled_error:
             return replace(seen, note=DETACHED)
         note = (
-            f"the claim differs by {gap.error:.1e} from the derivative of forward's own body, "
-            "and differences of forward are too coarse to tell which of the two is right"
+            f"the gradient differs by {gap.error:.1e} from autodiff of forward's body, "
+            "and finite differences are too coarse to tell which of the two is right"
         )
         return replace(seen, judgement=replace(seen.judgement, impression=Impression.WEAK), note=note)
 
@@ -125,9 +125,7 @@ def _claim_wrong(
     elif gap.error >= CLEAR and not (gap.error < OFTEN and stops_early(site, reading)):
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
     elif gap.error >= CLEAR:
-        note = (
-            f"the claim differs from the computed function by {gap.error:.1e}, and its slopes from each other: {EARLY}"
-        )
+        note = f"the gradient differs from finite differences by {gap.error:.1e}, and those from each other: {EARLY}"
         decision = Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=judgement)
     else:
         confirmed = _confirmed(site, pair, gap, judgement, significance)

@@ -292,18 +292,18 @@ class Protocol:
             if other.seen is not None:
                 self.moved = True
                 self.elsewhere[pair] = other.seen.site
-                self._conclude(pair, other.seen, f"no signal at this point; decided at {other.where}")
+                self._conclude(pair, other.seen, f"the gradient is zero here; tested at {other.where} instead")
             elif other.enough and here.quiet:
                 self.outcomes[pair] = BlockOutcome(
                     input=pair[0],
                     output=pair[1],
                     outcome=Outcome.AGREES,
                     zero_everywhere=True,
-                    note=f"zero everywhere it was tried ({other.zeros + 1} points)",
+                    note=f"zero at all {other.zeros + 1} test points",
                     reference=here.reference,
                 )
             else:
-                note = "claim and derivative lie below rounding here and at the other points tried"
+                note = "the gradient and the numerical derivative are below rounding here and at the other test points"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, Seen], singular: dict[Pair, BlockOutcome]) -> None:
@@ -343,7 +343,7 @@ class Protocol:
             self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
         outside = [k.coordinate for k in self.kinks if not k.between]
         if outside:
-            self.notes.append(f"on a kink the claim lies outside the one-sided slopes at coordinates {outside}")
+            self.notes.append(f"at a kink the gradient lies outside the one-sided slopes, at coordinates {outside}")
 
     def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
         """Mark the pairs whose claim is proven wrong on the kink itself."""
@@ -366,7 +366,7 @@ class Protocol:
         settled = (broken & seen.reading.within_slopes()) | fine
         judgement = seen.judgement
         if broken.any() and settled[rows].all():
-            text = "the function has a kink here and nearby; the claim lies between the one-sided slopes"
+            text = "forward has a kink here and nearby; the gradient lies between the one-sided slopes"
             self.outcomes[pair] = BlockOutcome(
                 input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
             )

@@ -92,7 +92,7 @@ def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
     name, allowed = FORMATS.get(values_roundoff(site, pair[1]), ("", 0.0))
     if seen.resolution is None or seen.resolution > allowed:
         return seen
-    note = f"forward's values are {name} numbers: no error below {seen.resolution:.0e} of the largest entry would show"
+    note = f"outputs are {name}: errors below {seen.resolution:.0e} of the largest entry are undetectable"
     return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
 
 

@@ -20,7 +20,7 @@ from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 from gradcli.numerics.witness import Gap, compare_all, tail
 
-TAILED = "only entries far below the largest are wrong, by more than a thousandth of their own size"
+TAILED = "only very small entries are wrong, by more than 0.1 % of their own size"
 UNBALANCED = 1e4
 """Outputs whose slopes differ by more than this are weighed against each other before they are added up: with less, an
 error of a thousandth in the smallest is a ten-millionth of the largest, and seen as it is."""

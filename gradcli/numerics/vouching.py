@@ -68,7 +68,7 @@ def _vouch(seen: Seen, where: str) -> Seen:
         resolution=resolution,
     )
     note = (
-        "differences are too coarse here: the derivative of forward's own body, which backward meets, is certified "
+        "finite differences are too coarse here; backward matches autodiff of forward's body, which was validated "
         f"at {where}"
     )
     return replace(seen, judgement=judgement, resolution=resolution, reference=AUTODIFF, note=note)

@@ -55,8 +55,8 @@ class Wrong:
     def note(self) -> str:
         """What showed it, in one sentence."""
         return (
-            f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop): "
-            f"steps up to {self.reach:.1g} of the input, over which they even out, show it"
+            f"forward's values move in steps of about {self.noise:.0e} of their size (rounding, or an early stop): "
+            f"the error shows over changes of up to {self.reach:.1g} of the input, which average the steps out"
         )
 
 

@@ -64,8 +64,8 @@ class Wide:
     @property
     def note(self) -> str:
         """Why the resolution is coarse, in one sentence."""
-        rough = f"forward's values step by about {self.noise:.0e} of their size (rounding, or an early stop)"
-        cause = "forward's values are large beside their changes" if self.exact else rough
+        rough = f"forward's values move in steps of about {self.noise:.0e} of their size (rounding, or an early stop)"
+        cause = "the outputs are large relative to their variation" if self.exact else rough
         return f"{cause}: an error below {self.resolution:.1g} of the largest entry would not have been caught"
 
     @property

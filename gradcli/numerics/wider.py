@@ -20,11 +20,12 @@ from gradcli.numerics.wide_errors import Wrong, disagreement
 from gradcli.numerics.wide_steps import Wide, agreement, overruled
 
 FEW_DIGITS = (
-    "forward's values carry {0:.0e} of their size: fine steps see their treads only, and wide ones do not decide"
+    "outputs are quantised to {0:.0e} of their size: small steps see only rounding plateaus, and large steps are "
+    "inconclusive"
 )
 TWO_SLOPES = (
-    "forward's values jump by about {0:.0e} of their size: the claim holds over steps that even the jumps out, and not "
-    "between them; which of the two slopes is meant cannot be told"
+    "outputs jump by about {0:.0e} of their size: the gradient matches the slope over many jumps, but not the slope "
+    "between two; which of them is meant cannot be decided"
 )
 
 

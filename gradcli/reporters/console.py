@@ -110,7 +110,7 @@ def _measured(result: CheckResult, spec: InputSpec) -> tuple[str, ...]:
 def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
     glyph = GLYPHS[Verdict.PASSED] if all(e.verdict is Verdict.PASSED for e in about) else GLYPHS[Verdict.INCONCLUSIVE]
     if zero or all(e.zero_everywhere for e in about):
-        words = "zero everywhere it was tried"
+        words = "zero at all test points"
     else:
         errors = [e.max_rel_error for e in about if e.max_rel_error is not None]
         words = _agreement(about, errors)

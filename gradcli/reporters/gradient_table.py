@@ -18,8 +18,8 @@ _REFERENCES = {
 }
 
 _BEYOND = (
-    "a difference of more than 3 bounds that passed is smaller than what counts as an error, or the checks below say "
-    "what explains it: a symmetric argument, an iteration that stops early"
+    "a difference of more than 3 bounds passes if it is smaller than what counts as an error, or if the checks below "
+    "explain it: a symmetric argument, an iteration that stops early"
 )
 
 Text = tuple[str, bool]

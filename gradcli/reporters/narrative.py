@@ -238,7 +238,7 @@ def _doubt(result: CheckResult) -> Iterator[Line]:
 
 def _doubt_sentence(evidence: Evidence) -> str:
     reason = evidence.reason
-    sentence = evidence.note or (reason.sentence if reason is not None else "No bound could be had.")
+    sentence = evidence.note or (reason.sentence if reason is not None else "No error bound is available.")
     tag = "" if reason is None else f"   [{reason.value}]"
     return f"{_about(evidence)}: {sentence}{tag}"
 

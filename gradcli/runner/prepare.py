@@ -84,7 +84,7 @@ def _on(backend: Backend, target: object, case: CheckCase, supply: Supply | None
     takes = backend.constructor(target)
     if takes is None:
         if case.spec.construct:
-            raise UsageError(f"{case.spec.target} is no class of modules: there is nothing to construct")
+            raise UsageError(f"{case.spec.target} is not a module class: there is nothing to construct")
         return _supplied(backend, target, case, supply, info)
     spec, keywords = _routed(case.spec, takes, backend.describe(target))
     return _instance(backend, target, takes, keywords, replace(case, spec=spec), supply)

@@ -60,21 +60,21 @@ def _text(path: Path) -> str:
         with open(descriptor, encoding="utf-8") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise UsageError(f"{path}: is no regular file; expected one that gradcli saved")
+                raise UsageError(f"{path}: is not a regular file; expected one that gradcli saved")
             if status.st_size > LARGEST:
                 raise UsageError(f"{path}: is larger than {LARGEST >> 20} MB; expected a file that gradcli saved")
             return file.read(LARGEST)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise UsageError(f"{path}: is no saved failure: {error}") from error
+        raise UsageError(f"{path}: is not a saved failure: {error}") from error
 
 
 def _parsed(path: Path, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: is no saved failure: {error}") from error
+        raise UsageError(f"{path}: is not a saved failure: {error}") from error
 
 
 def _problems(document: dict[str, Any]) -> list[str]:

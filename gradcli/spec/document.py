@@ -80,7 +80,7 @@ def _text(path: Path, shown: str) -> str:
         if path.is_dir():
             raise SpecError((f"{shown}:1:1: is a directory, expected a YAML file",))
         if not path.is_file():
-            raise SpecError((f"{shown}:1:1: is no regular file",))
+            raise SpecError((f"{shown}:1:1: is not a regular file",))
         if size > MAX_BYTES:
             raise SpecError((f"{shown}:1:1: the file has {size:,} bytes; a spec has at most {MAX_BYTES:,}",))
         content = path.read_bytes()
@@ -166,7 +166,7 @@ def entries(node: yaml.Node, problems: Problems) -> dict[str, tuple[yaml.Node, y
             first = found[key][0].start_mark.line + 1
             problems.add(key_node, f"duplicate key {key!r} (first given in line {first})")
         elif key == "<<" and key_node.style is None:
-            problems.add(key_node, "merge keys (<<) are no part of YAML 1.2; use defaults, or repeat the keys")
+            problems.add(key_node, "merge keys (<<) are not part of YAML 1.2; use defaults, or repeat the keys")
         else:
             found[key] = (key_node, value_node)
     return found

@@ -142,7 +142,7 @@ def _saved_number(error: BaseException) -> str | None:
     if "save_for_backward" not in text and "save_for_forward" not in text:
         return None
     match = re.search(r"argument (\d+) is of type (\w+)", text)
-    what = f"argument {match[1]} is of type {match[2]}" if match else "that is no tensor"
+    what = f"argument {match[1]} is of type {match[2]}" if match else "that is not a tensor"
     return f"{what}: set it as an attribute, ctx.name = value, and read ctx.name in backward"
 
 

@@ -109,7 +109,7 @@ def _split(target: str) -> tuple[str, str]:
 
 def _import_module(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise TargetError(f"{name!r} is no target; expected package.module:Name or path/to/file.py:Name")
+        raise TargetError(f"{name!r} is not a target; expected package.module:Name or path/to/file.py:Name")
     _see_working_directory()
     try:
         return importlib.import_module(name)

@@ -163,9 +163,11 @@ def _by_tolerance(problem: Problem, options: Options, why: str) -> None:
     try:
         check_values(first, eps, atol, rtol, options.nondet_tol)
     except GradcheckError as error:
-        raise problem.error(f"{error}\nNo error bound could be had, so this is by tolerance. {why}".rstrip()) from error
+        raise problem.error(
+            f"{error}\nNo error bound is available, so this was decided by tolerance. {why}".rstrip()
+        ) from error
     warnings.warn(
-        f"no error bound could be had: accepted by eps={eps:g}, atol={atol:g}, rtol={rtol:g}\n{why}".strip(),
+        f"no error bound is available: accepted by eps={eps:g}, atol={atol:g}, rtol={rtol:g}\n{why}".strip(),
         GradcheckWarning,
         stacklevel=5,
     )

@@ -62,7 +62,7 @@ def test_lower_precisions_are_judged_in_64_bits_and_compared_in_their_own(dtype)
     assert report.ok, str(report)
     case = report.cases[0]
     assert case.resolution < 1e-10
-    assert any(f"the input is {dtype}: judged in float64" in note for note in case.notes)
+    assert any(f"the input is {dtype}: the gradient was checked in float64" in note for note in case.notes)
 
 
 @pytest.mark.parametrize("dtype", LOW)
@@ -85,7 +85,7 @@ def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
     report = gradcli.check(Insists, dtype="float32", order=1)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-3
-    assert any("forward refuses 64 bits: judged in float32" in note for note in report.cases[0].notes)
+    assert any("forward refuses float64: checked in float32" in note for note in report.cases[0].notes)
     wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
 
@@ -198,7 +198,7 @@ def test_the_entries_are_those_of_the_pattern():
 def test_other_frameworks_and_layouts_refuse():
     with pytest.raises(UsageError, match="layouts are coo, csr"):
         parse_input("a=3x4,layout=bsr")
-    with pytest.raises(UsageError, match="the numpy backend has no sparse inputs"):
+    with pytest.raises(UsageError, match="the numpy backend takes dense inputs only"):
         gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like)
     with pytest.raises(UsageError, match="the engine backend has no sparse tensors"):
         gradcli.check("gradcli.examples.cube:Cube", {"x": {"shape": [3], "layout": "coo"}})

@@ -238,7 +238,7 @@ def test_what_forward_reads_elsewhere_is_moved_there_and_put_back(backend, ns, k
         np.testing.assert_array_equal(tensor.detach().numpy(), values)
         assert tensor.grad is None
     if twin == "right":
-        assert any("moved in place, and put back" in note for note in report.cases[0].notes)
+        assert any("changed the tensors in place and restored them" in note for note in report.cases[0].notes)
     else:
         assert {finding.order for finding in report.cases[0].findings} == {1}
 

@@ -64,7 +64,7 @@ def test_the_name_of_a_file_tells_the_target_and_equal_failures_share_it(tmp_pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is no saved failure"),
+        ("{", "is not a saved failure"),
         ("[]", "expected a saved failure with schema 'gradcli.failure/1', got schema=None"),
         ('{"schema": "gradcli.report/1"}', "got schema='gradcli.report/1'"),
         ('{"schema": "gradcli.failure/1"}', "is damaged: the field 'target' is missing"),

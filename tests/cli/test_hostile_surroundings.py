@@ -68,9 +68,9 @@ def test_what_is_no_failure_is_refused(tmp_path: Path, text: str) -> None:
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(UsageError, match="is no regular file"):
+        with pytest.raises(UsageError, match="is not a regular file"):
             load(path)
-    with pytest.raises(UsageError, match=r"cannot be read|is no regular file"):
+    with pytest.raises(UsageError, match=r"cannot be read|is not a regular file"):
         load(tmp_path)
 
 
@@ -87,7 +87,7 @@ def test_arguments_that_forward_does_not_have_are_refused(gradcli: Run, folder: 
         (["-i", f"x={'x'.join(['1'] * 65)}"], "a shape of 65 axes; at most 64 are possible"),
         (["-i", "x=100000000000"], "has 100,000,000,000 elements"),
         (["--report", "/proc/x/r.json"], "/proc cannot be written"),
-        (["--report", "full.json"], "is no regular file"),
+        (["--report", "full.json"], "is not a regular file"),
         (["--in-process", "-j", "2"], "--in-process runs cases one after the other"),
     ],
 )

@@ -67,7 +67,7 @@ def test_inputs_that_show_nothing_are_replaced_by_some_that_do(given: np.ndarray
 def test_a_failure_says_where_it_was_measured_if_not_at_the_inputs() -> None:
     far = engine.tensor([30.0, 40.0], dtype=engine.float64, requires_grad=True)
     result = gradcli.check(Bell, (far,), order=1).cases[0]
-    assert any("no signal at this point; decided at" in note for note in result.notes), result.notes
+    assert any("the gradient is zero here; tested at" in note for note in result.notes), result.notes
 
 
 class Tally:

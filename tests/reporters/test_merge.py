@@ -71,12 +71,12 @@ def test_lines_that_were_cut_off_leave_the_cases_before(tmp_path: Path) -> None:
     [
         (b"", "the file is empty"),
         (b"hello", "line 1 is not JSON"),
-        (b"[1, 2]", "no report"),
+        (b"[1, 2]", "not a report"),
         (b'{"schema": "gradcli.report/2", "cases": []}', "its schema is 'gradcli.report/2'"),
         (b'{"schema": "gradcli.report/1", "cases": [{}]}', "KeyError"),
-        (b'{"schema": "gradcli.report/1", "cases": 3}', "no report"),
+        (b'{"schema": "gradcli.report/1", "cases": 3}', "not a report"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"[" * 100_000, "no report"),
+        (b"[" * 100_000, "not a report"),
     ],
 )
 def test_a_file_that_is_no_report_is_refused(content: bytes, problem: str, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_file_that_is_no_report_is_refused(content: bytes, problem: str, tmp_p
         read_report(path)
     with pytest.raises(UsageError, match="no such file"):
         read_report(tmp_path / "none.json")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         read_report(tmp_path)
 
 

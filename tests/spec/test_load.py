@@ -299,7 +299,7 @@ def test_the_number_of_combinations_is_bounded(problems):
 def test_a_missing_file_and_a_device_are_refused(tmp_path):
     with pytest.raises(SpecError, match="no such file"):
         load_specs(tmp_path / "none.yaml")
-    with pytest.raises(SpecError, match="no regular file"):
+    with pytest.raises(SpecError, match="not a regular file"):
         load_specs(type(tmp_path)("/dev/zero"))
 
 

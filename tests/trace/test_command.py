@@ -128,7 +128,7 @@ def test_a_functions_tree_names_lines_of_the_users_file(gradcli):
 def test_exit_codes(gradcli, arguments, code):
     done = gradcli(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
-    assert "fault of gradcli" not in done.stderr
+    assert "internal error in gradcli" not in done.stderr
 
 
 def test_modules_and_functions_get_inferred_inputs(gradcli):
