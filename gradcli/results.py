@@ -48,6 +48,7 @@ class Mismatch:
     those at `point`, the flat vector of all active inputs (and cotangents, at higher orders) where it was measured.
     `wrong_columns` are all wrong ones of a block too large for a `complete` table, where they are known.
     `wide` says that fine steps see nothing there, so that no entry can be measured again over them.
+    `alone` says that the `rows`, whose derivatives are far below those of the others, are the only ones that differ.
     """
 
     input: int
@@ -64,6 +65,7 @@ class Mismatch:
     output_value: "NDArray[Any]"
     wrong_columns: "NDArray[np.intp] | None" = None
     wide: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

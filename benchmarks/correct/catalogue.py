@@ -22,6 +22,7 @@ from benchmarks.correct.specimen import Collection, Specimen
 from benchmarks.correct.spectra import SPECTRA
 from benchmarks.correct.stopped import STOPPED
 from benchmarks.correct.triangles import TRIANGLES
+from benchmarks.correct.units import UNITS
 
 GROUPS: tuple[Collection, ...] = (
     SMOOTH,
@@ -33,6 +34,7 @@ GROUPS: tuple[Collection, ...] = (
     SOLVERS,
     STOPPED,
     TRIANGLES,
+    UNITS,
     LAYERS,
     REDUCTIONS,
     LOSSES,

@@ -245,4 +245,5 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         output_value=outputs[block.output],
         wrong_columns=None if table.complete else block.wrong_columns,
         wide=table.wide,
+        alone=table.alone,
     )

@@ -1,6 +1,7 @@
 """The worst entries of a wrong gradient, for showing: what was returned, and what is right, with its bound."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,21 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
     They are for a grad_output of ones, unless that shows nothing wrong and other numbers do. Where the mismatch has no
     complete table, a few coordinates are measured.
     """
+    if mismatch is not None and mismatch.alone and len(mismatch.rows) == 1:
+        (index,) = outputs_of(mismatch, facts.subject.codomain.blocks[mismatch.output].shape)
+        return tuple(replace(each, output_index=index) for each in _entries_for(facts, place, mismatch, shape, 0))
     found = _entries_for(facts, place, mismatch, shape, 0)
     if any(_shows(entry) for entry in found):
         return found
     other = _entries_for(facts, place, mismatch, shape, 1)
     return other if any(_shows(entry) for entry in other) else found
+
+
+def outputs_of(mismatch: Mismatch, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The indices in the output of a table's rows, each once though a complex number has two."""
+    parts = 1 + (len(mismatch.rows) > 0 and mismatch.output_value.dtype.kind == "c")
+    places = dict.fromkeys(int(row) // parts for row in mismatch.rows)
+    return [tuple(int(i) for i in np.unravel_index(place, shape)) if shape else () for place in places]
 
 
 def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:

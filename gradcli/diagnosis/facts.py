@@ -45,9 +45,10 @@ class Slope:
 class Facts:
     """What backward returned for a few cotangents, and slopes of forward along random directions of each input."""
 
-    def __init__(self, subject: Subject, seed: int) -> None:
+    def __init__(self, subject: Subject, seed: int, outputs: NDArray[np.intp] | None = None) -> None:
+        """Take the facts for random numbers as grad_output, zero but for some `outputs` (flat) if these are given."""
         self.subject = subject
-        self._seed = seed
+        self._seed, self._outputs = seed, outputs
         self._map = subject.derivative_map(1)
         self._scales = entry_scales(subject.domain, subject.point)
         self._point = snap(subject.point, self._scales)
@@ -56,6 +57,8 @@ class Facts:
         random = generator.choice([-1.0, 1.0], (2, size)) * (0.5 + 0.5 * generator.random((2, size)))
         random[0] *= _real_parts(subject)
         self.cotangents: FloatArray = np.vstack([_ones(subject), random])
+        if outputs is not None:
+            self.cotangents *= np.isin(np.arange(size), outputs)
         self._slopes: dict[int, tuple[Slope, ...]] = {}
         self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
@@ -104,7 +107,7 @@ class Facts:
         except UserCodeError:  # inputs that nobody asked for, and which forward need not take
             return None
         same = there.active == self.subject.active and there.codomain.blocks == self.subject.codomain.blocks
-        return Facts(there, self._seed) if same else None
+        return Facts(there, self._seed, self._outputs) if same else None
 
     def of(self, position: int) -> tuple[Gradient, ...]:
         """What backward returned for the argument at `position`, for each cotangent."""

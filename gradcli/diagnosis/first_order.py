@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gradcli.diagnosis import cotangents, reductions, regions, whole
-from gradcli.diagnosis.entries import worst_entries
+from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
@@ -29,13 +29,23 @@ def name_gradient(
     kind, message, extra = _first_name(suspect) or _wrong(suspect)
     return Finding(
         kind=kind,
-        message=message,
+        message=message + _only_for(suspect),
         input=name,
         output=None if mismatch is None else facts.subject.output_numbers[mismatch.output],
         entries=worst_entries(facts, place, mismatch, shape=shape),
         entries_total=facts.subject.domain.blocks[place].entries,
         **extra,
     )
+
+
+def _only_for(suspect: Suspect) -> str:
+    """Which outputs the finding is about, where only some are meant."""
+    mismatch = suspect.mismatch
+    if mismatch is None or not mismatch.alone:
+        return ""
+    shape = suspect.facts.subject.codomain.blocks[mismatch.output].shape
+    listed = ", ".join(str(list(index)) for index in outputs_of(mismatch, shape))
+    return f"; this holds for output{listed} alone, whose derivatives are far below those of other outputs"
 
 
 def _first_name(suspect: Suspect) -> Named | None:

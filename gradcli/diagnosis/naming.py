@@ -113,14 +113,17 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int) -> Itera
 
 
 def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
-    """The facts where the mismatch was measured, which may be a point moved off a kink."""
+    """The facts where the mismatch was measured, which may be a point moved off a kink or some outputs alone."""
     subject = facts.subject
-    if mismatch is None or np.allclose(mismatch.point, subject.point, rtol=1e-12, atol=0.0):
+    if mismatch is None:
         return facts
+    outputs = subject.codomain.slices[mismatch.output].start + mismatch.rows if mismatch.alone else None
+    if np.allclose(mismatch.point, subject.point, rtol=1e-12, atol=0.0):
+        return facts if outputs is None else Facts(subject, seed, outputs)
     arguments = list(subject.arguments)
     for position, value in zip(subject.active, subject.domain.unflatten(mismatch.point), strict=True):
         arguments[position] = replace(arguments[position], value=value)
-    return Facts(subject.rebind(arguments), seed)
+    return Facts(subject.rebind(arguments), seed, outputs)
 
 
 def _located(finding: Finding, subject: Subject) -> Finding:

@@ -67,7 +67,8 @@ class Table:
 
     `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block
     and the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
-    `wide` says that it took steps as long as the input.
+    `wide` says that it took steps as long as the input; `alone` that its rows, whose derivatives are far below those
+    of others, are the only ones that differ, and are to be compared with themselves.
     """
 
     claimed: Matrix
@@ -79,6 +80,7 @@ class Table:
     point: Vector
     cotangent: Vector | None = None
     wide: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

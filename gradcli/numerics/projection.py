@@ -166,7 +166,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
     """
     n, m = map_.domain.size, map_.codomain.size
     sizes = map_.codomain.sizes
-    small = n * m <= FULL_ENTRIES and m <= FULL_ROWS if projections is None else max(sizes, default=0) <= projections
+    small = fits_in_full(map_) if projections is None else max(sizes, default=0) <= projections
     if small:
         outputs, forms = map_.value_and_vjps(x, np.eye(m))
         return Claim(
@@ -195,6 +195,12 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
     if not (map_.has_jvp and watch and claim.finite):
         return claim
     return replace(claim, jvp_rows=_consistent(claim, rng))
+
+
+def fits_in_full(map_: VectorMap) -> bool:
+    """Whether a map is so small that its claim may be asked for row by row."""
+    n, m = map_.domain.size, map_.codomain.size
+    return n * m <= FULL_ENTRIES and m <= FULL_ROWS
 
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:

@@ -29,6 +29,7 @@ from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
 from gradcli.numerics.site import BudgetExceededError, Site
+from gradcli.numerics.small_rows import Indices, cut_to_small_rows, doubtful_rows
 from gradcli.numerics.space import Vector
 from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
@@ -62,6 +63,7 @@ class Protocol:
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, Seen] = {}
         self.elsewhere: dict[Pair, Site] = {}
+        self.doubtful: dict[Pair, tuple[Vector, Indices]] = {}
         self.kinks: tuple[KinkNote, ...] = ()
         self.notes: list[str] = []
         self.moved = False
@@ -222,6 +224,9 @@ class Protocol:
         if judgement.off or (seen.gap is not None and not seen.gap.equal):
             below = f"differs by {relative:.1e} of the largest entry, below the significance of {self.significance:.0e}"
             note = note or below
+        doubtful = doubtful_rows(site, pair, seen.reading)
+        if doubtful.rows.size:
+            self.doubtful[pair] = site.x, doubtful.rows
         outcome = BlockOutcome(
             input=pair[0],
             output=pair[1],
@@ -230,7 +235,7 @@ class Protocol:
             max_rel_error=relative,
             bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
             resolution=seen.resolution,
-            note=note,
+            note="; ".join(text for text in (note, doubtful.note) if text) or None,
             reference=seen.reference,
         )
         if self.tables:
@@ -257,7 +262,7 @@ class Protocol:
         )
         if outcome.outcome is Outcome.DIFFERS:
             if reference == AUTODIFF:
-                outcome = with_witness_evidence(seen.site, outcome)
+                outcome = cut_to_small_rows(with_witness_evidence(seen.site, outcome))
             else:
                 outcome = self._if_it_matters(seen.site, with_evidence(seen.site, outcome, decision))
         elif not overruled and decision.here_only:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from gradcli.numerics.first_sight import EVALUATIONS, at_first_sight, begin
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
 from gradcli.numerics.protocol import Protocol
 from gradcli.numerics.seeds import generator_of
+from gradcli.numerics.small_rows import OneRow, differing
 from gradcli.numerics.space import Vector
 from gradcli.numerics.vector_map import CountedMap, VectorMap
+from gradcli.numerics.witness import TAIL
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
 
@@ -64,4 +67,25 @@ def verify(
         if settled is not None:
             return settled
     protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget)
-    return protocol.run(begun)
+    found = protocol.run(begun)
+    return _row_by_row(protocol, found, seed) if protocol.doubtful else found
+
+
+def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verification:
+    """The verification, with rows that seem wrong beside their own largest entry verified as maps of their own.
+
+    What counts is said of the very point: a row that has no signal there is left alone.
+    """
+    matters = max(TAIL, protocol.significance)
+    outcomes = {(block.input, block.output): block for block in found.blocks}
+    for pair, (point, rows) in protocol.doubtful.items():
+        first, alone = protocol.map.codomain.slices[pair[1]].start, {}
+        for row in rows.tolist():
+            left = max(1, protocol.budget - protocol.map.values)
+            map_ = OneRow(protocol.map, row)
+            told = verify(map_, point, seed=seed, significance=matters, inputs=pair[:1], budget=left)
+            if not told.moved:
+                alone[row - first] = told.blocks[0]
+        if outcomes[pair].outcome is Outcome.AGREES:
+            outcomes[pair] = differing(outcomes[pair], alone)
+    return replace(found, blocks=tuple(outcomes.values()), evaluations=protocol.map.values, vjps=protocol.map.vjps)

@@ -1,0 +1,64 @@
+"""Outputs in units that lie decades apart: a mistake in one whose derivatives are small fails like any other."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
+
+import numpy as np
+import torch
+
+import gradcli
+from benchmarks.correct.units import SCALED, function
+from gradcli import engine
+from gradcli.verdict import Verdict
+
+WAYS = ((torch, False), (engine, True), (engine, False), (torch, True))
+"""The framework, and whether forward's body is hidden."""
+
+
+def in_ways(cases, count):
+    """Every case in some of the ways, the next one in the next."""
+    ways = [(scaled, *WAYS[(k + n) % len(WAYS)]) for k, scaled in enumerate(cases) for n in range(count)]
+    return [pytest.param(*way, id=f"{way[0].name}, {way[1].__name__}, {way[2]}") for way in ways]
+
+
+SEEN = [scaled for scaled in SCALED if scaled.seen]
+UNSEEN = [pytest.param(scaled, id=scaled.name) for scaled in SCALED if not scaled.seen]
+
+
+def check(ns, scaled, *, spoilt, hidden, order=1):
+    x = scaled.draw(np.random.default_rng(len(scaled.name))).detach().numpy()
+    target = function(ns, scaled, spoilt=spoilt, hidden=hidden)
+    only = ("gradient",) if spoilt else ()
+    inputs = (ns.tensor(x, requires_grad=True),)
+    (case,) = gradcli.check(target, inputs, order=order, seed=1, shrink=False, only=only).cases
+    return case
+
+
+@pytest.mark.parametrize(("scaled", "ns", "hidden"), in_ways(SCALED, 1))
+def test_a_right_gradient_passes_at_both_orders(scaled, ns, hidden) -> None:
+    case = check(ns, scaled, spoilt=False, hidden=hidden, order=2)
+    assert case.verdict is Verdict.PASSED, case.findings
+
+
+@pytest.mark.parametrize(("scaled", "ns", "hidden"), in_ways(SEEN, 2))
+def test_a_mistake_in_one_small_output_fails_and_is_told_of_that_output(scaled, ns, hidden) -> None:
+    case = check(ns, scaled, spoilt=True, hidden=hidden)
+    assert case.verdict is Verdict.FAILED
+    (row,) = (k for k, weight in enumerate(scaled.wrong) if weight != 1)
+    (finding,) = case.findings
+    assert f"for output[{row}] alone" in finding.message
+    assert {entry.output_index for entry in finding.entries} == {(row,)}
+    (error,) = {e.max_rel_error for e in case.evidence if e.verdict is Verdict.FAILED}
+    assert error == pytest.approx(abs(scaled.wrong[row] - 1) / max(1, scaled.wrong[row]), rel=0.2)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("scaled", UNSEEN)
+def test_what_rounding_of_the_output_itself_hides_is_never_held_against_anyone(scaled, hidden) -> None:
+    case = check(torch, scaled, spoilt=True, hidden=hidden)
+    assert case.verdict is Verdict.PASSED
+    told = [e.note for e in case.evidence if e.check == "gradient"]
+    assert any("rounding of the values hides" in str(note) for note in told)
