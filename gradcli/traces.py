@@ -178,15 +178,23 @@ class HookRegistration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCut:
-    """A place where a tracked tensor was taken out of the graph, and the leaves that it came from.
+    """An operation whose result gradients do not follow though they follow its input, and the leaves lost there.
 
-    `how` is what was called: "detach()", ".data", "item()", "tolist()", "numpy()", "tensor()", what gives whole
-    numbers, as "long()" or "argmax()", or "no_grad" or "inference_mode" for a block or a decorated function.
+    `how` is what was called: "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had
+    switched recording off: "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and
+    `used_at` the line of the operation. `gives` is the dtype of the result, or "number"; `forward` where the forward
+    of a custom Function is written. `certain` says that the traced result was computed from what came out, without
+    arithmetic of Python or NumPy in between.
     """
 
     how: str
     site: SourceSite | None
     leaves: tuple[str, ...] = ()
+    used_at: SourceSite | None = None
+    certain: bool = True
+    by_mode: bool = False
+    gives: str = "float64"
+    forward: SourceSite | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -194,6 +202,7 @@ class GraphCut:
             "how": self.how,
             "site": None if self.site is None else self.site.to_dict(),
             "leaves": list(self.leaves),
+            "certain": self.certain,
         }
 
 
@@ -204,7 +213,10 @@ class TensorFate:
     `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
     result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
     ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
-    `retained_late` says that retain_grad() was called only after backward, at `retained_at`.
+    `retained_late` says that retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the
+    program took its gradient away last, `replaced_at` where it gave a module another parameter in place of this one,
+    `used_at` the first operation that used it. `in_result` says that a graph leads to it from what the program
+    returned; `unregistered_in` is the class of the module that holds it as a plain tensor.
     """
 
     name: str
@@ -224,6 +236,11 @@ class TensorFate:
     retains_grad: bool = False
     retained_late: bool = False
     retained_at: SourceSite | None = None
+    cleared_at: SourceSite | None = None
+    replaced_at: SourceSite | None = None
+    used_at: SourceSite | None = None
+    in_result: bool = False
+    unregistered_in: str | None = None
     floating: bool = True
     stray_attribute: str | None = None
 
@@ -251,7 +268,10 @@ class TraceGraph:
     """Everything one trace recorded.
 
     `passes` counts the backward passes seen; nodes and gradients are those of the last one. `fills_grad` is false
-    where only `autograd.grad` ran, which returns gradients and fills no `.grad`.
+    where only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is where the program
+    called for the last pass, `pass_root` what that ran from; `result_in_pass` is false where it returned another.
+    `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says
+    briefly of each plain result among the locals how it was made: none of them keeps a gradient.
     """
 
     target: str
@@ -272,9 +292,14 @@ class TraceGraph:
     registrations: tuple[HookRegistration, ...] = ()
     cuts: tuple[GraphCut, ...] = ()
     passes: int = 0
+    pass_site: SourceSite | None = None
+    pass_root: str | None = None
+    result_in_pass: bool = True
     fills_grad: bool = True
     result_requires_grad: bool = False
     graph_symptoms: tuple[str, ...] = ()
+    unregistered: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
 
     @property
     def symptoms(self) -> tuple[str, ...]:
@@ -308,10 +333,14 @@ class TraceGraph:
             "tensors": [fate.to_dict() for fate in self.tensors],
             "lints": list(self.lints),
             "effects": list(self.effects),
+            "results": list(self.results),
             "registrations": [registration.to_dict() for registration in self.registrations],
             "cuts": [cut.to_dict() for cut in self.cuts],
             "symptoms": list(self.symptoms),
             "passes": self.passes,
+            "pass_site": None if self.pass_site is None else self.pass_site.to_dict(),
+            "pass_root": self.pass_root,
+            "result_in_pass": self.result_in_pass,
             "fills_grad": self.fills_grad,
             "saved_bytes": self.saved_bytes,
             "error": self.error,

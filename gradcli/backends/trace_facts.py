@@ -1,18 +1,20 @@
 """From what a trace watched to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
 
 import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from gradcli.backends.trace_cuts import RawCut
 from gradcli.backends.trace_graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
 from gradcli.backends.trace_hooks import HookLog, HookStandIn, RawCall
 from gradcli.backends.trace_lens import Lens
+from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import Named, NameTable
+from gradcli.backends.trace_operations import OperationLog
+from gradcli.backends.trace_provenance import Loss, Provenance, by_mode, how_lost
 from gradcli.backends.trace_registration import HookWatch
-from gradcli.backends.trace_sites import site_of_stack, source_line
-from gradcli.traces import ArraySummary, GraphCut, HookCall, HookRegistration, TensorFate, TraceNode
+from gradcli.backends.trace_sites import site_of_function, site_of_stack, source_line
+from gradcli.traces import ArraySummary, GraphCut, HookCall, HookRegistration, SourceSite, TensorFate, TraceNode
 
 _FLAG = "requires_grad"
 _LONG = 8
@@ -28,12 +30,30 @@ class Facts:
     log: HookLog
     graph: GraphPass | None
     hooks: HookWatch
+    operations: OperationLog
+    modules: ModuleWatch
+    returned: Sequence[Any] = ()
+    roots: Sequence[Any] = ()
+    _below_result: set[int] = field(default_factory=set)
     _table: list[Named] = field(init=False)
     _label: dict[int, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._table = self.names.table()
         self._label = {id(entry.tensor): entry.name for entry in self._table}
+        if not self.result_in_pass():
+            nodes = backward_order(tensor.grad_fn for tensor in self.returned if tensor.grad_fn is not None)
+            self._below_result = {id(n.variable) for n in nodes if type(n).__name__ == LEAF_NODE}
+
+    def result_in_pass(self) -> bool:
+        """Whether what the program returned is what the last pass ran from, or a part of that."""
+        if self.graph is None or not self.returned:
+            return True
+        return any(self._node_of(tensor) is not None for tensor in self.returned)
+
+    def pass_root(self) -> str | None:
+        """What the last pass ran from is called."""
+        return self._label.get(id(self.roots[0])) if self.roots else None
 
     def nodes(self) -> tuple[TraceNode, ...]:
         """The nodes of the last pass."""
@@ -105,17 +125,21 @@ class Facts:
         )
 
     # --- tensors
-    def cuts(self, found: Iterable[RawCut]) -> tuple[GraphCut, ...]:
-        """Where tensors left the graph, with the leaves they came from."""
-        return tuple(GraphCut(how=cut.how, site=cut.site, leaves=self._leaves_of_cut(cut)) for cut in found)
+    def cuts(self, result: object) -> tuple[GraphCut, ...]:
+        """Where the gradients of leaves were lost that the pass did not reach, each place once."""
+        leaves = [entry for entry in self._table if self._is_missed(entry.tensor)]
+        roots = list(self.roots) or list(self.lens.tensors_in(result))
+        if not leaves or not roots:
+            return ()
+        losses = Provenance(self.operations, roots).losses([entry.tensor for entry in leaves])
+        found: dict[GraphCut, list[str]] = {}
+        for entry, loss in zip(leaves, losses, strict=True):
+            if loss is not None:
+                found.setdefault(_cut(loss), []).append(entry.name)
+        return tuple(replace(cut, leaves=tuple(names)) for cut, names in found.items())
 
-    def _leaves_of_cut(self, cut: RawCut) -> tuple[str, ...]:
-        found = [self._label.get(id(leaf), "") for leaf in cut.leaves]
-        used = [entry.tensor for entry in self._table if not cut.names.isdisjoint({entry.name, *entry.aliases})]
-        found += [self._label[id(tensor)] for tensor in used if tensor.grad_fn is None]
-        for node in [*cut.nodes, *(tensor.grad_fn for tensor in used if tensor.grad_fn is not None)]:
-            found += self._origins(node)
-        return tuple(dict.fromkeys(filter(None, found)))
+    def _is_missed(self, tensor: Any) -> bool:
+        return bool(tensor.requires_grad) and tensor.grad_fn is None and self._node_of(tensor) is None
 
     def _origins(self, node: Any) -> tuple[str, ...]:
         """The leaves below a node, "" for one without a name."""
@@ -142,6 +166,11 @@ class Facts:
             retains_grad=bool(node is not None and tensor.retains_grad),
             retained_late=retained_late,
             retained_at=retained_at,
+            cleared_at=self.operations.cleared_at(tensor) if readable and self.graph is not None else None,
+            replaced_at=self.modules.replaced_at(tensor),
+            used_at=self._used_at(tensor),
+            in_result=id(tensor) in self._below_result,
+            unregistered_in=self.names.unregistered.get(id(tensor)),
             floating=bool(tensor.is_floating_point() or tensor.is_complex()),
             grad=None if gradient is None else self.lens.summarise(gradient),
             site=site,
@@ -153,12 +182,33 @@ class Facts:
             stray_attribute=_stray(tensor),
         )
 
+    def _used_at(self, tensor: Any) -> SourceSite | None:
+        if not self._is_missed(tensor):
+            return None
+        first = self.operations.first_value(tensor)
+        return next((o.site for o in self.operations.operations if first in o.inputs), None)
+
     def _node_of(self, tensor: Any) -> int | None:
         if self.graph is None:
             return None
         if tensor.grad_fn is not None:
             return self.graph.numbers.get(tensor.grad_fn)
         return next((n for n, r in enumerate(self.graph.records) if r.variable is tensor), None)
+
+
+def _cut(loss: Loss) -> GraphCut:
+    operation = loss.operation
+    mode = operation.mode[1] if by_mode(operation) and operation.mode is not None else None
+    rule = None if operation.function is None else site_of_function(operation.function.forward)
+    return GraphCut(
+        how=how_lost(operation),
+        site=mode or operation.site,
+        used_at=operation.site,
+        certain=loss.certain,
+        by_mode=by_mode(operation),
+        gives=operation.dtype or "number",
+        forward=rule,
+    )
 
 
 def _chain(node: Any) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ class Lens:
     def __init__(self, namespace: ModuleType) -> None:
         self.namespace = namespace
         self.tensor_type: type[Any] = namespace.Tensor
+        self.parameter_type: type[Any] = namespace.nn.Parameter
         self.module_type: type[Any] = namespace.nn.Module
 
     def is_tensor(self, value: object) -> bool:
@@ -92,6 +93,24 @@ class Lens:
     def differentiable(self, value: object) -> list[Any]:
         """The tensors in a value that a backward pass can start from."""
         return [t for t in self.tensors_in(value) if t.requires_grad]
+
+    def is_not_finite(self, tensor: Any) -> bool:
+        """Whether any entry is NaN or infinite; False where that cannot be known."""
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            return False
+        if tensor.device.type != "cpu":
+            return not bool(self.namespace.isfinite(tensor.detach()).all())
+        array = self.array(tensor)
+        return array is not None and not np.isfinite(array).all()
+
+    def non_finite_entry(self, tensor: Any) -> tuple[tuple[int, ...], float] | None:
+        """The first entry that is NaN, or else the first infinite one, with its value; None where all are finite."""
+        array = self.array(tensor)
+        if array is None or array.dtype.kind not in "fc" or np.isfinite(array).all():
+            return None
+        bad = np.isnan(array) if np.isnan(array).any() else ~np.isfinite(array)
+        entry = tuple(int(place) for place in np.unravel_index(int(np.argmax(bad)), array.shape))
+        return entry, float(np.real(array[entry]))
 
     def nbytes(self, tensor: Any) -> int:
         """How many bytes the values of a tensor take."""

@@ -1,6 +1,7 @@
 """Modules while a trace runs: their hooks get stand-ins before every call, and calls that go round them are noticed."""
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
@@ -16,6 +17,7 @@ from gradcli.backends.trace_sites import (
     of_user,
     site_of_frame,
     site_of_function,
+    users_frame,
 )
 from gradcli.traces import HookRegistration, SourceSite
 
@@ -39,6 +41,7 @@ class ModuleWatch:
     known: dict[int, Any] = field(default_factory=dict)
     called: set[int] = field(default_factory=set)
     direct: dict[int, SourceSite | None] = field(default_factory=dict)
+    replaced: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     _running: list[Any] = field(default_factory=list)
     _paths: list[str] = field(default_factory=list)
 
@@ -57,6 +60,16 @@ class ModuleWatch:
             make(module, *args, **keywords)
             self.known[id(module)] = module
 
+        place: Callable[..., None] = vars(kind)["__setattr__"]
+
+        @functools.wraps(place)
+        def watched_set(module: Any, name: str, value: Any) -> None:
+            before = vars(module).get("_parameters", {}).get(name)
+            place(module, name, value)
+            if before is not None and before is not value:
+                self.replaced[id(before)] = before, site_of_frame(users_frame(sys._getframe(1)))
+
+        self.patches.attribute(kind, "__setattr__", watched_set)
         self.patches.attribute(kind, "__call__", functools.wraps(call)(watched_call))
         self.patches.attribute(kind, "__init__", watched_init)
 
@@ -84,7 +97,12 @@ class ModuleWatch:
     def clear(self) -> None:
         """Let go of every module."""
         self.known.clear()
+        self.replaced.clear()
         self.direct.clear()
+
+    def replaced_at(self, parameter: Any) -> SourceSite | None:
+        """Where the program put another parameter in this one's place."""
+        return self.replaced.get(id(parameter), (None, None))[1]
 
     def running_path(self) -> str | None:
         """The module that is being called, as a path from the outermost one: Net.encoder.0."""

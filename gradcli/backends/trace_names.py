@@ -9,7 +9,7 @@ from typing import Any, final
 from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_sites import of_user
 
-_RANK = {"input": 0, "parameter": 1, "local": 2, "attribute": 3}
+_RANK = {"input": 0, "parameter": 1, "local": 2, "attribute": 3, "result": 4}
 _MANY = 64
 
 
@@ -32,6 +32,8 @@ class NameTable:
     lens: Lens
     locals_seen: dict[str, tuple[int, Any]] = field(default_factory=dict)
     modules: dict[int, tuple[str, Any]] = field(default_factory=dict)
+    unregistered: dict[int, str] = field(default_factory=dict)
+    stray: list[str] = field(default_factory=list)
     _found: list[tuple[str, str, Any]] = field(default_factory=list)
 
     def add(self, name: str, tensor: Any, role: str) -> None:
@@ -58,6 +60,7 @@ class NameTable:
         """Let go of every tensor and module."""
         self.locals_seen.clear()
         self.modules.clear()
+        self.unregistered.clear()
         self._found.clear()
 
     def table(self) -> list[Named]:
@@ -103,16 +106,40 @@ class NameTable:
             for path, parameter in module.named_parameters():
                 yield prefix + path, "parameter", parameter
             for path, part in module.named_modules():
+                yield from self._in_containers(prefix, path, part)
                 for attribute, value in list(vars(part).items()):
                     label = f"{path}.{attribute}" if path else attribute
+                    if self.lens.is_tensor(value):
+                        self.unregistered[id(value)] = type(part).__name__
                     if not attribute.startswith("_"):
                         yield from ((prefix + n, "attribute", t) for n, t in self._labelled(label, value))
+
+    def _in_containers(self, prefix: str, path: str, part: Any) -> Iterator[tuple[str, str, Any]]:
+        """The parameters that a module holds in plain lists and dicts, by themselves or in modules: unregistered."""
+        for attribute, value in list(vars(part).items()):
+            if attribute.startswith("_") or not isinstance(value, list | tuple | dict) or len(value) > _MANY:
+                continue
+            label = f"{prefix}{path}.{attribute}" if path else f"{prefix}{attribute}"
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            modules = [(key, held) for key, held in items if isinstance(held, self.lens.module_type)]
+            kind, remedy = type(value).__name__, "Dict" if isinstance(value, dict) else "List"
+            if modules:
+                self.stray.append(f"{label} is a plain {kind} with modules; use nn.Module{remedy}")
+            elif any(isinstance(held, self.lens.parameter_type) for held in _values(value)):
+                self.stray.append(f"{label} is a plain {kind} with parameters; use nn.Parameter{remedy}")
+            for key, held in modules:
+                for name, parameter in held.named_parameters():
+                    yield f"{label}[{key!r}].{name}", "parameter", parameter
 
     def _root_modules(self) -> list[tuple[str, Any]]:
         """Modules that are no other's part; one whose __init__ raised half-way has no parts to ask for."""
         built = {key: pair for key, pair in self.modules.items() if "_modules" in vars(pair[1])}
         parts = {id(part) for _, module in built.values() for part in module.modules() if part is not module}
         return [(name, module) for key, (name, module) in built.items() if key not in parts]
+
+
+def _values(container: Any) -> list[Any]:
+    return list(container.values()) if isinstance(container, dict) else list(container)
 
 
 def _attributes(value: Any, lens: Lens) -> list[tuple[str, Any]]:

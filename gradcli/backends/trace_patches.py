@@ -1,7 +1,7 @@
 """Attributes and dict entries replaced for a while, and put back exactly as they were."""
 
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from types import ModuleType, TracebackType
 from typing import Any, final
 
@@ -30,10 +30,16 @@ class Patches:
         """Replace `owner.name`, and what the user's modules imported under any name of their own."""
         original = getattr(owner, name)
         self.attribute(owner, name, value)
+        self.in_users_modules({original: value})
+
+    def in_users_modules(self, replaced: Mapping[Any, object]) -> None:
+        """Replace what the user's modules imported by name: each key by its value."""
+        by_identity = {id(original): value for original, value in replaced.items()}
         for module in list(sys.modules.values()):
             if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
-                for alias in [alias for alias, held in vars(module).items() if held is original]:
-                    self.attribute(module, alias, value)
+                for alias, held in list(vars(module).items()):
+                    if id(held) in by_identity:
+                        self.attribute(module, alias, by_identity[id(held)])
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
         """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""

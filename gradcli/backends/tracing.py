@@ -12,7 +12,6 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.guard import users_traceback
-from gradcli.backends.trace_cuts import CutWatch
 from gradcli.backends.trace_facts import Facts
 from gradcli.backends.trace_graph import GraphPass
 from gradcli.backends.trace_hooks import HookLog
@@ -20,12 +19,14 @@ from gradcli.backends.trace_lens import Lens, as_tuple
 from gradcli.backends.trace_lines import LineRecorder
 from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import NameTable
+from gradcli.backends.trace_operations import OperationLog
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_registration import HookWatch
-from gradcli.backends.trace_sites import of_user
+from gradcli.backends.trace_sites import of_user, site_of_frame, users_frame
 from gradcli.backends.trace_warnings import keep_attribution
+from gradcli.backends.trace_watching import OperationWatch
 from gradcli.errors import is_interrupt, message_of, presentable
-from gradcli.traces import TraceGraph
+from gradcli.traces import SourceSite, TraceGraph
 
 _DEEPEST = 3
 Cotangent = Callable[[Any], Any]
@@ -79,9 +80,11 @@ class Tracer:
     patches: Patches = field(default_factory=Patches)
     modules: ModuleWatch = field(init=False)
     hooks: HookWatch = field(init=False)
+    operations: OperationLog = field(init=False)
     lines: LineRecorder = field(init=False)
     graph: GraphPass | None = None
     passes: int = 0
+    pass_site: SourceSite | None = None
     fills_grad: bool = False
     phase: str = "forward"
     running_pass: bool = False
@@ -95,15 +98,16 @@ class Tracer:
         self.log = HookLog(self.lens)
         self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
         self.hooks = HookWatch(self.lens, self.log, self.modules, self.patches)
+        self.operations = OperationLog(self.lens)
         self.lines = LineRecorder(self.lens.namespace, self.modules.running_path)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
         """Run, and give what was recorded."""
-        cuts = CutWatch(self.lens, self.patches)
+        watch = OperationWatch(self.lens, self.operations, self.patches)
         with self.patches:
-            self._install(cuts)
+            self._install()
             try:
-                with self.lines.recorded(self.patches), self._locals_noted():
+                with self.lines.recorded(self.patches), watch.installed(), self._locals_noted():
                     self.result = run()
                 if not self.passes:
                     self._backward()
@@ -112,10 +116,12 @@ class Tracer:
                     raise
                 raised = presentable(caught)
                 self.error = (f"{type(raised).__name__}: {message_of(raised)}", self.phase, users_traceback(raised))
-            if self.passes and not self.lens.differentiable(self.result):
+            returned = self.lens.differentiable(self.result)
+            if self.passes and not returned:
                 self.result = self.roots
             registrations = self.modules.registrations()
-        facts = Facts(lens=self.lens, names=self.names, log=self.log, graph=self.graph, hooks=self.hooks)
+            self._name_results()
+        facts = self._facts(returned)
         error, phase, text = self.error or (None, None, None)
         return TraceGraph(
             target=target,
@@ -129,16 +135,40 @@ class Tracer:
             error_phase=phase,
             error_traceback=text,
             registrations=(*registrations, *facts.registrations()),
-            cuts=facts.cuts(cuts.found.values()),
+            cuts=facts.cuts(self.result),
             passes=self.passes,
+            pass_site=self.pass_site,
+            pass_root=facts.pass_root(),
+            result_in_pass=facts.result_in_pass(),
+            unregistered=tuple(dict.fromkeys(self.names.stray)),
             fills_grad=self.fills_grad,
             result_requires_grad=bool(self.lens.differentiable(self.result)),
         )
+
+    def _facts(self, returned: list[Any]) -> Facts:
+        return Facts(
+            lens=self.lens,
+            names=self.names,
+            log=self.log,
+            graph=self.graph,
+            hooks=self.hooks,
+            operations=self.operations,
+            modules=self.modules,
+            returned=returned,
+            roots=self.roots,
+        )
+
+    def _name_results(self) -> None:
+        """What the program returned is called so where it has no other name."""
+        found = list(self.lens.tensors_in(self.result))
+        for place, tensor in enumerate(found):
+            self.names.add("result" if len(found) == 1 else f"result[{place}]", tensor, "result")
 
     def close(self) -> None:
         """Let go of everything that was watched: of the nodes last, when no tensor holds them any more."""
         self.log.close()
         self.hooks.clear()
+        self.operations.clear()
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
@@ -147,14 +177,13 @@ class Tracer:
             self.graph.release()
             self.graph = None
 
-    def _install(self, cuts: CutWatch) -> None:
+    def _install(self) -> None:
         for entry in self.names.table():
             self.hooks.stand_in_for(entry.tensor)
         for _, module in list(self.names.modules.values()):
             self.modules.add(module)
         keep_attribution(self.patches)
         self.modules.install()
-        cuts.install()
         self._watch_backward()
         self.hooks.install()
 
@@ -184,9 +213,11 @@ class Tracer:
         Where the pass itself makes nodes, their lines are `recorded`.
         """
         self._note_frames(caller)
+        self.pass_site = site_of_frame(users_frame(caller))
         self.passes += 1
         self.fills_grad = self.fills_grad or fills
         self.phase, self.running_pass = "backward", True
+        listening, self.operations.listening = self.operations.listening, False
         self.roots = roots
         if self.graph is not None:
             self.graph.release()
@@ -201,6 +232,7 @@ class Tracer:
             finally:
                 self.graph.end()
                 self.running_pass = False
+                self.operations.listening = listening
         self.phase = "forward"
 
     def _note_frames(self, frame: FrameType | None) -> None:

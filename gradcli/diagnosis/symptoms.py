@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gradcli.diagnosis.symptom_names import Symptom
 from gradcli.diagnosis.trace_effects import effects_of_hooks
-from gradcli.diagnosis.trace_fates import as_result, explained
+from gradcli.diagnosis.trace_fates import as_result, explained, plain_results
 from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
@@ -19,6 +19,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
     return replace(
         graph,
         tensors=_without_results(flow, [explained(flow, fate) for fate in graph.tensors]),
+        results=plain_results(flow),
         hooks=tuple(replace(call, warning=_warning(call)) for call in graph.hooks),
         effects=tuple(effects_of_hooks(flow)),
         lints=tuple(dict.fromkeys([*_lints(graph), *([] if sick is None else [sick])])),
@@ -53,6 +54,14 @@ def _warning(call: HookCall) -> str | None:
 
 
 def _lints(graph: TraceGraph) -> Iterator[str]:
+    if not graph.result_in_pass:
+        where = "" if graph.pass_site is None else f" at {graph.pass_site}"
+        yield (
+            f"the graph above is that of the backward pass from {graph.pass_root or 'another tensor'}{where}, "
+            f"not of the returned {graph.root_name or 'result'}"
+        )
+    for held in graph.unregistered:
+        yield f"{held}: an optimizer made with parameters() does not see them, nor do to() and state_dict()"
     for call in graph.hooks:
         warning = _warning(call)
         if warning is not None:

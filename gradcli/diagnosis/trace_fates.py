@@ -2,14 +2,16 @@
 
 import re
 from dataclasses import replace
+from math import prod
 
 from gradcli.diagnosis.symptom_names import Symptom
 from gradcli.diagnosis.trace_flow import Flow, who
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
+_FEW = 3
 _KEPT = "a result keeps its gradient only after retain_grad()"
-_MODES = ("no_grad", "inference_mode")
+_FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _HOOK_WRAPPER = "BackwardHookFunctionBackward"
 _CONVERSION_CALL = re.compile(
     r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
@@ -53,6 +55,9 @@ def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
             "did you mean requires_grad?",
             Symptom.MISSPELT_FLAG,
         )
+    if fate.unregistered_in is not None and fate.origins == () and fate.is_leaf and fate.role == "attribute":
+        held = f"{fate.unregistered_in} holds it as a plain tensor, not as an nn.Parameter"
+        return f"requires_grad is False: {held}, so it is not registered and not trained", None
     return ("requires_grad is False", None) if fate.role in ("input", "parameter") else (None, None)
 
 
@@ -72,12 +77,43 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
     if fate.operations and fate.origins == ("",) and fate.role != "attribute":
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
-    return f"{made}; {_KEPT}", None
+    kept = f"{made}; {_KEPT}"
+    lone = fate.origins[0] if len(fate.origins) == 1 and fate.operations else ""
+    return f"{kept}; {_state_of(graph, lone)}" if lone else kept, None
 
 
 def as_result(fate: TensorFate) -> TensorFate:
     """The fate of a tensor that is no leaf, told as that of any result."""
     return _told(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
+
+
+def plain_results(flow: Flow) -> tuple[str, ...]:
+    """How each local variable and returned tensor was made that is a result like any other, and not the loss."""
+    return tuple(
+        _made_briefly(fate)
+        for fate in flow.graph.tensors
+        if fate.role in ("local", "result") and not fate.is_leaf and fate.grad is None and fate.floating
+        and not fate.retains_grad and not _is_copy(fate) and fate.origins != ("",)
+        and not _is_loss(flow, fate)
+    )  # fmt: skip
+
+
+def _is_loss(flow: Flow, fate: TensorFate) -> bool:
+    if fate.node is None or flow.consumers[fate.node]:
+        return False
+    arrived = flow.graph.nodes[fate.node].gradients_in
+    return bool(arrived) and arrived[0] is not None and prod(arrived[0].shape) == 1
+
+
+def _is_copy(fate: TensorFate) -> bool:
+    return bool(fate.operations) and all(operation in _CONVERSIONS for operation in fate.operations)
+
+
+def _made_briefly(fate: TensorFate) -> str:
+    named = [origin for origin in fate.origins if origin]
+    shown = ", ".join(named[:_FEW]) + (", …" if len(named) > _FEW or len(named) < len(fate.origins) else "")
+    where = "" if fate.site is None else f"{fate.site}, "
+    return f"{fate.name} ({where}{_operation(fate)}{f' from {shown}' if shown else ''})"
 
 
 def _made(fate: TensorFate) -> str:
@@ -114,17 +150,19 @@ def _empty_leaf(flow: Flow, fate: TensorFate) -> tuple[str, Symptom | None]:
     if graph.error is not None:
         return f"backward raised before it came there: {graph.error}", Symptom.BACKWARD_RAISED
     if not graph.fills_grad:
-        return "only autograd.grad was called: it returns gradients and fills no .grad", None
-    return _passed_by(flow, fate.node)
+        where = "" if graph.pass_site is None else f", at {graph.pass_site}"
+        return f"only autograd.grad was called{where}: it returns gradients and fills no .grad", None
+    return _passed_by(flow, fate, fate.node)
 
 
-def _passed_by(flow: Flow, leaf: int) -> tuple[str, Symptom | None]:
+def _passed_by(flow: Flow, fate: TensorFate, leaf: int) -> tuple[str, Symptom | None]:
     lost = flow.lost_at(leaf)
     if lost is not None:
         return f"{_node(lost[0])} returned None for its operand {lost[1]}{_rule(lost[0])}", Symptom.RETURNED_NONE
     if not flow.graph.nodes[leaf].executed:
         return "this backward pass was not asked for it (inputs=...)", None
-    return ".grad was taken away again after backward (set to None, as zero_grad does)", None
+    where = "" if fate.cleared_at is None else f" at {fate.cleared_at}"
+    return f"backward filled .grad, and it was set to None again{where}; read it before", None
 
 
 def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
@@ -136,31 +174,51 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
             "return the loss",
             Symptom.BACKWARD_NOT_RUN,
         )
-    cut = _cut_for(graph, fate)
-    if cut is not None:
-        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how in _MODES else Symptom.DETACHED
-    return "no backward pass ran: the result does not require grad", Symptom.BACKWARD_NOT_RUN
+    return _lost(graph, fate) or ("no backward pass ran: the result does not require grad", Symptom.BACKWARD_NOT_RUN)
 
 
 def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
-    cut = _cut_for(graph, fate)
-    if cut is not None:
-        return _cut_text(cut, fate), Symptom.NO_GRAD if cut.how in _MODES else Symptom.DETACHED
-    mode = next((cut for cut in graph.cuts if cut.how in _MODES), None)
-    perhaps = "" if mode is None else f"; {mode.site} computes under {mode.how}, perhaps from it"
-    return f"no path leads from the result to {fate.name}{perhaps}", Symptom.NOT_REACHED
+    if fate.in_result:
+        where = "" if graph.pass_site is None else f" at {graph.pass_site}"
+        ran = f"from {graph.pass_root or 'another tensor'}{where}"
+        return (
+            f"the backward pass ran {ran}, and {fate.name} leads only to the result that was returned, on which "
+            "nothing called backward",
+            Symptom.NOT_REACHED,
+        )
+    missing = f"no path leads from the result to {fate.name}"
+    return _lost(graph, fate) or (f"{missing}: {_unused(fate)}", Symptom.NOT_REACHED)
 
 
-def _cut_for(graph: TraceGraph, fate: TensorFate) -> GraphCut | None:
-    """The line that took something made of this leaf out of the graph, or the block without gradients that used it."""
-    cuts = [cut for cut in graph.cuts if fate.name in cut.leaves]
-    return next((cut for cut in cuts if cut.how not in _MODES), next(iter(cuts), None))
+def _unused(fate: TensorFate) -> str:
+    if fate.replaced_at is not None:
+        return f"{fate.replaced_at} gives the module another parameter in its place, which is the one that is used"
+    if fate.used_at is None:
+        return "no operation of the traced program used it"
+    return f"{fate.used_at} uses it, but the result does not depend on what comes out there"
 
 
-def _cut_text(cut: GraphCut, fate: TensorFate) -> str:
-    if cut.how in _MODES:
-        return f"no path leads from the result to {fate.name}: {cut.site} computes under {cut.how}"
-    return f"no path leads from the result to {fate.name}: {cut.site} takes it out of the graph with {cut.how}"
+def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:
+    """The operation at which the gradient of a leaf was lost, if one is known."""
+    cut = next((cut for cut in graph.cuts if fate.name in cut.leaves), None)
+    if cut is None:
+        return None
+    symptom = Symptom.NO_GRAD if cut.by_mode else Symptom.DETACHED
+    perhaps = "" if cut.certain else ", perhaps on the way to the result"
+    return f"no path leads from the result to {fate.name}: {_what_cut(cut)}{perhaps}", symptom
+
+
+def _what_cut(cut: GraphCut) -> str:
+    if cut.by_mode:
+        entered = "" if cut.used_at in (None, cut.site) else f", which {cut.site} turned on"
+        return f"{cut.used_at} computes under {cut.how}{entered}"
+    took = f"{cut.site} takes it out of the graph with {cut.how}"
+    if cut.forward is not None:
+        marked = "marks this output as not differentiable" if cut.gives in _FLOATING else f"gives {cut.gives} numbers"
+        return f"{took}: its forward, at {cut.forward}, {marked}"
+    if cut.gives == "bool":
+        return f"{took}: True and False have no gradient"
+    return took
 
 
 def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
@@ -170,6 +228,8 @@ def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
         if call.node is not None and call.factor == 0 and fate.node in flow.below(call):
             return f"zero: the hook {who(call)} gave zeros", Symptom.ZERO_GRADIENT
     lost = flow.lost_at(fate.node)
+    if fate.cleared_at is not None:
+        return f"zero: backward filled .grad, and {fate.cleared_at} filled it with zeros again; read it before", None
     if lost is None:
         arrived = flow.graph.nodes[fate.node].gradients_in
         cancelled = any(g is not None and g.norm == 0 for g in arrived)

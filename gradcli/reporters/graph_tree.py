@@ -169,11 +169,17 @@ def _answers(graph: TraceGraph) -> Iterator[str]:
         else:
             rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
             yield f"why are {', '.join(f'{name}.grad' for name in names[:_LISTED])}{rest} {state}?   {why}"
+    if graph.results:
+        rest = f" and {len(graph.results) - _LISTED} more" if len(graph.results) > _LISTED else ""
+        yield f"results keep no .grad without retain_grad(): {', '.join(graph.results[:_LISTED])}{rest}"
 
 
 def worth_telling(graph: TraceGraph) -> list[TensorFate]:
     """The tensors whose `.grad` a reader may wonder about: not the intermediate results among the locals."""
-    return [f for f in graph.tensors if f.why is not None and (f.symptom is not None or f.role != "local")]
+    quiet = ("local", "result")
+    return [
+        f for f in graph.tensors if f.why is not None and (f.symptom is not None or f.role not in quiet or f.is_leaf)
+    ]
 
 
 def question_name(fate: TensorFate) -> str:

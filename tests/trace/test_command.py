@@ -203,5 +203,5 @@ def test_the_python_api_gives_the_same_graph(framework):
     assert str(state) == str(again)
     assert [call.kind for call in graph.hooks] == ["module-full"]
     assert graph.to_dict()["schema"] == "gradcli.trace/1"
-    assert {fate.name for fate in graph.tensors} == {"weight", "bias", "input"}
+    assert {fate.name for fate in graph.tensors} == {"weight", "bias", "input", "result"}
     assert x.grad is None
