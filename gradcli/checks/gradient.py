@@ -16,6 +16,7 @@ from gradcli.numerics.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification, verify
 from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Reason, Verdict
+from gradcli.watchdog.case import entries_allowed
 
 _REASONS = {
     Doubt.KINK: Reason.KINK,
@@ -49,6 +50,7 @@ class GradientCheck(Check):
             subject.point,
             seed=situation.seed,
             significance=situation.significance,
+            entries=entries_allowed(),
             witness=subject.body_map(1),
         )
         situation.once(FIRST_ORDER_ERRORS, lambda: _errors(found))
@@ -92,6 +94,7 @@ class HigherOrderCheck(Check):
                 point,
                 seed=situation.seed + order,
                 significance=situation.significance,
+                entries=entries_allowed(),
                 witness=subject.body_map(order),
                 witness_values=True,
             )

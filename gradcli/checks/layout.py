@@ -110,6 +110,7 @@ class LayoutCheck(Check):
             other.point,
             seed=situation.seed + 3,
             significance=situation.significance,
+            entries=0,
         )
         return all(block.outcome is not Outcome.DIFFERS for block in found.blocks)
 

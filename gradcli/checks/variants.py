@@ -12,6 +12,7 @@ from gradcli.errors import UserCodeError
 from gradcli.numerics.verify import verify
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import entries_allowed
 
 
 @final
@@ -51,7 +52,14 @@ def variant(
     """Verify another subject; a failure is reported with the label, anything less is no news."""
     map_ = situation.map_of(other, 1)
     try:
-        found = verify(map_, other.point, seed=situation.seed + 1, significance=situation.significance, inputs=inputs)
+        found = verify(
+            map_,
+            other.point,
+            seed=situation.seed + 1,
+            significance=situation.significance,
+            inputs=inputs,
+            entries=entries_allowed(),
+        )
     except UserCodeError:
         # The same call is made, and reported, by the check on that input itself.
         yield Evidence(check=check.name, verdict=Verdict.PASSED, note=note)

@@ -45,9 +45,9 @@ def outputs_of(mismatch: Mismatch, shape: tuple[int, ...]) -> list[tuple[int, ..
 
 
 def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
-    """The worst entries of a complete table, for a grad_output of ones; none of a part of one, or a complex input."""
+    """The worst entries measured, for a grad_output of ones; none of a complex input, or of a part of the rows."""
     block = domain.blocks[mismatch.input]
-    if not mismatch.complete or block.complex:
+    if mismatch.rows.size != mismatch.output_value.size or block.complex:
         return ()
     claimed, numeric, bound = (np.sum(part, axis=0) for part in (mismatch.claimed, mismatch.numeric, mismatch.bound))
     error = _excess(claimed, numeric, bound)

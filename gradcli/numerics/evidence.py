@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from gradcli.numerics.compare import Impression
 from gradcli.numerics.confirm import Decision
 from gradcli.numerics.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise import locate
-from gradcli.numerics.outcome import BlockOutcome, Table
+from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.probe import Focus, random_direction
 from gradcli.numerics.remainder import unclaimed_stretch
 from gradcli.numerics.site import Site
@@ -36,7 +37,13 @@ NUDGE, MOVED_ROWS = 2.0**-10, 16
 """A step of the shown entries, and how many of the outputs that it changes most are shown."""
 LARGEST_ROWS = 1_000_000
 """Entries of rows of the claim in memory at a time."""
-HALVINGS = 200
+HALVINGS, CALLS_A_HALVING = 200, 2
+"""Steps of the search for outputs that differ: backward is called, and the witness."""
+LOCATING = 100
+"""Evaluations that the search for the wrong entries of a large block takes (60 for one entry of 2500, measured); where
+fewer are allowed a sample of the entries is shown."""
+RUNS_A_COLUMN = 22
+"""What one column takes at most: three pairs, then the 16 evaluations of a derivative with its bound."""
 SHOWN_ENTRIES = 16
 """Located entries that are all measured; of more a sample is."""
 SHOWN_OF_MANY = 4
@@ -51,9 +58,15 @@ def largest_entry(site: Site, input_: int, output: int) -> float:
 
 
 def make_table(
-    site: Site, input_: int, output: int, columns: Indices | None = None, *, only_complete: bool = False
+    site: Site,
+    input_: int,
+    output: int,
+    columns: Indices | None = None,
+    *,
+    only_complete: bool = False,
+    most: int | None = None,
 ) -> Table | None:
-    """Measure the entries of one block: all of them where that is small, else the given columns.
+    """Measure the entries of one block: all of them where it is small, else the given columns or a sample.
 
     Args:
         site: the point.
@@ -61,13 +74,21 @@ def make_table(
         output: the output block.
         columns: columns of interest, used where the block is too large for a complete table.
         only_complete: give None rather than a part of the table.
+        most: evaluations that this may take; a block that needs more counts as a large one, and columns drawn at random
+            are measured, as many as that allows.
+
+    Returns:
+        None where not a single column can be measured.
     """
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     complete = n <= COMPLETE_COLUMNS and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
-    if only_complete and not complete:
+    complete = complete and (most is None or n * RUNS_A_COLUMN <= most)
+    if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
         return None
     chosen = np.arange(n) if complete or columns is None else columns
+    if most is not None and not complete:
+        chosen = site.rng.permutation(chosen)
     if chosen.size > COMPLETE_COLUMNS:
         chosen = np.sort(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
     rows = np.arange(m)
@@ -86,14 +107,16 @@ def make_table(
         rows=outside.start + rows,
         claimed=claimed,
         quick=not complete,
+        most=None if complete else most,
     )
+    order = np.argsort(numeric.columns)
     return Table(
-        claimed=claimed,
-        numeric=numeric.numeric,
-        bound=numeric.bound,
+        claimed=claimed[:, order],
+        numeric=numeric.numeric[:, order],
+        bound=numeric.bound[:, order],
         rows=rows,
-        columns=chosen,
-        complete=complete,
+        columns=numeric.columns[order] - inside.start,
+        complete=complete or (numeric.columns.size == n and rows.size == m),
         point=site.x,
     )
 
@@ -204,20 +227,56 @@ def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
     return np.unique(np.concatenate([shown, site.rng.choice(n, OTHERS_SHOWN, replace=False)]))
 
 
-def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision) -> BlockOutcome:
-    """Add the table of a block that differs, and for a large block the columns where it does."""
+def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: int | None = None) -> BlockOutcome:
+    """Add the table of a block that differs, and for a large block the columns where it does.
+
+    It takes about `most` evaluations; where these are few, a sample of the columns is measured.
+    """
     inside = site.map.domain.slices[outcome.input]
     n = inside.stop - inside.start
     wrong = None
     columns = None
     if n > COMPLETE_COLUMNS:
         wrong = decision.located
-        if not decision.searched:
+        if not decision.searched and (most is None or most >= LOCATING):
             found = locate(site, outcome.input, outcome.output)
             wrong = None if found is None else found.entries
         columns = _columns_to_show(site, n, wrong)
-    table = make_table(site, outcome.input, outcome.output, columns)
+    table = make_table(site, outcome.input, outcome.output, columns, most=most)
     return replace(outcome, wrong_columns=wrong) if table is None else _with_table(outcome, table, wrong)
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Entries:
+    """The evaluations `left` for the entries of blocks that differ, over all blocks; None does not limit them."""
+
+    left: int | None
+
+    @property
+    def allow_search(self) -> bool:
+        """Whether the wrong entries of a large block may be searched for."""
+        return self.left is None or self.left >= LOCATING
+
+    def added(self, site: Site, outcome: BlockOutcome, decision: Decision, significance: float) -> BlockOutcome:
+        """The outcome with its entries, as many as are allowed, unless they decide whether the difference matters.
+
+        The errors of n entries, each below the significance, add up to n times that along a direction at most. Of a few
+        entries none may show what a direction showed, whose error then stands.
+        """
+        if outcome.reference == AUTODIFF:
+            return with_witness_evidence(site, outcome, self.left)
+        error, size = outcome.max_rel_error or 0.0, site.map.domain.blocks[outcome.input].size
+        if self.left is None or not error > size * significance:
+            return with_evidence(site, outcome, decision)
+        last = self.left + site.map.values
+        found = with_evidence(site, outcome, decision, self.left)
+        self.left = max(0, last - site.map.values)
+        return (
+            found
+            if (found.max_rel_error or 0.0) > significance
+            else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=outcome.bound)
+        )
 
 
 def with_wide_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
@@ -246,8 +305,11 @@ def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> B
     )
 
 
-def with_witness_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
-    """Add the table of a block that differs from the witness, in which the witness takes the place of measurements."""
+def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = None) -> BlockOutcome:
+    """Add the table of a block that differs from the witness, in which the witness takes the place of measurements.
+
+    The search for outputs that differ, in a block of many, takes `most` calls at most.
+    """
     inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     columns = np.flatnonzero(compare(site, outcome.input, outcome.output).wrong.any(axis=0))
@@ -258,7 +320,8 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
     else:
         sampled = site.rng.choice(n, min(n, SAMPLED_COLUMNS), replace=False)
         columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LOCATED_COLUMNS], sampled]))
-    claimed, told, rows = _rows_of_both(site, inside, outside)
+    halvings = HALVINGS if most is None else min(HALVINGS, most // CALLS_A_HALVING)
+    claimed, told, rows = _rows_of_both(site, inside, outside, halvings)
     size = np.abs(site.outputs[outside][rows])[:, None]
     bound = ROUNDED * np.abs(told).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
     error = np.abs(claimed - told)
@@ -282,13 +345,13 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
     )
 
 
-def _rows_of_both(site: Site, inside: slice, outside: slice) -> tuple[Matrix, Matrix, Indices]:
+def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> tuple[Matrix, Matrix, Indices]:
     """Rows of the claimed and of the witness's Jacobian of one block; for many outputs those that differ most."""
     m = outside.stop - outside.start
     rows = np.arange(m)
     if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
         most = max(1, min(TABLE_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
-        rows = _differing_outputs(site, inside, outside, most)
+        rows = _differing_outputs(site, inside, outside, most, halvings)
     units = np.zeros((rows.size, site.map.codomain.size))
     units[np.arange(rows.size), outside.start + rows] = 1.0
     claimed = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
@@ -296,11 +359,11 @@ def _rows_of_both(site: Site, inside: slice, outside: slice) -> tuple[Matrix, Ma
     return claimed, told, rows
 
 
-def _differing_outputs(site: Site, inside: slice, outside: slice, most: int) -> Indices:
+def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
     """Up to `most` outputs, found by halving the cotangent, in which claim and witness differ; others at random."""
     found: list[int] = []
     open_, asked = [(0, outside.stop - outside.start)], 0
-    while open_ and len(found) < most // 2 + 1 and asked < HALVINGS:
+    while open_ and len(found) < most // 2 + 1 and asked < halvings:
         start, stop = open_.pop()
         asked += 1
         cotangent = np.zeros(site.map.codomain.size)

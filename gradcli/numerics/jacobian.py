@@ -44,6 +44,7 @@ def jacobian_table(
     rows: Sequence[int] | npt.NDArray[np.intp] | None = None,
     claimed: Matrix | None = None,
     quick: bool = False,
+    most: int | None = None,
 ) -> NumericTable:
     """Differentiate every chosen output in every chosen coordinate.
 
@@ -55,6 +56,7 @@ def jacobian_table(
         rows: flat output coordinates, all of them by default.
         claimed: (rows, columns) claimed entries; columns that meet it to nine digits then cost 6 evaluations, not 16.
         quick: take three pairs wherever they settle to 7 digits of the column.
+        most: evaluations after which no other column is begun, unlimited by default; `columns` tells what was measured.
 
     Returns:
         Derivatives per unit of x, with bounds.
@@ -75,7 +77,11 @@ def jacobian_table(
     status = np.zeros((rows_.size, columns_.size), dtype=np.int8)
     largest = 0.0 if claimed is None else float((np.abs(claimed) * scales[columns_]).max(initial=0.0))
     evaluations, noise = 1, None
+    done = columns_.size
     for k, column in enumerate(columns_.tolist()):
+        if most is not None and evaluations >= most:
+            done = k
+            break
         size = float(scales[column])
         v = np.zeros(x.size)
         v[column] = size
@@ -91,7 +97,12 @@ def jacobian_table(
         evaluations += estimate.evaluations
         numeric[:, k], bound[:, k], status[:, k] = estimate.value / size, estimate.bound / size, estimate.status
     return NumericTable(
-        numeric=numeric, bound=bound, status=status, rows=rows_, columns=columns_, evaluations=evaluations
+        numeric=numeric[:, :done],
+        bound=bound[:, :done],
+        status=status[:, :done],
+        rows=rows_,
+        columns=columns_[:done],
+        evaluations=evaluations,
     )
 
 

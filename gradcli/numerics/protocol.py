@@ -13,11 +13,11 @@ from gradcli.numerics.confirm import Decision, confirm, confirm_sparse
 from gradcli.numerics.estimate import Status
 from gradcli.numerics.evidence import (
     COMPLETE_COLUMNS,
+    Entries,
     largest_entry,
     make_table,
     telling_column,
     with_evidence,
-    with_witness_evidence,
 )
 from gradcli.numerics.first_sight import Beginning
 from gradcli.numerics.kink_notes import kink_notes
@@ -57,9 +57,11 @@ class Protocol:
         tables: bool,
         inputs: tuple[int, ...],
         budget: int,
+        entries: int | None,
     ) -> None:
         self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
         self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
+        self.entries = Entries(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
         self.silent: dict[Pair, Seen] = {}
         self.elsewhere: dict[Pair, Site] = {}
@@ -202,7 +204,7 @@ class Protocol:
     def _confirmed(self, pair: Pair, seen: Seen) -> Decision:
         """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
         searched = False
-        if self._size(pair[0]) > COMPLETE_COLUMNS and seen.gap is None:
+        if self._size(pair[0]) > COMPLETE_COLUMNS and seen.gap is None and self.entries.allow_search:
             found = locate(seen.site, *pair)
             searched = True
             decision = None if found is None else confirm_sparse(seen.site, *pair, found, self.significance)
@@ -261,10 +263,9 @@ class Protocol:
             reference=reference,
         )
         if outcome.outcome is Outcome.DIFFERS:
-            if reference == AUTODIFF:
-                outcome = cut_to_small_rows(with_witness_evidence(seen.site, outcome))
-            else:
-                outcome = self._if_it_matters(seen.site, with_evidence(seen.site, outcome, decision))
+            outcome = self.entries.added(seen.site, outcome, decision, self.significance)
+            by_witness = reference == AUTODIFF
+            outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(seen.site, outcome)
         elif not overruled and decision.here_only:
             outcome = with_evidence(seen.site, outcome, decision)
             outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))

@@ -30,6 +30,7 @@ def verify(
     tables: bool = False,
     inputs: Sequence[int] | None = None,
     budget: int = BUDGET,
+    entries: int | None = None,
     witness: VectorMap | None = None,
     witness_values: bool = False,
 ) -> Verification:
@@ -43,6 +44,8 @@ def verify(
         tables: also give the table of small blocks that agree.
         inputs: the input blocks to check, all by default.
         budget: forward evaluations allowed; blocks not reached by then are UNDECIDED with doubt BUDGET.
+        entries: evaluations that may go into the entries of blocks that differ, where these do not decide; all of them
+            are measured by default.
         witness: another derivative of the same map, exact to rounding, of which only `vjp` is used. Where it agrees
             with the claim, one direction of differences certifies both; where not, differences decide between them.
         witness_values: use the witness only if its own `value` is the map's, to 1e-9 of every output block.
@@ -66,7 +69,7 @@ def verify(
         settled = None if begun is None else at_first_sight(begun)
         if settled is not None:
             return settled
-    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget)
+    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget, entries)
     found = protocol.run(begun)
     return _row_by_row(protocol, found, seed) if protocol.doubtful else found
 
@@ -83,7 +86,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
         for row in rows.tolist():
             left = max(1, protocol.budget - protocol.map.values)
             map_ = OneRow(protocol.map, row)
-            told = verify(map_, point, seed=seed, significance=matters, inputs=pair[:1], budget=left)
+            told = verify(map_, point, seed=seed, significance=matters, inputs=pair[:1], budget=left, entries=protocol.entries.left)
             if not told.moved:
                 alone[row - first] = told.blocks[0]
         if outcomes[pair].outcome is Outcome.AGREES:

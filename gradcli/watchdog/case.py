@@ -27,6 +27,8 @@ SEARCH_SECONDS = 20.0
 """What calls that do not return may take of a search for inputs in all."""
 STRIKES = 2
 """After so many overruns an optional phase ends; after so many at other sizes no more are tried."""
+ENTRIES_SECONDS, LEAST_ENTRIES_SECONDS = 15.0, 1.0
+"""What measuring the entries of a gradient may take once it is proven wrong; the second where the budget is spent."""
 SLOW_SECONDS, SLOW_CALLS = 0.05, 40
 """A forward that takes longer is called sparingly: optional checks end when it was called so often in all."""
 
@@ -211,6 +213,14 @@ class Watchdog:
             return self.forwards + calls <= SLOW_CALLS
         return calls * (self._quickest or 0.0) <= self.optional_left
 
+    @property
+    def entries_allowed(self) -> int | None:
+        """How many calls of forward may go into the entries of a gradient that is wrong; None where none was timed."""
+        if self._quickest is None:
+            return None
+        seconds = min(ENTRIES_SECONDS, max(LEAST_ENTRIES_SECONDS, self.optional_left))
+        return int(seconds / max(self._quickest, 1e-9))
+
     def _exhausted(self, late: bool, *, sparing: bool) -> str | None:
         if late:
             budget = OPTIONAL_SECONDS if self._budget is None else self._budget
@@ -338,6 +348,12 @@ def watched() -> Iterator[Watchdog]:
         return
     with Watchdog().watching() as new:
         yield new
+
+
+def entries_allowed() -> int | None:
+    """`Watchdog.entries_allowed` of the case that runs; None, which limits nothing, where none does."""
+    watchdog = current()
+    return None if watchdog is None else watchdog.entries_allowed
 
 
 def is_cut() -> bool:

@@ -74,3 +74,11 @@ def test_a_mistake_fails_without_time_for_its_name() -> None:
 def test_a_budget_is_a_number_above_zero(budget: float) -> None:
     with pytest.raises(UsageError, match="budget"):
         checked(cube(3.0, 0.0), budget=budget)
+
+
+def test_the_entries_of_a_wrong_slow_forward_are_measured_as_time_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.watchdog.case.ENTRIES_SECONDS", 0.3)
+    target = cube(2.0, 0.055)
+    case = checked(target, inputs={"x": {"shape": [20, 20]}}, budget=1e-6)
+    assert case.verdict is Verdict.FAILED
+    assert target.calls <= 70

@@ -1,0 +1,53 @@
+"""The entries of a gradient that is wrong: as many as may be measured, and never at the price of the verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli.numerics.verify import Outcome, verify
+from tests.numerics.cases import FormulaMap, space
+
+SIZE = 60
+X = np.random.default_rng(3).uniform(0.5, 2.0, SIZE)
+WRONG = {
+    "everywhere": np.full(SIZE, 2.0),
+    "in one entry": np.where(np.arange(SIZE) == 17, 0.0, 3.0),
+    "slightly, everywhere": np.full(SIZE, 3.0 * (1 + 1e-5)),
+}
+
+
+def cube(factors: np.ndarray) -> FormulaMap:
+    return FormulaMap(lambda x: x**3, lambda x: np.diag(factors * x**2), space((SIZE,)), space((SIZE,)))
+
+
+@pytest.mark.parametrize("factors", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("most", [0, 2, 200])
+def test_what_differs_differs_with_few_entries_measured(factors: np.ndarray, most: int) -> None:
+    whole = verify(cube(factors), X, seed=0)
+    (block,) = (found := verify(cube(factors), X, seed=0, entries=most)).blocks
+    assert block.outcome is whole.blocks[0].outcome is Outcome.DIFFERS
+    assert found.evaluations <= whole.evaluations - 4 * SIZE + most + 22
+    assert block.max_rel_error is not None
+    assert block.max_rel_error > 1e-7
+    table = block.table
+    assert (table is None) == (most < 2)
+    if table is not None:
+        right = np.diag(3 * X**2)[np.ix_(table.rows, table.columns)]
+        assert 0 < table.columns.size < SIZE
+        assert not table.complete
+        assert (np.abs(table.numeric - right) <= table.bound + 1e-13 * np.abs(right)).all()
+        claimed = np.diag(factors * X**2)[np.ix_(table.rows, table.columns)]
+        np.testing.assert_allclose(table.claimed, claimed, rtol=1e-12)
+
+
+@pytest.mark.parametrize("most", [0, 30])
+def test_entries_that_decide_whether_a_difference_matters_are_all_measured(most: int) -> None:
+    # each entry is within the significance of 1e-7, and along a direction the errors may add up to more
+    factors = np.full(SIZE, 3.0 * (1 + 0.9e-7))
+    sums = FormulaMap(
+        lambda x: np.array([(x**3).sum()]), lambda x: (factors * x**2)[None, :], space((SIZE,)), space((1,))
+    )
+    whole, limited = verify(sums, X, seed=0), verify(sums, X, seed=0, entries=most)
+    assert limited.blocks[0].outcome is whole.blocks[0].outcome is Outcome.AGREES
+    assert limited.evaluations == whole.evaluations
