@@ -100,7 +100,8 @@ def _run(situation: Situation, excuse: Excuse, part: Part, watchdog: Watchdog) -
 def _found_by(check: Check, situation: Situation, watchdog: Watchdog) -> tuple[Sequence[Evidence], bool]:
     """What a check found, and whether the framework refused what backward returned, as it would for the checks to come.
 
-    Where the check's time is over a failure stands, and without one the check counts as left out.
+    Where the check's time is over, a failure stands; where there is none, the inputs that had passed do, and the rest
+    counts as left out.
 
     Raises:
         UserCodeError: the user's own code raised.
@@ -121,7 +122,8 @@ def _found_by(check: Check, situation: Situation, watchdog: Watchdog) -> tuple[S
             return _refused(check, situation, error), True
     if phase.cut is None:
         return found, False
-    return [e for e in found if e.verdict is Verdict.FAILED] or [left_out(check.name, phase.cut)], False
+    failed, passed = ([e for e in found if e.verdict is each] for each in (Verdict.FAILED, Verdict.PASSED))
+    return failed or [*(e for e in passed if e.input is not None), left_out(check.name, phase.cut)], False
 
 
 def _refused(check: Check, situation: Situation, error: UserCodeError) -> Sequence[Evidence]:

@@ -1,0 +1,49 @@
+"""A check whose time is over keeps what it had found, and says that the rest was left out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import gradcli
+import gradcli.engine as engine
+from gradcli.checks.base import Check, Situation
+from gradcli.errors import OverrunError
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+
+class Product(engine.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+
+class Halfway(Check):
+    """Finds something about x, then about nothing in particular, and is stopped."""
+
+    name, sentence = "halfway", "is stopped half-way"
+
+    def __init__(self, about_x: Verdict, *, optional: bool) -> None:
+        self.about_x, self.optional = about_x, optional
+
+    def run(self, situation: Situation) -> Iterator[Evidence]:
+        yield Evidence(check=self.name, verdict=self.about_x, input="x", note="of x")
+        yield Evidence(check=self.name, verdict=Verdict.PASSED, note="of the whole")
+        raise OverrunError("stopped after 1 s", phase=self.name)
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize("about_x", [Verdict.PASSED, Verdict.FAILED])
+def test_what_was_found_before_stands(about_x: Verdict, optional: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradcli.checks.battery.CHECKS", (Halfway(about_x, optional=optional),))
+    (case,) = gradcli.check(Product).cases
+    left_out = [] if about_x is Verdict.FAILED else [(None, Verdict.SKIPPED, "stopped after 1 s")]
+    assert [(e.input, e.verdict, e.note) for e in case.evidence] == [("x", about_x, "of x"), *left_out]
+    assert (case.verdict is Verdict.FAILED) == (about_x is Verdict.FAILED)
