@@ -20,6 +20,7 @@ from gradcli.cli.options import (
 from gradcli.cli.progress import Progress
 from gradcli.cli.request import CheckRequest
 from gradcli.cli.show import Format, conclude, format_named, show, write_report
+from gradcli.cli.slow_cases import slow_cases_told, slowest
 from gradcli.cli.staffing import Site, site, starting_folder
 from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
@@ -48,9 +49,12 @@ def check(request: CheckRequest) -> int:
     settings = settings_from(request.options, configured)
     if request.in_process and (settings.jobs > 1 or settings.timeout is not None):
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
-    with site(
-        in_process=request.in_process, size=settings.jobs, timeout=settings.timeout, executor=request.executor
-    ) as here:
+    with (
+        site(
+            in_process=request.in_process, size=settings.jobs, timeout=settings.timeout, executor=request.executor
+        ) as here,
+        slow_cases_told(here.staff, wanted=not request.quiet),
+    ):
         return _checked(request, settings, configured, here, stream)
 
 
@@ -112,7 +116,8 @@ def _run(
     left = tuple(case for case, result in zip(cases, known, strict=True) if result is None)
     # A line that is drawn again and again would write over a debugger's prompt.
     wanted = not request.quiet and not request.in_process
-    progress = Progress([case.spec.case_id for case in left], wanted=wanted)
+    ids = [case.spec.case_id for case in left]
+    progress = Progress(ids, wanted=wanted, slow=lambda: slowest(here.staff.at_work()))
     results = execute(left, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
     try:
         for result in show(_in_order(known, results), form, stream, progress):

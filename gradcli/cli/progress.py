@@ -26,10 +26,14 @@ class Progress:
     Args:
         case_ids: the cases to run, in the order in which their results come.
         wanted: without it, or where standard error is no terminal, nothing is shown.
+        slow: says what has run for long, if anything has, in place of the id of the running case.
     """
 
-    def __init__(self, case_ids: Sequence[str], *, wanted: bool = True) -> None:
+    def __init__(
+        self, case_ids: Sequence[str], *, wanted: bool = True, slow: Callable[[], str | None] = lambda: None
+    ) -> None:
         self._ids = tuple(case_ids)
+        self._slow = slow
         self._took: list[float] = []
         self._last = monotonic()
         self._bar = _bar(self) if wanted and self._ids and progress_wanted() else None
@@ -66,7 +70,10 @@ class Progress:
         return len(self._ids)
 
     def running(self) -> str:
-        """The id of the first case whose result has not come; with several workers others run beside it."""
+        """What has run for long, else the id of the first case whose result has not come; others may run beside it."""
+        slow = self._slow()
+        if slow is not None:
+            return slow
         name = one_line(self._ids[min(len(self._took), len(self._ids) - 1)])
         return name if len(name) <= _WIDTH else f"…{name[-_WIDTH + 1 :]}"
 

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import final
 
 from gradcli.errors import UsageError
+from gradcli.runner.at_work import AtWork
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Lost, Outcome
 from gradcli.runner.remote import outcomes_of
@@ -88,6 +89,7 @@ class ExecutorStaff:
     interrupts: Interrupts
     _tasks: "deque[_Task]" = field(default_factory=deque)
     _ready: deque[tuple[int, Outcome]] = field(default_factory=deque)
+    _awaited: tuple[AtWork, ...] = ()
 
     def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
         """The outcomes of `jobs` in their order, each as soon as it and those before it are known.
@@ -101,7 +103,11 @@ class ExecutorStaff:
             while self._tasks or waiting:
                 while waiting and len(self._tasks) < _AHEAD:
                     self._tasks.append(self._submitted(jobs, waiting.popleft()))
+                first, *more = (jobs[number].label for number in self._tasks[0].jobs)
+                label = f"{first} or one of {len(more)} after it" if more else first
+                self._awaited = (AtWork(label=label, since=monotonic()),)
                 result = self._result(self._tasks[0])
+                self._awaited = ()
                 task = self._tasks.popleft()
                 if isinstance(result, Lost) and len(task.jobs) > 1:
                     self._tasks.extendleft(self._submitted(jobs, range(n, n + 1)) for n in reversed(task.jobs))
@@ -112,6 +118,10 @@ class ExecutorStaff:
         finally:
             for task in self._tasks:
                 task.future.cancel()
+
+    def at_work(self) -> tuple[AtWork, ...]:
+        """The first case that is awaited; what it does is known where it runs."""
+        return self._awaited
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes that are known and have not been handed out, each with its job's position."""

@@ -34,6 +34,16 @@ class Job(ABC):
         """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
         return None
 
+    @property
+    def label(self) -> str:
+        """What progress calls it."""
+        return self.target
+
+    @property
+    def calls_limited(self) -> bool:
+        """Whether a slow forward is called sparingly."""
+        return False
+
     @abstractmethod
     def run(self, begun: Callable[[], None]) -> object:
         """Do it, where the user's code may be imported; `begun` is called once the target has been imported."""
@@ -57,6 +67,16 @@ class CheckJob(Job):
     case: "CheckCase"
     failures: Path | None = None
     omissions: Omissions = field(default_factory=Omissions)
+
+    @property
+    def label(self) -> str:
+        """The id of the case."""
+        return self.case.spec.case_id
+
+    @property
+    def calls_limited(self) -> bool:
+        """Without a budget of its own."""
+        return self.case.settings.budget is None
 
     def after(self, status: Seen, how: str) -> "CheckJob | None":
         """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
@@ -154,7 +174,7 @@ class Broken:
 class Lost:
     """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over.
 
-    `place` and `trace` say where in the user's code it was, if that is known.
+    `place` and `trace` say where in the user's code it was, `doing` in which part of the check, if that is known.
     """
 
     how: str
@@ -162,6 +182,7 @@ class Lost:
     seconds: float
     place: str = ""
     trace: str | None = None
+    doing: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -172,7 +193,8 @@ class Lost:
         """Why the job on `target` was not done."""
         if not self.begun:
             return f"{target}: {self.how} while it was imported{self.place}"
-        return f"{self.how}{self.place}" if self.how.startswith("ran over") else f"{self.how} while it ran{self.place}"
+        ran = "" if self.how.startswith("ran over") else " while it ran"
+        return f"{self.how}{ran}{self.place}{f' ({self.doing})' if self.doing else ''}"
 
 
 Outcome = Done | Refused | Broken | Lost

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
+from gradcli.runner.at_work import AtWork
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Outcome, attempt
 
@@ -15,6 +16,9 @@ class Staff(Protocol):
 
     def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
         """The outcomes of `jobs` in their order, each as soon as it is known."""
+
+    def at_work(self) -> tuple[AtWork, ...]:
+        """The jobs that run, as far as is known; may be asked from another thread."""
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes known after an interrupt that were not handed out, each with the position of its job."""
@@ -42,6 +46,10 @@ class InProcess:
                 outcome = attempt(job, self._return)
             yield outcome
         self._return()
+
+    def at_work(self) -> tuple[AtWork, ...]:
+        """None: somebody debugs this process, and reads what it prints."""
+        return ()
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """None: each is handed out at once."""

@@ -263,21 +263,34 @@ class Watchdog:
         if call.limit < math.inf:
             self._alarm.clear()
             self._alarm.set(call.limit)
+        self._show(call, call.began + call.limit)
+
+    @cleaning
+    def _show(self, call: Call, due: float) -> None:
+        """Let the command's side see the call that runs."""
         if self._status is not None:
-            self._status.began(self.calls, call.began + call.limit, self._quickest or 0.0, asked=call.asked)
+            self._status.began(
+                self.calls,
+                due,
+                self._quickest or 0.0,
+                asked=call.asked,
+                since=call.began,
+                forwards=self.forwards,
+                is_backward=call.forward == 0,
+            )
 
     @cleaning
     def _extend(self, until: float) -> None:
         """The call that runs will not be interrupted before `until`: let the command's side know."""
-        if self._status is not None and self._call is not None:
-            self._status.began(self.calls, until, self._quickest or 0.0, asked=self._call.asked)
+        if self._call is not None:
+            self._show(self._call, until)
 
     @cleaning
     def stop(self, call: Call, *, returned: bool) -> bool:
         """The call has ended; whether it was interrupted because its time was over."""
         interrupted, took = self._alarm.clear(), monotonic() - call.began
         if self._status is not None:
-            self._status.ended()
+            self._status.ended(self._quickest or 0.0, self.forwards)
         outer = self._call = call.outer
         if outer is not None:  # the time of what it called by the way is not its own
             outer.began += took

@@ -10,14 +10,14 @@ from typing import final
 
 _OFFSET = 1 << 16
 """Where the status begins: the memory before it is the fault handler's."""
-_CALL = struct.Struct("=qdd?")
+_CALL = struct.Struct("=qdd?dq?")
 _SUM = struct.Struct("=I")
 """A checksum follows the call: a reader may look while the call is written, and must not believe what it sees then."""
 _TEXTS = 128
 _PHASE = _CALL.size + _SUM.size
 _ENTERED = _PHASE + _TEXTS
 _SIZE = _ENTERED + _TEXTS
-_IN_BETWEEN = (0, math.inf, 0.0, True)
+_IN_BETWEEN = (0, math.inf, 0.0, True, 0.0, 0, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,18 @@ class Seen:
     """The status of a case.
 
     `call` is the number of the call that runs, 0 between calls; it should be over at `due`, by the clock of
-    `time.monotonic`; `asked` says whether it is at inputs that were asked for. `optional` are the optional phases begun
-    so far, `phase` the one that runs.
+    `time.monotonic`, and began at `since`; `asked` says whether it is at inputs that were asked for, `is_backward`
+    whether backward alone is called. `forwards` is how often forward has been called, in `forward_seconds` each.
+    `optional` are the optional phases begun so far, `phase` the one that runs.
     """
 
     call: int = 0
     due: float = math.inf
     forward_seconds: float = 0.0
     asked: bool = True
+    since: float = 0.0
+    forwards: int = 0
+    is_backward: bool = False
     phase: str = ""
     optional: frozenset[str] = frozenset()
 
@@ -50,16 +54,26 @@ class Status:
     def clear(self) -> None:
         """Nothing has been done yet."""
         self._entered = ""
-        self.ended()
+        self._put(_CALL.pack(*_IN_BETWEEN))
         self._memory[_PHASE:] = bytes(_SIZE - _PHASE)
 
-    def began(self, call: int, due: float, forward_seconds: float, *, asked: bool) -> None:
+    def began(
+        self,
+        call: int,
+        due: float,
+        forward_seconds: float,
+        *,
+        asked: bool,
+        since: float = 0.0,
+        forwards: int = 0,
+        is_backward: bool = False,
+    ) -> None:
         """A call of the user's code begins."""
-        self._put(_CALL.pack(call, due, forward_seconds, asked))
+        self._put(_CALL.pack(call, due, forward_seconds, asked, since, forwards, is_backward))
 
-    def ended(self) -> None:
+    def ended(self, forward_seconds: float = 0.0, forwards: int = 0) -> None:
         """No call runs."""
-        self._put(_CALL.pack(*_IN_BETWEEN))
+        self._put(_CALL.pack(0, math.inf, forward_seconds, True, 0.0, forwards, False))
 
     def entered(self, phase: str, *, optional: bool) -> None:
         """Another phase runs."""
@@ -97,7 +111,9 @@ def seen(descriptor: int | None) -> Seen:
     if len(content) < _SIZE:
         return Seen()
     whole = _SUM.unpack_from(content, _CALL.size) == (zlib.crc32(content[: _CALL.size]),)
-    call, due, forward_seconds, asked = _CALL.unpack_from(content) if whole else _IN_BETWEEN
+    call, due, forward_seconds, asked, since, forwards, is_backward = (
+        _CALL.unpack_from(content) if whole else _IN_BETWEEN
+    )
     phase, entered = (
         content[place : place + _TEXTS].rstrip(b"\0").decode("utf-8", "replace") for place in (_PHASE, _ENTERED)
     )
@@ -106,6 +122,9 @@ def seen(descriptor: int | None) -> Seen:
         due=due,
         forward_seconds=forward_seconds,
         asked=asked,
+        since=since,
+        forwards=forwards,
+        is_backward=is_backward,
         phase=phase,
         optional=frozenset(entered.split("\n")) - {""},
     )

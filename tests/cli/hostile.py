@@ -67,7 +67,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "IgnoresSignals": ("backward", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "passed"),
     "SetsDefaults": ("backward", "engine.set_default_dtype(engine.float16)", "passed"),
     "Forks": ("backward", "if os.fork() == 0: raise ValueError('in the child')", "passed"),
-    "Hangs": ("backward", "while True: pass", "error:ran over its time limit of 3 s"),
+    "Hangs": ("backward", "while True: pass", "error:(check returns, call 3 (backward) had run for "),
     "WritesToSockets": (
         "backward", "for number in range(3, 600):\n            try: os.write(number, b'junk' * 9)\n"
         "            except OSError: pass", "error:wrote to the connection",

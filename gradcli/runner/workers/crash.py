@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def read(descriptor: int | None) -> Crash:
 
 
 def _is_users(file: str) -> bool:
+    if file == os.path.abspath(sys.argv[0]):  # the script that started the command
+        return False
     if file.startswith(_PACKAGE):
         return file.startswith(_EXAMPLES)
     in_library = any(f"{os.sep}{folder}{os.sep}" in file for folder in _LIBRARIES)

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, final
 
+from gradcli.runner.at_work import AtWork, doing
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Lost, Outcome
 from gradcli.runner.realms import realm_of
@@ -19,7 +20,7 @@ from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
 from gradcli.runner.workers.nursery import kill_group
 from gradcli.runner.workers.supervisor import Supervisor
-from gradcli.watchdog.status import seen
+from gradcli.watchdog.status import Seen, seen
 
 _IMPORT_SECONDS = 60.0
 _SHORTEST_IMPORT = 20.0
@@ -55,7 +56,15 @@ class _Worker:
     since: float = 0.0
     deadline: float | None = None
     limit: float | None = None
+    started: float = 0.0
     killed: str | None = None
+    last: Seen | None = None
+
+    def at_work(self, job: Job) -> AtWork:
+        """The job that it does, as it is now."""
+        status = seen(self.crashes)
+        limited = job.calls_limited
+        return AtWork(label=job.label, since=self.started, begun=self.begun, seen=status, calls_limited=limited)
 
     def close(self) -> None:
         """Close what the command holds of it."""
@@ -87,6 +96,7 @@ class Workforce:
     _spent: dict[int, float] = field(default_factory=dict)
     _first: int = 0
     _next: int = 0
+    _at_work: tuple[AtWork, ...] = ()
 
     def __enter__(self) -> "Workforce":
         self._supervisor = Supervisor(selector=self._selector, path=self.path, one_thread=self.size > 1)
@@ -113,7 +123,12 @@ class Workforce:
             while number not in self._outcomes:
                 self._wait()
                 self._dispatch(queue)
+            self._at_work = ()
             yield self._outcomes.pop(number)
+
+    def at_work(self) -> tuple[AtWork, ...]:
+        """The jobs that run, as they were half a second ago at most."""
+        return self._at_work
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes of the last jobs that are known and have not been handed out, each with its job's position."""
@@ -137,7 +152,7 @@ class Workforce:
         return worker
 
     def _give(self, worker: _Worker, number: int, job: Job) -> None:
-        worker.number, worker.job, worker.begun = number, job, False
+        worker.number, worker.job, worker.begun, worker.started = number, job, False, monotonic()
         self._limit(worker, _IMPORT_SECONDS if self.timeout is None else max(self.timeout, _SHORTEST_IMPORT))
         with contextlib.suppress(OSError):  # it has just been killed: the nursery says so
             worker.channel.send(Task(job=job, folder=self.start))
@@ -153,6 +168,7 @@ class Workforce:
         deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
         longest = _LOOK_SECONDS if any(worker.job is not None for worker in self._workers.values()) else _LONGEST_WAIT
         left = min([longest, *(deadline - monotonic() for deadline in deadlines)])
+        self._at_work = tuple(w.at_work(w.job) for w in self._workers.values() if w.job is not None)
         with self.interrupts.raising():
             events = self._selector.select(max(left, 0.0))
         for key, _ in events:
@@ -213,13 +229,19 @@ class Workforce:
         self._attempts[worker.number] += 1
         self._spent[worker.number] = self._spent.get(worker.number, 0.0) + seconds
         hopeless = not worker.begun or worker.killed not in (None, _HANGS) or self._attempts[worker.number] > _ATTEMPTS
-        again = None if hopeless else job.after(seen(worker.crashes), how)
+        status = worker.last or seen(worker.crashes)
+        again = None if hopeless else job.after(status, how)
         if again is not None:
             self._again.append((worker.number, again))
             return
         crash = read(worker.crashes)
         self._outcomes[worker.number] = Lost(
-            how=how, begun=worker.begun, seconds=seconds, place=crash.place, trace=crash.trace
+            how=how,
+            begun=worker.begun,
+            seconds=seconds,
+            place=crash.place,
+            trace=crash.trace,
+            doing=doing(status, ended=True) if worker.begun else "",
         )
 
     def _stop(self, worker: _Worker, why: str) -> None:
@@ -228,6 +250,7 @@ class Workforce:
         SIGABRT comes first: at it Python's fault handler writes down where the process was, also in compiled code.
         """
         if worker.killed is None:
+            worker.last = seen(worker.crashes)
             worker.killed, worker.deadline = why, monotonic() + _LAST_WORDS_SECONDS
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(worker.pid, signal.SIGABRT)
