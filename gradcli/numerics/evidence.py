@@ -91,13 +91,7 @@ def make_table(
         chosen = site.rng.permutation(chosen)
     if chosen.size > COMPLETE_COLUMNS:
         chosen = np.sort(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
-    rows = np.arange(m)
-    if m > TABLE_ROWS:
-        known = wrong_rows(site, input_, output)
-        known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
-        beside = max(FEWEST_ROWS, min(TABLE_ROWS, CLAIMED_ENTRIES // n)) - known.size
-        others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
-        rows = np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
+    rows = np.arange(m) if m <= TABLE_ROWS else _some_rows(site, input_, output, columns)
     claimed = _claimed(site, outside.start + rows, inside.start + chosen)
     numeric = jacobian_table(
         site.map,
@@ -119,6 +113,17 @@ def make_table(
         complete=complete or (numeric.columns.size == n and rows.size == m),
         point=site.x,
     )
+
+
+def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) -> Indices:
+    """The rows of a block of many to show: those known to be wrong, or to move with the columns, and some others."""
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    known = wrong_rows(site, input_, output)
+    known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
+    beside = max(FEWEST_ROWS, min(TABLE_ROWS, CLAIMED_ENTRIES // n)) - known.size
+    others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
+    return np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
 
 
 def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:

@@ -73,14 +73,11 @@ def jacobian_table(
     chosen = _rows_of(map_, rows_)
     with np.errstate(all="ignore"):
         f0 = chosen(x)
-    numeric, bound = np.zeros((rows_.size, columns_.size)), np.full((rows_.size, columns_.size), np.inf)
-    status = np.zeros((rows_.size, columns_.size), dtype=np.int8)
+    measured: list[tuple[Vector, Vector, StatusArray]] = []
     largest = 0.0 if claimed is None else float((np.abs(claimed) * scales[columns_]).max(initial=0.0))
     evaluations, noise = 1, None
-    done = columns_.size
     for k, column in enumerate(columns_.tolist()):
         if most is not None and evaluations >= most:
-            done = k
             break
         size = float(scales[column])
         v = np.zeros(x.size)
@@ -90,18 +87,34 @@ def jacobian_table(
             evaluations += short.evaluations
             limit = _limit(short, claimed[:, k] * size, largest, quick)
             if limit is not None:
-                numeric[:, k], bound[:, k] = short.value / size, limit / size
+                measured.append((short.value / size, limit / size, np.zeros(rows_.size, np.int8)))
                 continue
         estimate = directional_derivative(chosen, x, v, rng=rng, f0=f0, noise=noise)
         noise = estimate.noise
         evaluations += estimate.evaluations
-        numeric[:, k], bound[:, k], status[:, k] = estimate.value / size, estimate.bound / size, estimate.status
+        measured.append((estimate.value / size, estimate.bound / size, estimate.status))
+    return _table(measured, rows_, columns_, evaluations)
+
+
+def _table(
+    measured: Sequence[tuple[Vector, Vector, StatusArray]],
+    rows: npt.NDArray[np.intp],
+    columns: npt.NDArray[np.intp],
+    evaluations: int,
+) -> NumericTable:
+    """The columns measured, the first of those asked for, each with value, bound and status."""
+    empty = np.zeros((rows.size, 0))
+    numeric, bound, status = (
+        (np.column_stack(part) for part in zip(*measured, strict=True))
+        if measured
+        else (empty, empty, empty.astype(np.int8))
+    )
     return NumericTable(
-        numeric=numeric[:, :done],
-        bound=bound[:, :done],
-        status=status[:, :done],
-        rows=rows_,
-        columns=columns_[:done],
+        numeric=numeric,
+        bound=bound,
+        status=status,
+        rows=rows,
+        columns=columns[: len(measured)],
         evaluations=evaluations,
     )
 

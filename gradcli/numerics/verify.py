@@ -69,7 +69,9 @@ def verify(
         settled = None if begun is None else at_first_sight(begun)
         if settled is not None:
             return settled
-    protocol = Protocol(counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget, entries)
+    protocol = Protocol(
+        counted, witness, witness_values, point, rng, significance, tables, tuple(chosen), budget, entries
+    )
     found = protocol.run(begun)
     return _row_by_row(protocol, found, seed) if protocol.doubtful else found
 
@@ -86,7 +88,15 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
         for row in rows.tolist():
             left = max(1, protocol.budget - protocol.map.values)
             map_ = OneRow(protocol.map, row)
-            told = verify(map_, point, seed=seed, significance=matters, inputs=pair[:1], budget=left, entries=protocol.entries.left)
+            told = verify(
+                map_,
+                point,
+                seed=seed,
+                significance=matters,
+                inputs=pair[:1],
+                budget=left,
+                entries=protocol.entries.left,
+            )
             if not told.moved:
                 alone[row - first] = told.blocks[0]
         if outcomes[pair].outcome is Outcome.AGREES:
