@@ -1,8 +1,12 @@
 """The way in: `gradcli` and `python -m gradcli`."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from gradcli._version import __version__
+
+if TYPE_CHECKING:
+    from gradcli.cli.request import CheckRequest
 
 _WITH_WORKERS = ("check", "list", "trace", "init", "replay")
 """Commands that run the user's code, in worker processes unless `--in-process` is given."""
@@ -27,11 +31,12 @@ def _run(arguments: list[str]) -> int:
 
     gc.disable()  # collections would take a tenth of the start, and find nothing: the site enables them again
     if arguments[:1] and arguments[0] in _WITH_WORKERS and "--in-process" not in arguments:
+        from gradcli.runner import execute, gather  # noqa: F401 - what both processes use is imported once
         from gradcli.runner.workers import birth, nursery
 
         descriptor = birth.begin()
         if descriptor is not None:
-            return nursery.main(descriptor)
+            nursery.main(descriptor)
         try:
             return _command(arguments)
         finally:
@@ -41,9 +46,23 @@ def _run(arguments: list[str]) -> int:
 
 
 def _command(arguments: list[str]) -> int:
-    from gradcli.cli.app import run
+    """Run a command; Typer, which takes longer to import than a small Function to check, only where it is needed."""
+    from gradcli.cli.ordinary import ordinary_request
 
-    return run(arguments)
+    request = ordinary_request(arguments)
+    if request is None:
+        from gradcli.cli.app import run
+
+        return run(arguments)
+    from gradcli.cli.exits import exit_code_of
+
+    return exit_code_of(lambda: _check(request))
+
+
+def _check(request: "CheckRequest") -> int:
+    from gradcli.cli.pipeline import check
+
+    return check(request)
 
 
 if __name__ == "__main__":

@@ -2,38 +2,47 @@
 
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
-from gradcli.backends.engine_backend import EngineBackend
-from gradcli.backends.jax_backend import JaxBackend
-from gradcli.backends.numpy_backend import NumpyBackend
 from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
 from gradcli.backends.reach import module_values, reached_by
-from gradcli.backends.torch_backend import TorchBackend
 from gradcli.errors import MissingExtraError, TargetError, UsageError
 
-BACKENDS: tuple[Backend, ...] = (EngineBackend(), TorchBackend(), JaxBackend(), NumpyBackend())
+_BACKENDS = {"engine": "EngineBackend", "torch": "TorchBackend", "jax": "JaxBackend", "numpy": "NumpyBackend"}
+"""The backends in the order in which they are asked, each with its class in the module of its name."""
 _EXTRAS = ("torch", "jax")
+
+
+@cache
+def _made(name: str) -> Backend:
+    backend: Backend = getattr(import_module(f"gradcli.backends.{name}_backend"), _BACKENDS[name])()
+    return backend
+
+
+def backends() -> Iterator[Backend]:
+    """The backends in their order, each imported when it is its turn: the first that claims a target is the last."""
+    return map(_made, _BACKENDS)
 
 
 def backend_named(name: str) -> Backend:
     """The backend called `name`. Raises TargetError for an unknown one, MissingExtraError for an absent extra."""
-    for backend in BACKENDS:
-        if backend.name == name:
-            if name in _EXTRAS and importlib.util.find_spec(name) is None:
-                raise MissingExtraError(f"the backend {name!r} needs an extra: pip install 'gradcli[{name}]'")
-            return backend
-    raise TargetError(f"no backend is called {name!r}; there are: {', '.join(b.name for b in BACKENDS)}")
+    if name in _BACKENDS:
+        if name in _EXTRAS and importlib.util.find_spec(name) is None:
+            raise MissingExtraError(f"the backend {name!r} needs an extra: pip install 'gradcli[{name}]'")
+        return _made(name)
+    raise TargetError(f"no backend is called {name!r}; there are: {', '.join(_BACKENDS)}")
 
 
 def is_function(target: object) -> bool:
     """Whether `target` is a Function class, or a function with a rule of its own, that a user defined."""
     if inspect.isclass(target) and not _is_users(target):
         return False
-    return any(b.claims(target) and b.is_complete(target) for b in BACKENDS)
+    return any(b.claims(target) and b.is_complete(target) for b in backends())
 
 
 def backends_for(target: object, given: object = None) -> tuple[Backend, ...]:
@@ -48,7 +57,7 @@ def backends_for(target: object, given: object = None) -> tuple[Backend, ...]:
     Raises:
         TargetError: it is neither a Function class nor a callable on a known framework.
     """
-    for backend in BACKENDS:
+    for backend in backends():
         if backend.claims(target):
             return (backend,)
     if inspect.isclass(target):
@@ -91,7 +100,7 @@ def with_gradient(target: object, gradient: object) -> GradientPair:
     Raises:
         UsageError: the target differentiates itself, or one of the two cannot be called.
     """
-    if inspect.isclass(target) or any(backend.claims(target) for backend in BACKENDS):
+    if inspect.isclass(target) or any(backend.claims(target) for backend in backends()):
         raise UsageError(
             f"a hand-written gradient is for plain NumPy functions, but {_name(target)} has a backward of its own: "
             "leave --grad out"

@@ -5,9 +5,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, ParamSpec
-
-import typer
+from typing import TYPE_CHECKING, ParamSpec
 
 from gradcli._version import __version__
 from gradcli.errors import GradcliError, RelayedError, UsageError
@@ -26,18 +24,22 @@ _P = ParamSpec("_P")
 def guarded(command: Callable[_P, int]) -> Callable[_P, None]:
     """A command that leaves with the code it returns, or with that of the error it raises."""
 
+    import typer
+
     @functools.wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        try:
-            code = command(*args, **kwargs)
-        except typer.Exit:
-            raise
-        except (Exception, KeyboardInterrupt, Interrupted) as error:
-            leave(error)
-        raise typer.Exit(max(code, _unwritten()))
+        raise typer.Exit(exit_code_of(functools.partial(command, *args, **kwargs)))
 
     run.__annotations__ = {**command.__annotations__, "return": None}
     return run
+
+
+def exit_code_of(command: Callable[[], int]) -> int:
+    """The code that a command returns, or that of the error it raises, which is said on standard error."""
+    try:
+        return max(command(), _unwritten())
+    except (Exception, KeyboardInterrupt, Interrupted) as error:
+        return leave(error)
 
 
 def _unwritten() -> int:
@@ -47,31 +49,38 @@ def _unwritten() -> int:
     problem = report_stream().problem
     if problem is None:
         return 0
-    typer.echo(f"Error: standard output cannot be written: {problem}", err=True)
+    write_error(f"Error: standard output cannot be written: {problem}")
     return UsageError.exit_code
 
 
-def leave(error: BaseException) -> NoReturn:
-    """Say what went wrong on standard error and exit with its code."""
+def leave(error: BaseException) -> int:
+    """Say what went wrong on standard error; its exit code."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
-        typer.echo("gradcli: interrupted", err=True)
-        raise typer.Exit(error.exit_code if isinstance(error, Interrupted) else INTERRUPTED) from None
+        write_error("gradcli: interrupted")
+        return error.exit_code if isinstance(error, Interrupted) else INTERRUPTED
     if isinstance(error, GradcliError) and error.exit_code != FAULT:
         from gradcli.runner.jobs import explained
 
         say(prefixed(explained(error)))
-        raise typer.Exit(error.exit_code) from None
+        return error.exit_code
     if isinstance(error, RelayedError):
         say(str(error))
     else:
         traceback.print_exception(error, file=sys.stderr)
-    typer.echo(how_to_report(), err=True)
-    raise typer.Exit(FAULT) from None
+    write_error(how_to_report())
+    return FAULT
+
+
+def write_error(text: str) -> None:
+    """A line on standard error, where there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def say(text: str) -> None:
     """Text on standard error, with what it holds of the user's harmless to terminals and CI systems."""
-    typer.echo("\n".join(lines_of(text)), err=True)
+    write_error("\n".join(lines_of(text)))
 
 
 def say_fault(result: "CheckResult") -> None:

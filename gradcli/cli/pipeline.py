@@ -7,8 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-import typer
-
+from gradcli.cli.exits import write_error
 from gradcli.cli.growing import GrowingReport
 from gradcli.cli.options import (
     choice_from,
@@ -144,4 +143,4 @@ def _remember(start: Path, cases: tuple[CheckCase, ...], shown: list[CheckResult
     done = zip(cases, shown, strict=True) if len(shown) == len(cases) else ()
     for problem in (note_failed(start, shown), None if cache is None else cache.keep(done)):
         if problem is not None:
-            typer.echo(f"gradcli: {problem}", err=True)
+            write_error(f"gradcli: {problem}")

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from statistics import fmean, stdev
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -91,6 +90,8 @@ def time_left(took: Sequence[float], cases: int, waited: float) -> str:
     """
     if len(took) < _FEWEST or cases < 1:
         return ""
+    from statistics import fmean, stdev
+
     mean = fmean(took)
     spread = 2.0 * stdev(took) * (cases + cases**2 / len(took)) ** 0.5
     others = (cases - 1) * mean

@@ -13,6 +13,7 @@ from gradcli.errors import RelayedError, UsageError
 from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Done, Job
 from gradcli.runner.staff import InProcess, Staff
+from gradcli.runner.workers.birth import leave
 from gradcli.runner.workers.workforce import Workforce
 
 
@@ -50,20 +51,19 @@ def site(
 
         require_executor(executor)
     path = [os.path.abspath(entry) for entry in sys.path]
+    _collecting()
     with Interrupts() as interrupts:
         if in_process or not hasattr(os, "fork"):
             sys.path[:] = path
-            _collecting()
             yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
             return
         if executor is not None and executor != PROCESSES:
+            leave()  # its processes may be copies of this one, which would share the nursery
             with executor_named(executor, size, start) as given:
                 staff = ExecutorStaff(executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts)
-                _collecting()
                 yield Site(start=start, staff=staff)
             return
         with Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts) as workforce:
-            _collecting()
             yield Site(start=start, staff=workforce)
 
 

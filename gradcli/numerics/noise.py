@@ -111,8 +111,8 @@ def stored_roundoff(values: Vector) -> float:
     entry needs more bits, 2^-53.
     """
     known = np.asarray(values)[np.isfinite(values)]
-    telling = np.unique(known[known != np.round(known)])
-    if telling.size < 2:
+    telling = known[known != np.round(known)]
+    if (telling == telling[:1]).all():
         return EPS
     mantissas = np.frexp(telling)[0]
     for bits, few, roundoff in ((8, 5, 2.0**-8), (11, 7, 2.0**-11), (24, 16, 2.0**-24)):

@@ -1,6 +1,5 @@
 """Text from the user's files made safe for the languages that reports are written in."""
 
-import html
 import re
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -36,11 +35,15 @@ def _harmless(line: str) -> str:
 
 def markup(text: str) -> str:
     """Text for XML or HTML, in elements and in quoted attributes."""
+    import html
+
     return html.escape(printable(text), quote=True)
 
 
 def markdown(text: str) -> str:
     """Text for a paragraph or a table cell of GitHub's Markdown, on one line."""
+    import html
+
     return html.escape(_MARKDOWN.sub(r"\\\1", one_line(text)), quote=False)
 
 

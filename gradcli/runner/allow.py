@@ -5,7 +5,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence, Finding
@@ -37,6 +36,8 @@ def excused(found: Sequence[Evidence], subject: Subject, *, allow: Mapping[str, 
     """The evidence of a check, with notes in the place of failures all of whose findings are allowed."""
     if not allow:
         return found
+    from gradcli.diagnosis.naming import name_findings
+
     made = list(found)
     about: dict[tuple[int, str | None], list[int]] = {}
     for number, evidence in enumerate(found):

@@ -1,6 +1,5 @@
 """One case from its target to its result."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,26 +9,20 @@ from time import perf_counter
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.guard import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.registry import backends_for
-from gradcli.cases import Argument, InputsFrom, InputSpec
+from gradcli.cases import InputSpec
 from gradcli.checks.battery import Part, run_battery
-from gradcli.diagnosis.excerpt import excerpt_for
 from gradcli.diagnosis.lints import source_lints
-from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
-from gradcli.inputs.shrinking import as_code
-from gradcli.results import CheckResult, Evidence, Finding, Stage, judge
+from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.allow import excused
 from gradcli.runner.buffers import as_supplied, with_buffers
-from gradcli.runner.drawn import drawn
 from gradcli.runner.expect import against_expectation
-from gradcli.runner.failures import failure_of, save
 from gradcli.runner.interference import own_kept
 from gradcli.runner.merge import merge
-from gradcli.runner.notes import doubtful_shapes, not_in_findings, telling_notes, time_notes
+from gradcli.runner.notes import telling_notes, time_notes
 from gradcli.runner.plan import CheckCase, claimed
 from gradcli.runner.prepare import Prepared, prepared
-from gradcli.runner.reduce import smallest_failing
 from gradcli.runner.supply import Supply, takes_dtype
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
@@ -37,9 +30,8 @@ from gradcli.targets import TargetInfo
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
-NAMING_SECONDS, SHRINKING_SECONDS, FIGURES_SECONDS = 15.0, 15.0, 5.0
-"""What a name, the smallest input that shows the mistake, and the figures of a page may take of the budget."""
-_LOG = logging.getLogger("gradcli")
+FIGURES_SECONDS = 5.0
+"""What the figures of a page may take of the budget."""
 
 
 @dataclass(slots=True)
@@ -126,7 +118,9 @@ def _checked(
     trail.lints = source_lints(ready.info)
     for subject in _examinations(ready, trail, watchdog):
         if judge(trail.evidence[-1]) is Verdict.FAILED:
-            return _failed(case, subject, trail, failures, watchdog)
+            from gradcli.runner.failed import explained
+
+            return explained(_result(case, trail), case, subject, trail.evidence[-1], failures, watchdog)
     return _with_resolution(_result(case, trail), case)
 
 
@@ -179,60 +173,10 @@ def _put_through(ready: Prepared, subject: Subject, number: int, part: Part, tra
     trail.evidence.append(evidence)
     first = number == 0 and part is Part.REQUIRED
     if (settings.figures or settings.tables) and (first or judge(evidence) is Verdict.FAILED):
+        from gradcli.runner.drawn import drawn
+
         with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
             trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
-
-
-def _failed(case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None, watchdog: Watchdog) -> CheckResult:
-    evidence = trail.evidence[-1]
-    with watchdog.during("naming", optional=True, share=NAMING_SECONDS):
-        findings = tuple(_relative(finding) for finding in name_findings(evidence, subject))
-    result = replace(_result(case, trail), findings=findings, arguments=tuple(subject.arguments))
-    if not findings:
-        return result
-    doubts = doubtful_shapes(result.inputs, findings) if result.inputs_from == InputsFrom.INFERRED.value else ()
-    notes = (*doubts, *not_in_findings(result.notes, findings))
-    result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
-    if case.spec.expect.verdict != "passed" or not case.settings.shrink:
-        return result
-    with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
-        arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
-    result = replace(result, smallest=tuple(as_code(arguments)))
-    return result if failures is None else _saved(result, case, arguments, findings[0], failures)
-
-
-def _relative(finding: Finding) -> Finding:
-    """The finding with its place as seen from the working directory, where it lies below that."""
-    if finding.location is None or not Path(finding.location.file).is_relative_to(Path.cwd()):
-        return finding
-    file = str(Path(finding.location.file).relative_to(Path.cwd()))
-    return replace(finding, location=replace(finding.location, file=file))
-
-
-def _saved(
-    result: CheckResult, case: CheckCase, arguments: Sequence[Argument], finding: Finding, folder: Path
-) -> CheckResult:
-    settings = case.settings
-    failure = failure_of(
-        case.spec.target,
-        case.spec.name,
-        case.seed,
-        settings.order,
-        settings.dtype,
-        arguments,
-        finding,
-        grad=case.spec.grad,
-        construct=case.spec.construct,
-        nondeterminism=settings.nondeterminism,
-        device=settings.device,
-        order_asked=settings.order_asked,
-        allow=settings.allow,
-    )
-    try:
-        return result.with_replay(str(save(failure, folder)))
-    except (OSError, ValueError) as error:
-        _LOG.warning("gradcli: %s: the failure could not be saved for replay: %s", case.spec.case_id, error)
-        return result
 
 
 def _result(case: CheckCase, trail: _Trail) -> CheckResult:

@@ -1,7 +1,6 @@
 """The table `[tool.gradcli]` of pyproject.toml: what a run is asked where no option says otherwise."""
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -112,6 +111,8 @@ def settings_from(options: Mapping[str, Any], configured: Configuration) -> Sett
 
 
 def _read(file: Path, folder: Path) -> Configuration:
+    import tomllib
+
     try:
         text = file.read_text(encoding="utf-8")
         document = tomllib.loads(text)

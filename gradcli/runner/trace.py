@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
-from gradcli.backends.registry import BACKENDS, backend_for
+from gradcli.backends.registry import backend_for, backends
 from gradcli.backends.tracing import trace_call
 from gradcli.cases import Argument, CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms import explain_trace
@@ -115,7 +115,7 @@ def _as_parameters(ready: Traceable, argument: Argument) -> Argument:
 
 def _backend_of(target: object) -> FunctionBackend:
     kind = target if inspect.isclass(target) else type(target)
-    for backend in BACKENDS:
+    for backend in backends():
         if isinstance(backend, FunctionBackend) and _is_module_of(backend, kind):
             return backend
     backend = backend_for(target)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradcli
-import gradcli.runner.case as runner_case
+import gradcli.runner.failed as runner_failed
 from gradcli import engine
 from gradcli.engine.autograd import Function
 
@@ -140,8 +140,8 @@ def test_what_only_several_entries_show_keeps_them() -> None:
 
 def test_names_are_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
     named = []
-    own = runner_case.name_findings
-    monkeypatch.setattr(runner_case, "name_findings", lambda *given: named.append(given) or own(*given))
+    own = runner_failed.name_findings
+    monkeypatch.setattr(runner_failed, "name_findings", lambda *given: named.append(given) or own(*given))
     smallest(NothingBelowZero, MIXED)
     assert len(named) == 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from gradcli.engine.ops.elementwise import erf, erfc, log, log1p
 from gradcli.engine.ops.operands import Operand, floating, operand, pair, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
-
-_NORMAL = NormalDist()
 
 
 class ErfinvBackward0(Node):
@@ -33,8 +30,10 @@ def _erfinv(x: float) -> float:
     """Take the normal distribution's quantile, and two steps of Newton's, on 1 - erf near 1 where erf is flat."""
     if not -1 < x < 1:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
+    from statistics import NormalDist
+
     size = abs(x)
-    y = _NORMAL.inv_cdf((1 + size) / 2) / math.sqrt(2) if size < 1 - 1e-15 else 5.8
+    y = NormalDist().inv_cdf((1 + size) / 2) / math.sqrt(2) if size < 1 - 1e-15 else 5.8
     for _ in range(3):
         rest = math.erf(y) - size if size < 0.5 else (1 - size) - math.erfc(y)
         y -= rest / (2 / math.sqrt(math.pi) * math.exp(-y * y))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENDING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 """Signals that end a command: it ends the nursery itself."""
-_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.nursery import main; sys.exit(main({}))"
+_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.nursery import main; main({})"
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 5e-4, 0.05
 _FIRST_OF_OTHERS = 3
 """The first descriptor that is none of the standard streams."""

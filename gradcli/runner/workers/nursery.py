@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import warnings
-from typing import final
+from typing import Never, final
 
 from gradcli.runner.workers.birth import ENDING
 from gradcli.runner.workers.channel import Channel, GarbledError
@@ -25,8 +25,8 @@ _FIRST_DESCRIPTOR = 512
 """Where a worker keeps its socket: above the descriptors that code closes by number, as in `os.closerange(0, 256)`."""
 
 
-def main(descriptor: int) -> int:
-    """Make workers until the command closes its end of the socket `descriptor`; returns the exit code.
+def main(descriptor: int) -> Never:
+    """Make workers until the command closes its end of the socket `descriptor`, then end this process, or the worker.
 
     Until everything is imported no garbage is collected: there is next to none, and looking for it takes a tenth of the
     time.
@@ -36,14 +36,17 @@ def main(descriptor: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
         if not nursery.set_up():
-            return 0
+            os._exit(0)
         from gradcli.runner.workers import worker
 
         worker.warm_up()
         gc.freeze()
         gc.enable()
         ends = nursery.serve()
-    return 0 if ends is None else worker.serve(Channel(socket.socket(fileno=ends[0])), *ends[1:])
+    if ends is None:
+        os._exit(0)
+    worker.serve(Channel(socket.socket(fileno=ends[0])), *ends[1:])
+    worker.end()
 
 
 @final

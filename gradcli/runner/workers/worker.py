@@ -1,11 +1,15 @@
 """The worker's side: jobs in, outcomes out."""
 
+import atexit
 import contextlib
 import faulthandler
+import gc
+import io
 import os
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Never
 
 from gradcli.runner.interference import end_refused
 from gradcli.runner.jobs import Broken, attempt
@@ -16,6 +20,7 @@ from gradcli.runner.workers.messages import Begun, Reply, Task
 from gradcli.watchdog.status import share
 
 _STDERR = 2
+_BUFFERED = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 _COSTLY = ("torch", "gradcli.engine")
 """Modules that take long to import, and that a process may be forked after importing."""
 
@@ -25,7 +30,7 @@ def warm_up() -> None:
     import gradcli.runner.case  # noqa: F401 - kept for the workers
 
 
-def serve(channel: Channel, crashes: int = _STDERR) -> int:
+def serve(channel: Channel, crashes: int = _STDERR) -> None:
     """Do jobs until the command closes its end; where a crash happened is written to the descriptor `crashes`."""
     faulthandler.enable(crashes)
     if crashes != _STDERR:
@@ -36,7 +41,7 @@ def serve(channel: Channel, crashes: int = _STDERR) -> int:
             try:
                 task: Task = channel.receive()
             except (EOFError, GarbledError, OSError):
-                return 0
+                return
             os.chdir(task.folder)
             footprint = Footprint(realm=realm_of(task.job.target, task.folder))
             with end_refused():
@@ -44,6 +49,20 @@ def serve(channel: Channel, crashes: int = _STDERR) -> int:
             if os.getpid() != own:  # a fork in the user's code came back here
                 os._exit(1)
             _send(channel, Reply(outcome=outcome, left=footprint.left(), loaded=_loaded()))
+
+
+def end() -> Never:
+    """End this process as one of `multiprocessing` ends: after the functions that run at exit, with its files written.
+
+    That the interpreter takes everything apart first would cost a tenth of a small check.
+    """
+    with contextlib.suppress(BaseException):
+        atexit._run_exitfuncs()
+    for value in gc.get_objects():
+        if issubclass(type(value), _BUFFERED):
+            with contextlib.suppress(BaseException):
+                value.flush()
+    os._exit(0)
 
 
 def _begin(channel: Channel, folder: Path, footprint: Footprint) -> None:
