@@ -5,22 +5,21 @@ docs/findings/examples: a docstring that says what is wrong, a class `Wrong`, an
 """
 
 import contextlib
-import io
-import os
 import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import yaml
 
-from gradcli.cli import app, pipeline
 from gradcli.findings import FindingKind
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools.screens import empty_folder, run
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EXAMPLES = DOCS / "findings" / "examples"
@@ -87,34 +86,13 @@ def example_of(kind: FindingKind) -> Example:
     )
 
 
-class _Screen(io.StringIO):
-    """A stream that takes the place of standard output."""
-
-    problem = None
-
-
 @contextlib.contextmanager
 def workshop() -> Iterator[None]:
     """A temporary folder with the examples as the working directory."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
+    with empty_folder() as folder:
         for file in EXAMPLES.glob("*.py"):
             shutil.copy(file, folder)
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
-
-
-def run(arguments: Sequence[str]) -> tuple[int, str]:
-    """The exit code and the output of `gradcli` with `arguments`, in this process."""
-    screen = _Screen()
-    path = list(sys.path)
-    with mock.patch.object(pipeline, "report_stream", return_value=screen):
-        code = app.run([*arguments, "--format", "table", "--in-process"])
-    sys.path[:] = path
-    return code, screen.getvalue()
+        yield
 
 
 def page(example: Example, screen: str, bugs: Sequence[Sequence[str]]) -> str:

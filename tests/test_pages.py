@@ -1,0 +1,50 @@
+"""The pages for users stay true: their screens are what is printed, and their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_gallery import words
+from tools import screens
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("CONTRIBUTING.md")])
+PLAYED = ("inconclusive.md", "tutorial.md")
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub and MkDocs make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    heads = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_a_page_shows_what_is_printed(name):
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert text.count("<!-- screen: ") >= 4
+    assert words(screens.played(text)) == words(text), f"run python -m tools.screens docs/{name}"
+
+
+def test_the_last_screen_of_the_tutorial_is_green():
+    assert re.search(r"^3 passed", (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8"), re.M)
+
+
+def test_each_reason_has_its_section_and_its_screen():
+    from gradcli.verdict import Reason
+
+    text = (ROOT / "docs" / "inconclusive.md").read_text(encoding="utf-8")
+    for reason in Reason:
+        section = text.split(f"\n## {reason.value}\n")[1].split("\n## ")[0]
+        assert reason is Reason.BUDGET or f"[{reason.value}]" in section
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_inside_the_project_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        assert place.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(place), f"{page.name}: {target}"
