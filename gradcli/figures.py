@@ -1,8 +1,10 @@
 """What a report draws: blocks of a Jacobian, and the error against the step; plain numbers that travel."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gradcli.traces import TraceGraph
+if TYPE_CHECKING:
+    from gradcli.traces import TraceGraph
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -86,7 +88,7 @@ class Figures:
     blocks: tuple[JacobianBlock, ...] = ()
     curve: ErrorCurve | None = None
     tables: tuple[GradientTable, ...] = ()
-    trace: TraceGraph | None = None
+    trace: "TraceGraph | None" = None
 
 
 def in_bounds(analytic: complex, numeric: complex, bound: float) -> float:

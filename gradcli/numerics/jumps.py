@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.median import median
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
@@ -45,9 +46,7 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
         with np.errstate(all="ignore"):
             rough = _roughness(values)
             peak, size = rough.max(axis=0), np.abs(values).max(axis=0)
-            stands_out = (
-                np.isfinite(values).all(axis=0) & (peak > 30 * np.median(rough, axis=0)) & (peak > 1e3 * EPS * size)
-            )
+            stands_out = np.isfinite(values).all(axis=0) & (peak > 30 * median(rough)) & (peak > 1e3 * EPS * size)
         candidates = np.flatnonzero(stands_out)
         for column in candidates[np.argsort(-peak[candidates] / size[candidates])][:ROWS_TRIED].tolist():
             jump = _enlarge(line, int(chosen[column]), reach, int(np.argmax(rough[:, column])), float(peak[column]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.numerics.median import median
 from gradcli.numerics.space import Vector
 from gradcli.numerics.stencil import EPS
 
@@ -100,7 +101,7 @@ def pool(noise: Vector, centre: Vector) -> Vector:
     usable = (size > 0) & np.isfinite(noise)
     if noise.size < 8 or not usable.any():
         return noise
-    raised: Vector = np.maximum(noise, np.median(noise[usable] / size[usable]) * np.where(np.isfinite(size), size, 0.0))
+    raised: Vector = np.maximum(noise, median(noise[usable] / size[usable]) * np.where(np.isfinite(size), size, 0.0))
     return raised
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradcli.numerics.line import power_of_two_above, round_up_to_power_of_two
+from gradcli.numerics.median import median
 from gradcli.numerics.pieces import pieces
 from gradcli.numerics.space import Space, Vector
 
@@ -41,7 +42,7 @@ def _typical(x: Vector) -> float:
     """The median magnitude of the entries that are neither zero nor infinite nor NaN, or 1."""
     magnitudes = np.abs(x)
     usable = (magnitudes > 0) & np.isfinite(magnitudes)
-    return float(np.median(magnitudes[usable])) if usable.any() else 1.0
+    return float(median(magnitudes[usable])) if usable.any() else 1.0
 
 
 def snap(x: Vector, scales: Vector) -> Vector:
@@ -125,7 +126,7 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
         return found
     exponents = np.frexp(scales[places])[1]
     groups = (exponents.max() - exponents) // GROUP_WIDTH
-    for group in np.unique(groups[groups > 0]).tolist()[:LARGEST_GROUPS]:
+    for group in sorted({*groups[groups > 0].tolist()})[:LARGEST_GROUPS]:
         drawn = np.zeros(scales.size)
         drawn[places] = np.where(groups == group, scales[places], 0.0)
         found.append(Focus(drawn=drawn, judged=np.full(scales.size, drawn.max())))

@@ -11,6 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 from gradcli.numerics.line import on_grid, point_along
+from gradcli.numerics.median import median
 from gradcli.numerics.noise import stored_roundoff
 from gradcli.numerics.probe import random_direction, within
 from gradcli.numerics.remainder import Stretch, unclaimed_stretch
@@ -123,7 +124,7 @@ def _alike(site: Site, level: Stretch, row: int, values: Vector) -> bool:
     with np.errstate(all="ignore"):
         kinds = [seen[np.isfinite(seen) & (seen > 0)] for seen in (jumps, jumps / beside)]
     return all(seen.size > STEEPEST for seen in kinds) and any(
-        float(seen.max()) <= ALIKE * float(np.median(seen)) for seen in kinds
+        float(seen.max()) <= ALIKE * float(median(seen)) for seen in kinds
     )
 
 

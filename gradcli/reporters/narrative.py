@@ -6,7 +6,6 @@ from enum import Enum
 
 from gradcli.reporters.escaping import lines_of, printable
 from gradcli.reporters.gradient_table import table_lines
-from gradcli.reporters.graph_tree import hook_lines
 from gradcli.reporters.wording import digits_for, flags, index, magnitude, number, size_of
 from gradcli.results import CheckResult, Entry, Evidence, Finding, SourceExcerpt
 from gradcli.verdict import Verdict
@@ -115,6 +114,8 @@ def shown_figures(result: CheckResult) -> Iterator[Line]:
     lines = table_lines(figures.tables, passed=passed)
     yield from (Line(f"{_MARGIN}{text}", Role.ENTRY, fold=fold) for text, fold in lines)
     if figures.trace is not None:
+        from gradcli.reporters.graph_tree import hook_lines
+
         yield from (Line(f"{_MARGIN}{text}", Role.TRACE, fold=True) for text in hook_lines(figures.trace))
 
 

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 
 
@@ -67,3 +69,19 @@ def _cases(gradcli: Run, *arguments: str) -> list[dict[str, object]]:
 def test_a_failure_found_in_a_worker_is_saved_there(gradcli: Run, folder: Path) -> None:
     (case,) = _cases(gradcli, "check", "functions:Forgets", "-j", "2")
     assert (folder / str(case["replay"])).is_file()
+
+
+@pytest.mark.parametrize("options", [[], ["-j", "2"]])
+def test_a_worker_runs_exit_functions_and_writes_open_files_at_its_end(
+    gradcli: Run, folder: Path, options: list[str]
+) -> None:
+    (folder / "ends.py").write_text(
+        "import atexit\nfrom functions import Square\n"
+        "log = open('log.txt', 'w')\nraw = open('raw.bin', 'wb')\n"
+        "log.write('opened')\nraw.write(b'opened')\n"
+        "atexit.register(lambda: log.write(' and left'))\n"
+        "class Logged(Square): pass\n"
+    )
+    assert gradcli("check", "ends:Logged", "-i", "x=2", *options).returncode == 0
+    assert (folder / "log.txt").read_text() == "opened and left"
+    assert (folder / "raw.bin").read_bytes() == b"opened"
