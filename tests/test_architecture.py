@@ -204,3 +204,23 @@ def test_everything_public_says_what_it_is(file: Path) -> None:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and not is_setter(method):
                     assert ast.get_docstring(method), f"{node.name}.{method.name} has no docstring"
+
+
+def test_the_picture_of_the_packages_is_up_to_date() -> None:
+    from tools import architecture
+
+    page = architecture.PAGE.read_text(encoding="utf-8")
+    assert page == architecture.drawn(page), "run python -m tools.architecture"
+    assert "flowchart" in page
+
+
+def test_the_files_that_the_documentation_names_exist() -> None:
+    import re
+
+    for page in ("docs/architecture.md", "CONTRIBUTING.md"):
+        text = (PACKAGE.parent / page).read_text(encoding="utf-8")
+        places = re.findall(r"`((?:[\w]+/)*\w+\.py|(?:\w+/)+)`", text)
+        assert len(places) > 5
+        for place in places:
+            beside = {(PACKAGE / folder / place).exists() for folder in ("", "reporters", "backends", "..")}
+            assert any(beside), f"{page} names {place}"
