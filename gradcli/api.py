@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backends_for, with_gradient
@@ -26,6 +26,7 @@ def check(
     inputs: Given | None = None,
     *,
     grad: object = None,
+    saved: Sequence[str] = (),
     order: int | None = None,
     seed: int = 0,
     samples: int = 3,
@@ -44,13 +45,12 @@ def check(
 
     Args:
         target: a Function class, a callable, a module, or what the command line takes, such as "module:Name" or a spec.
-        inputs: None to infer them; a tuple of positional arguments for forward, checked as they stand (a tensor's own
-            requires_grad is respected, the caller's tensors are not changed); a list of such tuples; or a dict from
-            names to arguments, or to mappings as in a spec, such as {"shape": [3, 4]}.
-        grad: the hand-written gradient, Jacobian or vjp of a plain NumPy function, as a callable or "module:attr".
+        inputs: None to infer them; a tuple of forward's positional arguments, checked as they stand (requires_grad is
+            respected, no tensor is changed); a list of them; or a dict from names to arguments or mappings of a spec.
+        grad: the hand-written gradient, Jacobian or vjp of a function, or its "module:attr"; NumPy aside a vjp.
+        saved: names of what that vjp needs: arguments of the function, and values that it returns after its results.
         order: the highest derivative order; 2, and a backward that raises at it is a note, unless given.
-        seed, samples: the run's seed, from which the case derives its own, and how many random inputs are drawn.
-        only, skip: the checks of the battery to run, all if empty, and those to leave out.
+        seed, samples, only, skip: the run's seed and how many random inputs are drawn; checks to run, and to leave out.
         dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
         require_resolution, significance: relative errors: one a case has to be able to catch, one too small to matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
@@ -80,12 +80,19 @@ def check(
         shrink=shrink,
         budget=budget,
     )
-    return _reported(target, inputs, grad, require_settings(settings))
+    return _reported(target, inputs, _Derivative(grad, _names(saved)), require_settings(settings))
 
 
-def _reported(target: object, inputs: Given | None, grad: object, settings: Settings) -> Report:
+class _Derivative(NamedTuple):
+    """The hand-written derivative of a callable, and the names of what it needs."""
+
+    grad: object = None
+    saved: tuple[str, ...] = ()
+
+
+def _reported(target: object, inputs: Given | None, derivative: "_Derivative", settings: Settings) -> Report:
     started = perf_counter()
-    cases = _run(target, inputs, grad, settings)
+    cases = _run(target, inputs, derivative, settings)
     return Report(
         cases=cases,
         seed=settings.seed,
@@ -123,15 +130,18 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
 
 
 @graphs_recorded()
-def _run(target: object, inputs: Given | None, grad: object, settings: Settings) -> tuple[CheckResult, ...]:
+def _run(
+    target: object, inputs: Given | None, derivative: "_Derivative", settings: Settings
+) -> tuple[CheckResult, ...]:
+    grad = derivative.grad
     named = grad is None or isinstance(grad, str)
     if isinstance(target, str) and named and (inputs is None or not is_named(target)):
-        specs = gather([target], grad=grad if isinstance(grad, str) else None)
+        specs = gather([target], grad=grad if isinstance(grad, str) else None, saved=derivative.saved)
         return tuple(run_case(case) for case in plan(specs, settings))
     require_checks((*settings.only, *settings.skip), "only/skip")
     found = _object_of(target)
-    spec = CheckSpec(target=_name_of(target), grad=None if grad is None else _name_of(grad))
-    checked = found if grad is None else with_gradient(found, _object_of(grad))
+    spec = CheckSpec(target=_name_of(target), grad=None if grad is None else _name_of(grad), saved=derivative.saved)
+    checked = found if grad is None else with_gradient(found, _object_of(grad), saved=derivative.saved, given=inputs)
     return (_check_given(checked, inputs, case_of(spec, settings)),)
 
 

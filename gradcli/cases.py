@@ -100,7 +100,8 @@ class Problem:
 class CheckSpec:
     """One target with one set of inputs, as a spec or the command line gives it.
 
-    `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a NumPy callable.
+    `inputs` is None where they are to be inferred. `grad` names a hand-written gradient for a callable,
+    and `saved` what it needs beside the gradients of the results.
     `construct` are keywords for a target that is a class of modules.
     `nondeterminism` is what results may vary by from call to call, for the `reason` given; `device` where tensors lie.
     `order`, `seed`, `samples` and `budget` override the run's settings. `allow` names findings that are notes, with
@@ -113,6 +114,7 @@ class CheckSpec:
     inputs: tuple[InputSpec, ...] | None = None
     inputs_from: InputsFrom = InputsFrom.INFERRED
     grad: str | None = None
+    saved: tuple[str, ...] = ()
     construct: tuple[tuple[str, Any], ...] = ()
     nondeterminism: float | None = None
     reason: str | None = None

@@ -37,7 +37,12 @@ HOMES = {
         "backends/torch_operators.py",
         "backends/torch_sparse.py",
     },
-    "jax": {"backends/jax_backend.py", "backends/jax_compilations.py", "backends/jax_steps.py"},
+    "jax": {
+        "backends/jax_backend.py",
+        "backends/jax_compilations.py",
+        "backends/jax_pairs.py",
+        "backends/jax_steps.py",
+    },
     "jaxlib": {"backends/jax_backend.py"},
     "dask": {"runner/dask_executor.py"},
     "distributed": {"runner/dask_executor.py"},

@@ -14,6 +14,7 @@ from gradcli.backends.effort import Counted
 from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
 from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
+from gradcli.backends.written_apart import Pair
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.numerics.space import Space
@@ -72,10 +73,7 @@ class ForwardCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batched:
-    """What a function gave for a whole batch at once: outputs stacked along axis 0, and the gradients of the inputs.
-
-    A gradient has the shape of its input, with the batch where the input had it.
-    """
+    """What a function gave for a whole batch: outputs stacked along axis 0, gradients where the inputs were."""
 
     outputs: tuple[NDArray[Any], ...]
     gradients: tuple[NDArray[Any] | None, ...]
@@ -134,6 +132,10 @@ class Backend(ABC):
     def claims(self, target: object) -> bool:
         """Whether `target` is a Function (or callable) of this framework. Must not import the framework."""
 
+    def joined(self, pair: Pair) -> object:
+        """One target of both functions. Raises UsageError where the backend has no such targets."""
+        raise UsageError(f"the backend {self.name} takes no backward function beside {pair.name}")
+
     @abstractmethod
     def is_complete(self, target: object) -> bool:
         """Whether a claimed Function class has a forward and a backward of its own: a base for others may not."""
@@ -155,11 +157,7 @@ class Backend(ABC):
         return nullcontext()
 
     def on(self, device: str | None) -> "Backend":
-        """The backend with its tensors on `device`; itself for None.
-
-        Raises:
-            UsageError: it has no such device, or there is none here.
-        """
+        """The backend with its tensors on `device`; itself for None. Raises UsageError if there is no such device."""
         if device in (None, "cpu"):
             return self
         raise UsageError(f"device {device}: the {self.name} backend computes on the CPU only")

@@ -20,6 +20,7 @@ from gradcli.backends.guard import generators_kept, user_code_error, users_code
 from gradcli.backends.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.own_tensors import Own, OwnCall, bound_to_own
+from gradcli.backends.written_apart import Pair, joined
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import (
@@ -45,6 +46,10 @@ class FunctionBackend(Backend):
     @abstractmethod
     def function_base(self) -> type:
         """The framework's autograd Function class; imports the framework."""
+
+    def joined(self, pair: Pair) -> object:
+        """A Function that calls both."""
+        return joined(pair, self.framework)
 
     def is_complete(self, target: object) -> bool:
         """Whether forward and backward (or vjp) are both defined."""

@@ -21,7 +21,9 @@ from gradcli.backends.base import Backend, Subject
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import users_code, users_frames
 from gradcli.backends.jax_compilations import compilations_kept
+from gradcli.backends.jax_pairs import joined
 from gradcli.backends.jax_steps import has_loops, roundoff_inside
+from gradcli.backends.written_apart import Pair
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
@@ -227,6 +229,10 @@ class JaxBackend(Backend):
         """Whether the target is an object of JAX's own that can be called; told by its type alone."""
         return callable(target) and type(target).__module__.split(".")[0] in ("jax", "jaxlib")
 
+    def joined(self, pair: Pair) -> object:
+        """A custom_vjp function of both."""
+        return joined(pair)
+
     def is_complete(self, target: object) -> bool:
         """Whether the target is a custom_vjp or custom_jvp function whose rule is defined."""
         rule = rule_of(target)
@@ -237,9 +243,8 @@ class JaxBackend(Backend):
         rule = rule_of(target)
         if rule is not None and not _rule_is_defined(rule):
             define = "defvjp(fwd, bwd)" if _is_vjp(rule) else "defjvp(rule)"
-            raise TargetError(
-                f"{_name(target)} is a {type(rule).__name__} function without a rule: call {define} on it"
-            )
+            kind = type(rule).__name__
+            raise TargetError(f"{_name(target)} is a {kind} function without a rule: call {define} on it")
         primal: Any = target if rule is None else rule.fun
         if not callable(primal):
             raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")
@@ -279,9 +284,8 @@ class JaxBackend(Backend):
             with self.transforms.running(silent=True, wide=wide):
                 found = caller.gradients_of_sum(values, tracked)
         except (Exception, SystemExit) as error:
-            refused = not users_frames(
-                error.__traceback__
-            )  # JAX refuses what the rule returned: for the checks to tell
+            # JAX refuses what the rule returned: for the checks to tell
+            refused = not users_frames(error.__traceback__)
             if refused and not _is_reduced_too_far(str(error)):
                 return Trial(outputs=outputs, differentiable=differentiable)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)

@@ -2,7 +2,7 @@
 
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,6 +11,7 @@ from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
 from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
 from gradcli.backends.reach import module_values, reached_by
+from gradcli.backends.written_apart import MARK, Pair
 from gradcli.errors import MissingExtraError, TargetError, UsageError
 
 _BACKENDS = {"engine": "EngineBackend", "torch": "TorchBackend", "jax": "JaxBackend", "numpy": "NumpyBackend"}
@@ -94,27 +95,40 @@ def require_own_tensors(backend: Backend, name: str, given: object) -> None:
         )
 
 
-def with_gradient(target: object, gradient: object) -> GradientPair:
-    """A plain NumPy function with the hand-written derivative that was named for it.
+def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = (), given: object = None) -> object:
+    """A function with the hand-written derivative that was named for it.
+
+    Args:
+        target: a function of NumPy arrays, or of a framework's tensors.
+        gradient: its gradient, Jacobian or vjp; for a framework's tensors a vjp, called with the gradients of the
+            results and then what the function was called with, or `saved`.
+        saved: names of what the vjp needs: arguments of the function, and what it returns after its results.
+        given: what the function is to be called with, if that is known.
 
     Raises:
-        UsageError: the target differentiates itself, or one of the two cannot be called.
+        UsageError: the target differentiates itself, one of the two cannot be called, or values are saved for NumPy.
     """
     if inspect.isclass(target) or any(backend.claims(target) for backend in backends()):
-        raise UsageError(
-            f"a hand-written gradient is for plain NumPy functions, but {_name(target)} has a backward of its own: "
-            "leave --grad out"
-        )
+        raise UsageError(f"{_name(target)} has a backward of its own: leave --grad out")
     for role, value in (("function", target), ("hand-written gradient", gradient)):
         if not callable(value):
             raise UsageError(f"expected the {role} to be callable, got {type(value).__name__}: {value!r:.80}")
-    owner = _speaks_for(target) or _speaks_for(gradient)  # type: ignore[arg-type]  # callables, as just seen
-    if owner in _EXTRAS:
+    owner = _owner_of_both(target, gradient, given)  # type: ignore[arg-type]  # callables, as just seen
+    if owner not in (None, "numpy"):
+        pair = Pair(forward=target, backward=gradient, saved=tuple(saved))  # type: ignore[arg-type]  # as above
+        pair.require_cotangent()
+        return backend_named(owner).joined(pair)
+    if saved:
         raise UsageError(
-            f"a hand-written gradient is for plain NumPy functions, but {_name(target)} uses {owner}: leave --grad out "
-            f"to check {owner}'s own derivative of it"
+            f"--saved is for functions of PyTorch, JAX or the engine, but {_name(target)} is a function of NumPy "
+            "arrays: let the gradient take what it needs as arguments"
         )
-    return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # callable, as just seen
+    return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
+
+
+def has_gradient(target: object) -> bool:
+    """Whether `target` is what `with_gradient` returned."""
+    return isinstance(target, GradientPair) or isinstance(getattr(target, MARK, None), Pair)
 
 
 def _is_users(target: type) -> bool:
@@ -142,6 +156,17 @@ def _names_for(target: Callable[..., Any], given: object) -> tuple[str, ...]:
     if reached.own is not None:
         return (reached.own,)
     return (*module, *(["numpy"] if "numpy" in beside else [])) or ("engine",)
+
+
+def _owner_of_both(target: Callable[..., Any], gradient: Callable[..., Any], given: object) -> str | None:
+    """The framework that a function and its derivative use: that of what they are given, that they name themselves, or
+    that of their module, where it does not import NumPy beside it.
+    """
+    named = tensors_framework(given) or _speaks_for(target) or _speaks_for(gradient)
+    if named is not None:
+        return named
+    beside = [owner_of(value) for value in (*module_values(target), *module_values(gradient))]
+    return None if "numpy" in beside else next((name for name in FRAMEWORKS if name in beside), None)
 
 
 def _speaks_for(target: Callable[..., Any]) -> str | None:

@@ -17,6 +17,7 @@ def check_command(
     skip: p.Skip = None,
     require_resolution: p.RequireResolution = None,
     grad: p.Grad = None,
+    saved: p.Saved = None,
     form: p.FormatName = None,
     report: p.Reports = None,
     jobs: p.Jobs = None,

@@ -56,6 +56,7 @@ OPTIONS: Mapping[str, Option] = {
     "--skip": Option(parameter="skip", repeatable=True),
     "--require-resolution": Option(parameter="require_resolution", pattern=_DECIMAL, read=float),
     "--grad": Option(parameter="grad"),
+    "--saved": Option(parameter="saved"),
     "--format": Option(parameter="form"),
     "--report": Option(parameter="report", repeatable=True),
     "-j": _JOBS,

@@ -91,7 +91,16 @@ Grad = Annotated[
     typer.Option(
         "--grad",
         metavar="MODULE:ATTR",
-        help="The hand-written gradient of a plain NumPy callable.",
+        help="The hand-written gradient of a callable; for PyTorch, JAX and the engine a function of grad_output.",
+        show_default=False,
+    ),
+]
+Saved = Annotated[
+    str | None,
+    typer.Option(
+        "--saved",
+        metavar="NAMES",
+        help="What --grad needs, as mean,rstd: arguments, and what the callable returns after its results.",
         show_default=False,
     ),
 ]

@@ -71,7 +71,7 @@ def _checked(
     choice = choice_from(request, here.start)
     targets = request.targets or default_targets(here.start, configured)
 
-    specs = gather_all(targets, inputs, request.grad, staff=here.staff)
+    specs = gather_all(targets, inputs, request.grad, request.saved, staff=here.staff)
     cases = plan(chosen(specs, choice), settings, shard)
     cache = _cache(here.start) if request.cache else None
     growing = [GrowingReport(path=path) for path in paths]

@@ -14,6 +14,7 @@ class CheckRequest:
     inputs: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     grad: str | None = None
+    saved: tuple[str, ...] = ()
     form: str | None = None
     reports: tuple[str, ...] = ()
     shard: str | None = None
@@ -53,6 +54,7 @@ def request_from(given: Mapping[str, Any]) -> CheckRequest:
         inputs=tuple(given["inputs"] or ()),
         arguments=tuple(given["arguments"] or ()),
         grad=given["grad"],
+        saved=tuple(name.strip() for name in (given["saved"] or "").split(",") if name.strip()),
         form=given["form"],
         reports=tuple(given["report"] or ()),
         shard=given["shard"],

@@ -77,6 +77,7 @@ def _saved(
         arguments,
         finding,
         grad=case.spec.grad,
+        saved=case.spec.saved,
         construct=case.spec.construct,
         nondeterminism=settings.nondeterminism,
         device=settings.device,

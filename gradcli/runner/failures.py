@@ -36,6 +36,7 @@ class Failure:
     finding: str | None = None
     input: str | None = None
     grad: str | None = None
+    saved: tuple[str, ...] = ()
     construct: tuple[tuple[str, Any], ...] = ()
     nondeterminism: float = 0.0
     device: str | None = None
@@ -45,6 +46,7 @@ class Failure:
     def to_dict(self) -> dict[str, Any]:
         """The document of a failure file, schema gradcli.failure/1; what differs from the defaults comes last."""
         asked: dict[str, Any] = {"order_asked": True} if self.order_asked else {}
+        asked |= {"saved": list(self.saved)} if self.saved else {}
         asked |= {"allow": dict(self.allow)} if self.allow else {}
         return {
             "schema": SCHEMA,
@@ -75,6 +77,7 @@ def failure_of(
     finding: Finding,
     *,
     grad: str | None = None,
+    saved: Sequence[str] = (),
     construct: Sequence[tuple[str, Any]] = (),
     nondeterminism: float = 0.0,
     device: str | None = None,
@@ -92,6 +95,7 @@ def failure_of(
         finding=finding.kind.value,
         input=finding.input,
         grad=grad,
+        saved=tuple(saved),
         construct=tuple(construct),
         nondeterminism=nondeterminism,
         device=device,
@@ -137,6 +141,7 @@ def load(path: Path) -> Failure:
             finding=document["finding"],
             input=document["input"],
             grad=document.get("grad"),
+            saved=tuple(str(name) for name in document.get("saved", ())),
             nondeterminism=float(document.get("nondeterminism", 0.0)),
             device=document.get("device"),
             order_asked=bool(document.get("order_asked", False)),

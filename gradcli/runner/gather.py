@@ -16,7 +16,12 @@ _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
 
 
 def gather_all(
-    targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str | None = None, *, staff: Staff
+    targets: Sequence[str],
+    inputs: Sequence[InputSpec] = (),
+    grad: str | None = None,
+    saved: Sequence[str] = (),
+    *,
+    staff: Staff,
 ) -> tuple[CheckSpec, ...]:
     """The cases that `targets` stand for: named Functions, all those of a module or file, specs, folders of specs.
 
@@ -26,7 +31,8 @@ def gather_all(
     Args:
         targets: each `module:Name`, `path.py:Name`, a module or file alone, a spec, or a folder of specs.
         inputs: the inputs given by flags; they replace those of specs.
-        grad: `module:attr` of a hand-written gradient for plain NumPy callables, if any.
+        grad: `module:attr` of a hand-written gradient for callables, if any.
+        saved: names of what that gradient needs beside the gradients of the results.
         staff: who imports modules to see what they define.
 
     Raises:
@@ -39,11 +45,13 @@ def gather_all(
     found: list[CheckSpec] = []
     for target in targets:
         listed = _listed(target, names[target]) if target in names else _read(target)
-        found += [_with_flags(spec, inputs, grad) for spec in listed]
+        found += [_with_flags(spec, inputs, grad, saved) for spec in listed]
     return _without_repeats(found, targets)
 
 
-def gather(targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str | None = None) -> tuple[CheckSpec, ...]:
+def gather(
+    targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str | None = None, saved: Sequence[str] = ()
+) -> tuple[CheckSpec, ...]:
     """As `gather_all`, modules imported in this process, and the first problem raised.
 
     Raises:
@@ -56,7 +64,7 @@ def gather(targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str |
     found: list[CheckSpec] = []
     for target in targets:
         named = [CheckSpec(target=name) for name in functions_in(target)] if _is_whole(target) else _specs_of(target)
-        found += [_with_flags(spec, inputs, grad) for spec in named]
+        found += [_with_flags(spec, inputs, grad, saved) for spec in named]
     return _without_repeats(found, targets)
 
 
@@ -168,7 +176,9 @@ def _refuse_doubled(inputs: Sequence[InputSpec]) -> None:
         raise UsageError(f"input {doubled[0]!r} is given more than once; give each input one -i or -a")
 
 
-def _with_flags(spec: CheckSpec, inputs: Sequence[InputSpec], grad: str | None) -> CheckSpec:
+def _with_flags(spec: CheckSpec, inputs: Sequence[InputSpec], grad: str | None, saved: Sequence[str]) -> CheckSpec:
     if grad is not None:
         spec = replace(spec, grad=grad)
+    if saved:
+        spec = replace(spec, saved=tuple(saved))
     return spec.with_inputs(tuple(inputs), InputsFrom.FLAGS) if inputs else spec

@@ -82,13 +82,12 @@ def claimed(target: object, spec: CheckSpec) -> object:
     """
     if spec.grad is None:
         return target
-    from gradcli.backends.array_claims import GradientPair
-    from gradcli.backends.registry import with_gradient
+    from gradcli.backends.registry import has_gradient, with_gradient
     from gradcli.spec.resolve import resolve
 
-    if isinstance(target, GradientPair):
+    if has_gradient(target):
         return target
-    return with_gradient(target, resolve(spec.grad).object)
+    return with_gradient(target, resolve(spec.grad).object, saved=spec.saved)
 
 
 def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:

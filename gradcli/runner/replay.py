@@ -25,7 +25,13 @@ def replay(failure: Failure, begun: Callable[[], None] = lambda: None, *, tables
         TargetError: the target is no longer there.
     """
     case = CheckCase(
-        spec=CheckSpec(target=failure.target, name=failure.name, grad=failure.grad, construct=failure.construct),
+        spec=CheckSpec(
+            target=failure.target,
+            name=failure.name,
+            grad=failure.grad,
+            saved=failure.saved,
+            construct=failure.construct,
+        ),
         settings=Settings(
             order=failure.order,
             order_asked=failure.order_asked,

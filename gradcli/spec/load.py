@@ -109,7 +109,8 @@ class _Document:
             self.problems.add(document.nodes["cases"], "the list of cases is empty; leave 'cases' out to infer inputs")
         base = CheckSpec(
             target=_target(document.text("target"), self.folder),
-            grad=document.get("grad"),
+            grad=self._grad(document, None),
+            saved=document.names("saved", ()),
             construct=self._construct(document, ()),
             allow=read_allow(document, (), self.problems),
             expect=self._expectation(document, Expectation()),
@@ -134,7 +135,8 @@ class _Document:
         spec = replace(
             spec,
             name=fields.get("name"),
-            grad=fields.get("grad", base.grad),
+            grad=self._grad(fields, base.grad),
+            saved=fields.names("saved", base.saved),
             construct=self._construct(fields, base.construct),
             expect=self._expectation(fields, base.expect),
             origin=self._origin(node),
@@ -157,6 +159,9 @@ class _Document:
             replace(spec.with_inputs(reader.bound(read, chosen), InputsFrom.SPEC), name=_joined(spec.name, label))
             for label, chosen in size_combinations(used)
         ]
+
+    def _grad(self, fields: Fields, otherwise: str | None) -> str | None:
+        return _target(fields.text("grad"), self.folder) if "grad" in fields else otherwise
 
     def _construct(self, fields: Fields, inherited: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
         """The constructor's arguments by name."""

@@ -58,7 +58,10 @@ VERDICT_KEYS: Mapping[str, Key] = {
 }
 DOCUMENT_KEYS: Mapping[str, Key] = {
     "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),
-    "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a NumPy callable, as module:attr."),
+    "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a callable, as module:attr."),
+    "saved": Key(
+        kind=Kind.NAMES, sentence="What grad needs: arguments, and what the callable returns after its results."
+    ),
     "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
     "allow": RUN_KEYS["allow"],
     "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
@@ -76,6 +79,7 @@ CASE_KEYS: Mapping[str, Key] = {
     "inputs": Key(kind=Kind.MAPPING, sentence="One entry for each argument of forward; without any, inferred."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions; every combination becomes a case."),
     "grad": DOCUMENT_KEYS["grad"],
+    "saved": DOCUMENT_KEYS["saved"],
     "construct": DOCUMENT_KEYS["construct"],
     "dtype": DEFAULTS_KEYS["dtype"],
     **RUN_KEYS,

@@ -96,11 +96,15 @@ def test_the_table_is_what_the_backends_say():
 def test_its_programs_pass(monkeypatch):
     pytest.importorskip("jax", reason="one of the programs is JAX's")
     programs = re.findall("```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    assert len(programs) == 2
+    assert len(programs) == 3
     for number, program in enumerate(programs):
         module = types.ModuleType(f"documented_{number}")
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(program, f"{module.__name__}.py", "exec"), vars(module))
-    jax_module, numpy_module = sys.modules["documented_0"], sys.modules["documented_1"]
+    jax_module, numpy_module, apart = (sys.modules[f"documented_{number}"] for number in range(3))
     assert gradcli.check(jax_module.linear, samples=1).ok
     assert gradcli.check(numpy_module.energy, grad=numpy_module.energy_gradient, samples=1).ok
+    torch = pytest.importorskip("torch", reason="one of the programs is PyTorch's")
+    given = tuple(torch.randn(*shape, requires_grad=True) for shape in ((3, 4), (4,), (4,)))
+    saved = ("mean", "rstd")
+    assert gradcli.check(apart.layer_norm, given, grad=apart.layer_norm_backward, saved=saved, samples=1).ok

@@ -1,0 +1,163 @@
+"""A forward function and the backward function written for it: arguments bound, right ones pass, wrong ones fail."""
+
+import textwrap
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.written_apart import Pair, spread
+from gradcli.errors import UsageError
+from gradcli.verdict import Verdict
+
+TORCH = """
+import torch
+
+def layer_norm(x, weight, bias, eps: float = 1e-5):
+    mean = x.mean(-1, keepdim=True)
+    rstd = ((x - mean).pow(2).mean(-1, keepdim=True) + eps).rsqrt()
+    return (x - mean) * rstd * weight + bias, mean, rstd
+
+def right(grad_out, x, mean, rstd, weight):
+    h, g = (x - mean) * rstd, grad_out * weight
+    dx = rstd * (g - g.mean(-1, keepdim=True) - h * (g * h).mean(-1, keepdim=True))
+    return dx, (grad_out * h).sum(0), grad_out.sum(0)
+
+def wrong(grad_out, x, mean, rstd, weight):
+    dx, dw, db = right(grad_out, x, mean, rstd, weight)
+    return dx, 1.001 * dw, db
+
+def too_few(grad_out, x, mean, rstd, weight):
+    return right(grad_out, x, mean, rstd, weight)[:2]
+"""
+JAX = """
+import jax.numpy as jnp
+
+def softmax(x, axis: int = -1):
+    e = jnp.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+def right(g, x, axis):
+    y = softmax(x, axis)
+    return y * (g - (g * y).sum(axis, keepdims=True))
+
+def wrong(g, x, axis):
+    return softmax(x, axis) * g
+"""
+ENGINE = """
+from gradcli import engine
+
+def scale(x, w):
+    return x * w.exp()
+
+def right(grad_output, a, b):
+    return grad_output * b.exp(), (grad_output * a * b.exp()).sum(0)
+
+def wrong(grad_output, a, b):
+    return grad_output * a, (grad_output * a * b.exp()).sum(0)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Write a source and return what names an object in it."""
+
+    def written(name: str, source: str):
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+        return lambda attribute: f"{tmp_path / name}.py:{attribute}"
+
+    return written
+
+
+def finding(report):
+    (case,) = report.cases
+    return case.verdict, [found.kind.value for found in case.findings]
+
+
+@pytest.mark.parametrize(
+    ("framework", "source", "forward", "saved", "kind"),
+    [
+        ("torch", TORCH, "layer_norm", ("mean", "rstd"), "wrong-factor"),
+        ("torch", TORCH, "layer_norm", ("x", "mean", "rstd", "weight"), "wrong-factor"),
+        ("jax", JAX, "softmax", (), "missing-term"),
+        ("engine", ENGINE, "scale", (), None),
+    ],
+)
+def test_a_right_one_passes_and_a_wrong_one_fails(module, framework, source, forward, saved, kind):
+    pytest.importorskip("gradcli.engine" if framework == "engine" else framework)
+    named = module(f"apart_{framework}_{len(saved)}", source)
+    inputs = {"x": np.linspace(-1.0, 2.0, 8).reshape(2, 4)}
+    further = {"layer_norm": ("weight", "bias"), "scale": ("w",)}
+    inputs |= {name: np.linspace(0.5, 1.0, 4) for name in further.get(forward, ())}
+    passed, none = finding(gradcli.check(named(forward), inputs, grad=named("right"), saved=saved, samples=1))
+    assert (passed, none) == (Verdict.PASSED, [])
+    failed, kinds = finding(gradcli.check(named(forward), inputs, grad=named("wrong"), saved=saved, samples=1))
+    assert failed is Verdict.FAILED
+    assert kind is None or kind in kinds
+
+
+def test_a_backward_that_returns_too_few_gradients_fails(module):
+    pytest.importorskip("torch")
+    named = module("apart_few", TORCH)
+    inputs = {"x": np.ones((2, 4)), "weight": np.ones(4), "bias": np.ones(4)}
+    report = gradcli.check(named("layer_norm"), inputs, grad=named("too_few"), saved=("mean", "rstd"), samples=1)
+    assert finding(report)[0] is Verdict.FAILED
+
+
+def forward(x, weight, eps=0.1):
+    return x + weight, "mean"
+
+
+@pytest.mark.parametrize(
+    ("backward", "saved", "expected"),
+    [
+        (lambda g, a, b: (g, a, b), (), ("g", "x", "w")),
+        (lambda weight, x, g: (weight, x, g), (), ("w", "x", "g")),
+        (lambda g, mean, x: (g, mean, x), ("mean",), ("g", "m", "x")),
+        (lambda g, *others: (g, *others), ("weight", "mean"), ("g", "w", "m")),
+        (lambda g, *others: (g, *others), (), ("g", "x", "w")),
+        (lambda dy, m, y: (dy, m, y), ("mean", "x"), ("g", "m", "x")),
+    ],
+)
+def test_arguments_are_bound_by_name_and_else_by_position(backward, saved, expected):
+    pair = Pair(forward=forward, backward=backward, saved=saved)
+    extra = pair.split(forward("x", "w"))[1] if "mean" in saved else ()
+    assert pair.call_backward(["g"], ["x", "w"], ["m"] * len(extra)) == expected
+
+
+def test_too_few_saved_values_are_refused():
+    pair = Pair(forward=forward, backward=forward, saved=("mean", "rstd"))
+    with pytest.raises(UsageError, match="expected forward to return its results and then 2 more, got 2 values"):
+        pair.split(forward("x", "w"))
+
+
+def test_a_saved_value_that_was_not_named_is_no_gradient():
+    pair = Pair(forward=forward, backward=lambda grad_out, mean, x: (grad_out, mean, x))
+    with pytest.raises(UsageError, match="name them: --saved mean"):
+        pair.call_backward(["g1", "g2"], ["x", "w"], [])
+    pair = Pair(forward=forward, backward=lambda grad_out, dmean, x: (grad_out, dmean, x))
+    assert pair.call_backward(["g1", "g2"], ["x", "w"], []) == ("g1", "g2", "x")
+
+
+def test_a_spec_names_saved_values(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "apart_spec.py").write_text(TORCH)
+    (tmp_path / "a.yaml").write_text(
+        "target: apart_spec.py:layer_norm\ngrad: apart_spec.py:right\nsaved: [mean, rstd]\ndefaults: {samples: 1}\n"
+        "cases:\n  - inputs: &all {x: {shape: [2, 3]}, weight: {shape: [3]}, bias: {shape: [3]}}\n"
+        "  - {name: wrong, grad: apart_spec.py:wrong, expect: failed, inputs: *all}\n"
+    )
+    report = gradcli.check(str(tmp_path / "a.yaml"))
+    assert [case.verdict for case in report.cases] == [Verdict.PASSED, Verdict.PASSED]
+
+
+def test_gradients_are_spread_over_the_floating_tensors():
+    assert spread(("a", "b"), [True, False, True]) == ("a", None, "b")
+    assert spread("a", [False, True]) == (None, "a")
+    assert spread(("a", "b", "c"), [True, False, True]) == ("a", "b", "c")
+    assert spread(("a",), [True, True]) == ("a",)
+
+
+def test_saved_values_are_refused_for_numpy():
+    with pytest.raises(UsageError, match="--saved is for functions of PyTorch, JAX or the engine"):
+        gradcli.check(np.sin, (np.ones(3),), grad=np.cos, saved="y")
