@@ -207,6 +207,58 @@ class GraphCut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NonFinite:
+    """What made the first NaN or Inf, in forward or in backward.
+
+    `kind` is "operation", "data" (a tensor held it before any operation), "node" (of the backward graph), "hook" or
+    "cotangent" (it was given to backward). `text` is the calculation at `entry`: log(0) = -inf. For a node: `incoming`
+    the gradient that came in at that entry, `saved` what it had saved there, `operation` the operation of forward, and
+    `selected_at` the line of a `selected_by` (where or masked_fill) that takes another branch there. `cause` is where
+    an operand that is not finite came from, `became` the operation that made NaN of Inf.
+    """
+
+    phase: str
+    kind: str
+    name: str
+    site: SourceSite | None = None
+    entry: tuple[int, ...] | None = None
+    value: float | None = None
+    text: str = ""
+    dtype: str = ""
+    incoming: float | None = None
+    saved: tuple[tuple[str, str], ...] = ()
+    operation: str | None = None
+    selected_at: SourceSite | None = None
+    selected_by: str = "where"
+    cause: "NonFinite | None" = None
+    became: "NonFinite | None" = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "phase": self.phase,
+            "kind": self.kind,
+            "name": self.name,
+            "site": None if self.site is None else self.site.to_dict(),
+            "entry": None if self.entry is None else list(self.entry),
+            "value": _number(self.value),
+            "calculation": self.text,
+            "cause": None if self.cause is None else self.cause.to_dict(),
+            "became": None if self.became is None else self.became.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionConflict:
+    """A tensor that a node had saved and that was changed in place before the node ran: the two operations."""
+
+    node: str
+    saved_at: SourceSite | None
+    changed_by: str | None = None
+    changed_at: SourceSite | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFate:
     """A named tensor after backward: its `.grad`, or why there is none.
 
@@ -299,6 +351,8 @@ class TraceGraph:
     result_requires_grad: bool = False
     graph_symptoms: tuple[str, ...] = ()
     unregistered: tuple[str, ...] = ()
+    non_finite: NonFinite | None = None
+    version_conflict: VersionConflict | None = None
     results: tuple[str, ...] = ()
 
     @property
@@ -333,6 +387,7 @@ class TraceGraph:
             "tensors": [fate.to_dict() for fate in self.tensors],
             "lints": list(self.lints),
             "effects": list(self.effects),
+            "non_finite": None if self.non_finite is None else self.non_finite.to_dict(),
             "results": list(self.results),
             "registrations": [registration.to_dict() for registration in self.registrations],
             "cuts": [cut.to_dict() for cut in self.cuts],

@@ -64,7 +64,7 @@ def calculation(
         value=value,
         operands=operands,
         text=text,
-        given=_asked_for(args, keywords, tensors, value),
+        given=_asked_for(args, keywords, [*tensors, overwritten], value),
         from_nan=any(bool(np.isnan(array).any()) for array in arrays),
         from_inf=any(bool(np.isinf(array).any()) for array in arrays),
     )
@@ -126,9 +126,7 @@ def _reason(
     if name in _STATISTICS and first.size and np.isfinite(first).all():
         count = first.size // max(1, math.prod(shape))
         if count == 1:
-            return (
-                f"{name} of one entry divides by 0: it takes n - 1 for n = 1 (unbiased=False or correction=0 takes n)"
-            )
+            return f"{name} of one entry is 0/0, because it divides by n - 1 = 0"
     if name in ("mean", "nanmean") and not first.size:
         return f"{name} of no entry is 0/0"
     if name in _ROWWISE and first.ndim:
@@ -141,7 +139,7 @@ def _reason(
 
 
 def _asked_for(args: tuple[Any, ...], keywords: dict[str, Any], tensors: Sequence[Any], value: float) -> bool:
-    """Whether infinity was an argument, or nothing was calculated: data."""
-    if not tensors and not math.isnan(value):
+    """Whether NaN or infinity was an argument, or nothing was calculated: data."""
+    if not any(tensor is not None for tensor in tensors) and not math.isnan(value):
         return True
-    return any(isinstance(v, float) and math.isinf(v) for v in (*args, *keywords.values()))
+    return any(isinstance(v, float) and not math.isfinite(v) for v in (*args, *keywords.values()))

@@ -1,6 +1,7 @@
 """From what a trace watched to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -10,14 +11,28 @@ from gradcli.backends.trace_hooks import HookLog, HookStandIn, RawCall
 from gradcli.backends.trace_lens import Lens
 from gradcli.backends.trace_modules import ModuleWatch
 from gradcli.backends.trace_names import Named, NameTable
+from gradcli.backends.trace_nonfinite import Origins
 from gradcli.backends.trace_operations import OperationLog
 from gradcli.backends.trace_provenance import Loss, Provenance, by_mode, how_lost
 from gradcli.backends.trace_registration import HookWatch
 from gradcli.backends.trace_sites import site_of_function, site_of_stack, source_line
-from gradcli.traces import ArraySummary, GraphCut, HookCall, HookRegistration, SourceSite, TensorFate, TraceNode
+from gradcli.traces import (
+    ArraySummary,
+    GraphCut,
+    HookCall,
+    HookRegistration,
+    NonFinite,
+    SourceSite,
+    TensorFate,
+    TraceNode,
+    VersionConflict,
+)
 
 _FLAG = "requires_grad"
 _LONG = 8
+_CHANGED = re.compile(
+    r"modified by an inplace operation: \[\S+ \[(?P<shape>.*?)\]\].*expected version (?P<then>\d+)", re.S
+)
 
 
 @final
@@ -68,6 +83,36 @@ class Facts:
         """What the result is called, None where it has no name."""
         first = next(self.lens.tensors_in(value), None)
         return self._label.get(id(first))
+
+    # --- what went wrong
+    def non_finite(self, result: object) -> NonFinite | None:
+        """What made the first NaN or Inf, None where there is none or nobody knows."""
+        origins = Origins(self.operations, self._label_of_value)
+        bad = [tensor for tensor in self.lens.tensors_in(result) if self.lens.is_not_finite(tensor)]
+        found = origins.of_results(bad)
+        if found is not None or bad or self.graph is None:
+            return found
+        return origins.of_backward(self.graph, self.log)
+
+    def _label_of_value(self, value: int) -> str | None:
+        return next((e.name for e in self._table if self.operations.first_value(e.tensor) == value), None)
+
+    def version_conflict(self, error: str | None) -> VersionConflict | None:
+        """The operations that saved a tensor and that changed it, where an error of backward says that one did."""
+        told = _CHANGED.search(error or "")
+        if told is None or self.graph is None or self.graph.failed is None:
+            return None
+        record = self.graph.records[self.graph.failed]
+        then, shape = int(told["then"]), tuple(int(size) for size in re.findall(r"\d+", told["shape"]))
+        number = record.node._sequence_nr()
+        later = [o for o in self.operations.operations if o.version == then + 1 and o.last_node >= number]
+        changed = next((o for o in later if o.shape == shape), next(iter(later), None))
+        return VersionConflict(
+            node=record.name,
+            saved_at=record.site,
+            changed_by=None if changed is None else changed.name,
+            changed_at=None if changed is None else changed.site,
+        )
 
     # --- hooks
     def hook_calls(self) -> tuple[HookCall, ...]:

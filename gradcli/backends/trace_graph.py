@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from gradcli.backends.trace_hooks import HookLog
-from gradcli.backends.trace_lens import Lens
+from gradcli.backends.trace_lens import Lens, as_tuple
+from gradcli.backends.trace_operations import Operation, OperationLog
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_sites import module_of_stack, site_of_function, site_of_stack
 from gradcli.traces import ArraySummary, Edge, SourceSite, TraceNode
@@ -38,14 +39,38 @@ class NodeRecord:
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadGradient:
+    """The first gradient that was not finite: the node that gave it, or (`given`) that it was handed to backward.
+
+    `incoming` is the gradient that came in at the same entry, `saved` what the node had saved, as text, `hook_calls`
+    how many calls of hooks there had been, `inside` the first operation of a user's own backward that was not finite.
+    """
+
+    node: int
+    entry: tuple[int, ...] = ()
+    value: float = 0.0
+    incoming: float | None = None
+    saved: tuple[tuple[str, str], ...] = ()
+    hook_calls: int = 0
+    given: bool = False
+    inside: Operation | None = None
+
+
+@final
 @dataclass(slots=True)
 class GraphPass:
     """One backward pass. Hooks on every node record the gradients; the nodes' own rules run undisturbed."""
 
     lens: Lens
     log: HookLog
+    operations: OperationLog
     records: list[NodeRecord] = field(default_factory=list)
     numbers: dict[Any, int] = field(default_factory=dict)
+    first_bad: BadGradient | None = None
+    failed: int | None = None
+    finished: bool = True
+    _begun_at: int = 0
     _handles: list[Any] = field(default_factory=list)
     _patches: Patches = field(default_factory=Patches)
 
@@ -72,6 +97,10 @@ class GraphPass:
             handle.remove()
         self._handles = []
         self._patches.undo_entries()
+        self.operations.pause()
+        current = self.log.current
+        if current is not None and not self.finished:
+            self.failed = current
         self.log.current = None
         self.log.running = False
 
@@ -138,10 +167,74 @@ class GraphPass:
         self.log.current = number
         record = self.records[number]
         record.executed = True
+        if record.rule is not None:
+            self.operations.resume()
+            self._begun_at = len(self.operations.operations)
         record.gradients_in = self.lens.summarise_each(grad_outputs)
+        self.finished = False
+        if self.first_bad is None and number == 0 and _bad(record.gradients_in):
+            self.first_bad = BadGradient(node=number, given=True, hook_calls=len(self.log.calls))
 
-    def _after(self, number: int, grad_inputs: Any, _grad_outputs: Any) -> None:
-        self.records[number].gradients_out = self.lens.summarise_each(grad_inputs)
+    def _after(self, number: int, grad_inputs: Any, grad_outputs: Any) -> None:
+        record = self.records[number]
+        record.gradients_out = self.lens.summarise_each(grad_inputs)
+        self.finished = True
+        self.operations.pause()
+        if self.first_bad is None and _bad(record.gradients_out) and not _bad(record.gradients_in):
+            self.first_bad = self._bad_gradient(number, grad_inputs, grad_outputs)
+
+    def _bad_gradient(self, number: int, grad_inputs: Any, grad_outputs: Any) -> BadGradient | None:
+        left = [t for t in as_tuple(grad_inputs) if self.lens.is_tensor(t)]
+        found = next((entry for entry in map(self.lens.non_finite_entry, left) if entry is not None), None)
+        if found is None:
+            return None
+        came = [t for t in as_tuple(grad_outputs) if self.lens.is_tensor(t)]
+        incoming = value_at(self.lens, came[0], found[0]) if len(came) == 1 else None
+        return BadGradient(
+            node=number,
+            entry=found[0],
+            value=found[1],
+            incoming=incoming,
+            saved=() if self._packed_by_user() else self._saved_there(number, found[0]),
+            hook_calls=len(self.log.calls),
+            inside=self._inside(number),
+        )
+
+    def _inside(self, number: int) -> Operation | None:
+        if self.records[number].rule is None:
+            return None
+        ran = self.operations.operations[self._begun_at :]
+        return next((o for o in ran if o.calculation is not None and o.calculation.is_source), None)
+
+    def _saved_there(self, number: int, entry: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
+        """What a node saved, at an entry, by the names under which it keeps it."""
+        node, found = self.records[number].node, []
+        for name in saved_names(node):
+            for value in saved_tensors(self.lens, node, [name]):
+                number_there = value_at(self.lens, value, entry)
+                if number_there is not None:
+                    found.append(
+                        (
+                            name.removeprefix("_saved_").replace("saved_tensors", "ctx.saved_tensors"),
+                            f"{number_there:.6g}",
+                        )
+                    )
+        return tuple(found)
+
+
+def _bad(summaries: Sequence[ArraySummary | None]) -> bool:
+    return any(summary is not None and summary.non_finite for summary in summaries)
+
+
+def value_at(lens: Lens, tensor: Any, entry: tuple[int, ...]) -> float | None:
+    """One number of a tensor, at an entry of one it broadcasts with; None where it does not."""
+    array = lens.array(tensor)
+    if array is None or array.dtype.kind not in "fiub" or array.ndim > len(entry):
+        return None
+    places = entry[len(entry) - array.ndim :]
+    if any(size != 1 and place >= size for place, size in zip(places, array.shape, strict=True)):
+        return None
+    return float(array[tuple(0 if size == 1 else place for place, size in zip(places, array.shape, strict=True))])
 
 
 def backward_order(starts: Iterable[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, final
@@ -17,9 +18,9 @@ ESCAPES = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__int
 """Methods that give Python's or NumPy's numbers."""
 DATA_SET = ".data ="
 _OPERATORS_IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"})
-_NO_OPERATIONS = frozenset({"requires_grad_", "retain_grad", "register_hook", "backward"})
+NO_OPERATIONS = frozenset({"requires_grad_", "retain_grad", "register_hook", "backward"})
 _MOST = 400_000
-_BAD = 64
+_BAD = 4096
 
 
 @final
@@ -30,7 +31,8 @@ class Operation:
     `tracked` says of each input, `tracked_out` of each output, whether gradients follow it; `dtype` is that of the
     first output ("" for a number). `last_node` numbers the newest graph node when the call ended, `mode`
     what had switched recording off, `version` what an operation in place made the version of its target, `function` the
-    custom Function that was applied, `calculation` how an output that is not finite came about.
+    custom Function that was applied, `calculation` how an output that is not finite came about, `inner` what
+    the outputs of a Function were to the operations in its forward.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Operation:
     shape: tuple[int, ...] = ()
     function: Any = None
     calculation: Calculation | None = None
+    inner: tuple[int, ...] = ()
 
 
 @final
@@ -61,11 +64,13 @@ class _Known:
 @final
 @dataclass(slots=True)
 class OperationLog:
-    """Every operation of the traced program on tensors, while `listening`."""
+    """Every operation of the traced program on tensors, while `listening`; `mode` is the context that it takes."""
 
     lens: Lens
     operations: list[Operation] = field(default_factory=list)
     listening: bool = False
+    mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+    _resumed: AbstractContextManager[Any] | None = None
     modes: list[tuple[str, SourceSite | None]] = field(default_factory=list)
     _objects: dict[int, _Known] = field(default_factory=dict)
     _values: int = 0
@@ -84,7 +89,7 @@ class OperationLog:
     ) -> Any:
         """Call, and write down what it did; what it returns or raises is the call's own."""
         name = _plain(name)
-        if name in _NO_OPERATIONS or len(self.operations) >= _MOST:
+        if name in NO_OPERATIONS or len(self.operations) >= _MOST:
             return call(*args, **keywords)
         given = list(_tensors(self.lens, args, keywords))
         numbers = [value for value in args if type(value) is float and self._known(value) is not None]
@@ -108,9 +113,12 @@ class OperationLog:
     ) -> None:
         made = list(_results(self.lens, name, args, keywords, result)) if name not in ESCAPES else []
         in_place = _in_place(name, keywords)
+        inner: tuple[int, ...] = ()
         if name in ESCAPES:
             outputs: tuple[int, ...] = (self._renewed(result),) if type(result) in (float, np.ndarray) else ()
         else:
+            known = [self._known(tensor) for tensor in made] if function is not None else []
+            inner = tuple([entry.latest for entry in known if entry is not None])
             fresh = [tensor for tensor in made if in_place or function is not None or not _among(tensor, given)]
             if not fresh:
                 return
@@ -131,6 +139,7 @@ class OperationLog:
                 shape=tuple(made[0].shape) if made else (),
                 function=function,
                 calculation=finite,
+                inner=inner,
             )
         )
 
@@ -141,6 +150,20 @@ class OperationLog:
         if self.lens.namespace.is_grad_enabled():
             return None
         return self.modes[-1] if self.modes else ("no_grad", None)
+
+    def resume(self) -> None:
+        """Listen to a user's own backward, in the middle of a pass."""
+        self.pause()
+        self._resumed = self.mode()
+        self._resumed.__enter__()
+        self.listening = True
+
+    def pause(self) -> None:
+        """Listen no longer."""
+        self.listening = False
+        if self._resumed is not None:
+            self._resumed.__exit__(None, None, None)
+            self._resumed = None
 
     # --- values
     def value(self, found: Any) -> int:

@@ -3,13 +3,13 @@
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.trace_lens import Lens
-from gradcli.backends.trace_operations import DATA_SET, OperationLog
+from gradcli.backends.trace_operations import DATA_SET, NO_OPERATIONS, OperationLog
 from gradcli.backends.trace_patches import Patches
 from gradcli.backends.trace_sites import of_user, site_of_frame, site_of_function, users_frame
 from gradcli.traces import SourceSite
@@ -47,12 +47,11 @@ class OperationWatch:
         self._watch_functions_of_the_user(space.autograd.Function)
         for kind in (space.no_grad, space.inference_mode, space.set_grad_enabled):
             self._watch_mode(kind)
-        mode: AbstractContextManager[Any] = nullcontext()
         if "overrides" in vars(space):
-            mode = self._function_mode(space.overrides.TorchFunctionMode)
+            self.log.mode = self._function_mode(space.overrides.TorchFunctionMode)
         else:
             self._replace_functions(space)
-        with mode:
+        with self.log.mode():
             self.log.listening = True
             try:
                 yield
@@ -60,13 +59,13 @@ class OperationWatch:
                 self.log.listening = False
 
     # --- PyTorch: a mode that every public function passes
-    def _function_mode(self, kind: type) -> Any:
+    def _function_mode(self, kind: type) -> Callable[[], AbstractContextManager[Any]]:
         log = self.log
 
         def through(_mode: Any, function: Any, _types: Any, args: Any = (), keywords: Any = None) -> Any:
             frame = sys._getframe(1)
             call, keywords = _as_called_from(frame, function), keywords or {}
-            if not log.listening or _OWN in frame.f_code.co_filename:
+            if self._inside or not log.listening or _OWN in frame.f_code.co_filename:
                 return call(*args, **keywords)
             name = getattr(function, "__name__", "")
             if name in ("__get__", "__set__"):
@@ -79,9 +78,15 @@ class OperationWatch:
                     name = attribute
                 else:
                     return function(*args, **keywords)
-            return log.run(name, call, args, keywords, frame)
+            if name in NO_OPERATIONS:
+                return call(*args, **keywords)
+            self._inside = True
+            try:
+                return log.run(name, call, args, keywords, frame)
+            finally:
+                self._inside = False
 
-        return type("OperationMode", (kind,), {"__torch_function__": through})()
+        return type("OperationMode", (kind,), {"__torch_function__": through})
 
     # --- the engine: its functions and methods, replaced
     def _replace_functions(self, space: ModuleType) -> None:

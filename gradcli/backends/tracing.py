@@ -140,6 +140,8 @@ class Tracer:
             pass_site=self.pass_site,
             pass_root=facts.pass_root(),
             result_in_pass=facts.result_in_pass(),
+            non_finite=facts.non_finite(self.result),
+            version_conflict=facts.version_conflict(error),
             unregistered=tuple(dict.fromkeys(self.names.stray)),
             fills_grad=self.fills_grad,
             result_requires_grad=bool(self.lens.differentiable(self.result)),
@@ -221,7 +223,7 @@ class Tracer:
         self.roots = roots
         if self.graph is not None:
             self.graph.release()
-        self.graph = GraphPass(self.lens, self.log)
+        self.graph = GraphPass(self.lens, self.log, self.operations)
         with nullcontext() if recorded else self.lines.paused():
             try:
                 self.graph.begin(roots)

@@ -7,6 +7,7 @@ from gradcli.diagnosis.symptom_names import Symptom
 from gradcli.diagnosis.trace_effects import effects_of_hooks
 from gradcli.diagnosis.trace_fates import as_result, explained, plain_results
 from gradcli.diagnosis.trace_flow import Flow, who
+from gradcli.diagnosis.trace_nonfinite import non_finite_sentence
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
 __all__ = ["Symptom", "explain_trace"]
@@ -15,7 +16,7 @@ __all__ = ["Symptom", "explain_trace"]
 def explain_trace(graph: TraceGraph) -> TraceGraph:
     """The same trace with its meaning: causes and symptoms of each tensor, effects of hooks, lints, and a hint."""
     flow = Flow.of(graph)
-    sick = _first_non_finite(graph)
+    sick = non_finite_sentence(graph)
     return replace(
         graph,
         tensors=_without_results(flow, [explained(flow, fate) for fate in graph.tensors]),
@@ -105,6 +106,15 @@ def _why_no_gradient_came(hook: HookRegistration) -> str:
 
 def _hint(graph: TraceGraph) -> str | None:
     """The hook behind an error of backward: what it returned, and what was expected of it."""
+    conflict = graph.version_conflict
+    if conflict is not None:
+        changed = "an operation in place" if conflict.changed_by is None else conflict.changed_by
+        where = "" if conflict.changed_at is None else f" at {conflict.changed_at}"
+        saved = "" if conflict.saved_at is None else f" at {conflict.saved_at}"
+        return (
+            f"{conflict.node}{saved} saved the tensor for backward, and {changed}{where} changed it afterwards; "
+            "change a copy, or write the operation without changing in place"
+        )
     if graph.error is None or graph.error_phase != "backward" or not graph.hooks:
         return None
     last = graph.hooks[-1]
@@ -112,18 +122,6 @@ def _hint(graph: TraceGraph) -> str | None:
         return None
     where = "" if last.node is None else f" (at {_node_text(graph.nodes[last.node])})"
     return f"{last.kind} hook {who(last)} on {last.owner} {last.problem}{where}"
-
-
-def _first_non_finite(graph: TraceGraph) -> str | None:
-    if graph.result is not None and graph.result.non_finite:
-        return "the result itself is not finite, before any backward pass"
-    for node in graph.nodes:
-        arrived = sum(g.non_finite for g in node.gradients_in if g is not None)
-        left = sum(g.non_finite for g in node.gradients_out if g is not None)
-        if left and not arrived:
-            count = f"{left} {'entry' if left == 1 else 'entries'}"
-            return f"{_node_text(node)} made the first NaN or Inf: finite gradients came in, {count} not finite left"
-    return None
 
 
 def _node_text(node: TraceNode) -> str:
