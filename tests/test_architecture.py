@@ -26,7 +26,7 @@ FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "pyte
 DOORS = {
     ("gradcli.results", "gradcli.reporters.plain"),
     ("gradcli.results", "gradcli.reporters.html_page"),
-    ("gradcli.traces", "gradcli.reporters.graph_tree"),
+    ("gradcli.traces.graph", "gradcli.reporters.graph_tree"),
     ("gradcli.engine.autograd", "gradcli.tolerance.as_torch"),
 }
 """The documented doors that lead up: a report as text and in a notebook, and gradcheck where the tutorials call it."""

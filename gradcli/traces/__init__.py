@@ -1,0 +1,23 @@
+"""What one forward and backward pass did: the graph, the hook calls and the symptoms, as frozen values."""
+
+from gradcli.traces.fates import GraphCut, TensorFate
+from gradcli.traces.faults import NonFinite, VersionConflict
+from gradcli.traces.graph import SCHEMA, TraceGraph
+from gradcli.traces.hooks import HookCall, HookRegistration
+from gradcli.traces.nodes import Edge, TraceNode
+from gradcli.traces.summaries import ArraySummary, SourceSite
+
+__all__ = [
+    "SCHEMA",
+    "ArraySummary",
+    "Edge",
+    "GraphCut",
+    "HookCall",
+    "HookRegistration",
+    "NonFinite",
+    "SourceSite",
+    "TensorFate",
+    "TraceGraph",
+    "TraceNode",
+    "VersionConflict",
+]

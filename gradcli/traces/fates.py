@@ -1,0 +1,93 @@
+"""What became of a named tensor: its gradient, or the operation at which that was lost."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.traces.summaries import ArraySummary, SourceSite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCut:
+    """An operation whose result gradients do not follow though they follow its input, and the leaves lost there.
+
+    `how` is what was called: "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had
+    switched recording off: "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and
+    `used_at` the line of the operation. `gives` is the dtype of the result, or "number"; `forward` where the forward
+    of a custom Function is written. `certain` says that the traced result was computed from what came out, without
+    arithmetic of Python or NumPy in between.
+    """
+
+    how: str
+    site: SourceSite | None
+    leaves: tuple[str, ...] = ()
+    used_at: SourceSite | None = None
+    certain: bool = True
+    by_mode: bool = False
+    gives: str = "float64"
+    forward: SourceSite | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "how": self.how,
+            "site": None if self.site is None else self.site.to_dict(),
+            "leaves": list(self.leaves),
+            "certain": self.certain,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFate:
+    """A named tensor after backward: its `.grad`, or why there is none.
+
+    `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
+    result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
+    ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
+    `retained_late` says that retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the
+    program took its gradient away last, `replaced_at` where it gave a module another parameter in place of this one,
+    `used_at` the first operation that used it. `in_result` says that a graph leads to it from what the program
+    returned; `unregistered_in` is the class of the module that holds it as a plain tensor.
+    """
+
+    name: str
+    is_leaf: bool
+    requires_grad: bool
+    grad: ArraySummary | None
+    why: str | None = None
+    symptom: str | None = None
+    site: SourceSite | None = None
+    role: str = "input"
+    aliases: tuple[str, ...] = ()
+    node: int | None = None
+    made_by: str | None = None
+    made_with: str | None = None
+    origins: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    retains_grad: bool = False
+    retained_late: bool = False
+    retained_at: SourceSite | None = None
+    cleared_at: SourceSite | None = None
+    replaced_at: SourceSite | None = None
+    used_at: SourceSite | None = None
+    in_result: bool = False
+    unregistered_in: str | None = None
+    floating: bool = True
+    stray_attribute: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "name": self.name,
+            "is_leaf": self.is_leaf,
+            "requires_grad": self.requires_grad,
+            "grad": None if self.grad is None else self.grad.to_dict(),
+            "why": self.why,
+            "symptom": self.symptom,
+            "site": None if self.site is None else self.site.to_dict(),
+            "role": self.role,
+            "aliases": list(self.aliases),
+            "node": self.node,
+            "made_by": self.made_by,
+            "made_with": self.made_with,
+            "origins": list(self.origins),
+        }

@@ -1,0 +1,58 @@
+"""What went wrong with numbers: the origin of NaN and Inf, and tensors changed after they were saved."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.traces.summaries import SourceSite, number_in_document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NonFinite:
+    """What made the first NaN or Inf, in forward or in backward.
+
+    `kind` is "operation", "data" (a tensor held it before any operation), "node" (of the backward graph), "hook" or
+    "cotangent" (it was given to backward). `text` is the calculation at `entry`: log(0) = -inf. For a node: `incoming`
+    the gradient that came in at that entry, `saved` what it had saved there, `operation` the operation of forward, and
+    `selected_at` the line of a `selected_by` (where or masked_fill) that takes another branch there. `cause` is where
+    an operand that is not finite came from, `became` the operation that made NaN of Inf.
+    """
+
+    phase: str
+    kind: str
+    name: str
+    site: SourceSite | None = None
+    entry: tuple[int, ...] | None = None
+    value: float | None = None
+    text: str = ""
+    dtype: str = ""
+    incoming: float | None = None
+    saved: tuple[tuple[str, str], ...] = ()
+    operation: str | None = None
+    selected_at: SourceSite | None = None
+    selected_by: str = "where"
+    cause: "NonFinite | None" = None
+    became: "NonFinite | None" = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "phase": self.phase,
+            "kind": self.kind,
+            "name": self.name,
+            "site": None if self.site is None else self.site.to_dict(),
+            "entry": None if self.entry is None else list(self.entry),
+            "value": number_in_document(self.value),
+            "calculation": self.text,
+            "cause": None if self.cause is None else self.cause.to_dict(),
+            "became": None if self.became is None else self.became.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionConflict:
+    """A tensor that a node had saved and that was changed in place before the node ran: the two operations."""
+
+    node: str
+    saved_at: SourceSite | None
+    changed_by: str | None = None
+    changed_at: SourceSite | None = None

@@ -1,0 +1,103 @@
+"""Everything one trace recorded, and its document."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli._version import __version__
+from gradcli.traces.fates import GraphCut, TensorFate
+from gradcli.traces.faults import NonFinite, VersionConflict
+from gradcli.traces.hooks import HookCall, HookRegistration
+from gradcli.traces.nodes import TraceNode
+from gradcli.traces.summaries import ArraySummary, SourceSite
+
+SCHEMA = "gradcli.trace/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceGraph:
+    """Everything one trace recorded.
+
+    `passes` counts the backward passes seen; nodes and gradients are those of the last one. `fills_grad` is false
+    where only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is where the program
+    called for the last pass, `pass_root` what that ran from; `result_in_pass` is false where it returned another.
+    `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says
+    briefly of each plain result among the locals how it was made: none of them keeps a gradient.
+    """
+
+    target: str
+    backend: str
+    nodes: tuple[TraceNode, ...]
+    hooks: tuple[HookCall, ...] = ()
+    tensors: tuple[TensorFate, ...] = ()
+    lints: tuple[str, ...] = ()
+    result: ArraySummary | None = None
+    root_name: str | None = None
+    inputs_from: str | None = None
+    flags: tuple[str, ...] = ()
+    error: str | None = None
+    error_phase: str | None = None
+    error_traceback: str | None = None
+    error_hint: str | None = None
+    effects: tuple[str, ...] = ()
+    registrations: tuple[HookRegistration, ...] = ()
+    cuts: tuple[GraphCut, ...] = ()
+    passes: int = 0
+    pass_site: SourceSite | None = None
+    pass_root: str | None = None
+    result_in_pass: bool = True
+    fills_grad: bool = True
+    result_requires_grad: bool = False
+    graph_symptoms: tuple[str, ...] = ()
+    unregistered: tuple[str, ...] = ()
+    non_finite: NonFinite | None = None
+    version_conflict: VersionConflict | None = None
+    results: tuple[str, ...] = ()
+
+    @property
+    def symptoms(self) -> tuple[str, ...]:
+        """The names of what looks wrong: `--check` exits 1 when there are any."""
+        return tuple(fate.symptom for fate in self.tensors if fate.symptom is not None) + self.graph_symptoms
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes of the tensors that the nodes saved, each node's own counted."""
+        return sum(node.saved_bytes for node in self.nodes)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the trace as text."""
+        from gradcli.reporters.graph_tree import fragment
+
+        return fragment(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `trace --format json`, schema gradcli.trace/1."""
+        return {
+            "schema": SCHEMA,
+            "gradcli": __version__,
+            "target": self.target,
+            "backend": self.backend,
+            "root": self.root_name,
+            "result": None if self.result is None else self.result.to_dict(),
+            "inputs_from": self.inputs_from,
+            "flags": list(self.flags),
+            "nodes": [node.to_dict() for node in self.nodes],
+            "hooks": [call.to_dict() for call in self.hooks],
+            "tensors": [fate.to_dict() for fate in self.tensors],
+            "lints": list(self.lints),
+            "effects": list(self.effects),
+            "non_finite": None if self.non_finite is None else self.non_finite.to_dict(),
+            "results": list(self.results),
+            "registrations": [registration.to_dict() for registration in self.registrations],
+            "cuts": [cut.to_dict() for cut in self.cuts],
+            "symptoms": list(self.symptoms),
+            "passes": self.passes,
+            "pass_site": None if self.pass_site is None else self.pass_site.to_dict(),
+            "pass_root": self.pass_root,
+            "result_in_pass": self.result_in_pass,
+            "fills_grad": self.fills_grad,
+            "saved_bytes": self.saved_bytes,
+            "error": self.error,
+            "error_phase": self.error_phase,
+            "error_traceback": self.error_traceback,
+            "error_hint": self.error_hint,
+        }

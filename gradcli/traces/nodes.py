@@ -1,0 +1,49 @@
+"""The nodes of a backward graph and the edges between them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradcli.traces.summaries import ArraySummary, SourceSite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """From a node to the node (None: no gradient needed there) that gets its gradient number `slot`."""
+
+    target: int | None
+    slot: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceNode:
+    """One node of the backward graph; `id` numbers nodes in backward order from 0 at the root."""
+
+    id: int
+    name: str
+    edges: tuple[Edge, ...]
+    site: SourceSite | None = None
+    module: str | None = None
+    variable: str | None = None
+    output: ArraySummary | None = None
+    gradients_in: tuple[ArraySummary | None, ...] = ()
+    gradients_out: tuple[ArraySummary | None, ...] = ()
+    saved_bytes: int = 0
+    executed: bool = False
+    rule: SourceSite | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document; `rule` is where a user's own backward is written."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "edges": [{"target": e.target, "slot": e.slot} for e in self.edges],
+            "site": None if self.site is None else self.site.to_dict(),
+            "module": self.module,
+            "variable": self.variable,
+            "output": None if self.output is None else self.output.to_dict(),
+            "gradients_in": [None if g is None else g.to_dict() for g in self.gradients_in],
+            "gradients_out": [None if g is None else g.to_dict() for g in self.gradients_out],
+            "saved_bytes": self.saved_bytes,
+            "executed": self.executed,
+            "rule": None if self.rule is None else self.rule.to_dict(),
+        }
