@@ -7,7 +7,9 @@ a mistake. The two differ in their treads: rounding to a floating-point format h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 
 import numpy as np
 
@@ -26,8 +28,11 @@ MEANT = 2.0**-6
 """A tread of at least this part of the value is no rounding to a floating-point format."""
 LEAST = 2.0**-20
 """Smaller treads may be float16's, whose smallest numbers lie 2^-24 apart."""
-SHRINKING = (0, 0, 0, 1, 2, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38)
-HALVINGS = 48
+SHRINKING = (0, 0, 1, 2, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38, 0, 0, 0, 0)
+"""Powers of two by which the point is shrunk. A value below its first tread changes there or nowhere: tried again last."""
+HALVINGS = 16
+"""What rises by a 64th of itself within so small a part of the input's size is a jump: a continuous function would have
+a slope of a thousand times its value there, and is constant close by."""
 TRIED_OUTPUTS = 3
 
 
@@ -54,8 +59,10 @@ def is_staircase(site: Site, pair: Pair) -> bool:
         return False
     if witness_is_zero(site, pair):
         return True
-    chosen = site.rng.permutation(varying)[:TRIED_OUTPUTS].tolist()
-    return all(_has_large_tread(site, pair, output) for output in chosen)
+    known = site.map.jumping.setdefault(pair, set())
+    open_ = set(site.rng.permutation(varying)[:TRIED_OUTPUTS].tolist()) - known
+    known |= _with_large_treads(site, pair, open_)
+    return open_ <= known
 
 
 def _claimed(site: Site, pair: Pair) -> Vector:
@@ -115,32 +122,36 @@ def _values(site: Site, x: Vector, pair: Pair) -> Vector:
     return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
 
 
-def _has_large_tread(site: Site, pair: Pair, output: int) -> bool:
-    """Whether one output, somewhere between the point and zero, jumps by a large part of its size."""
+def _with_large_treads(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
+    """Those of some outputs that, somewhere between the point and zero, jump by a large part of their size."""
+    found: set[int] = set()
     for power in SHRINKING:
-        direction = _direction(site, pair) * 2.0**-power
+        if found == outputs:
+            break
+        x, direction = site.x * 2.0**-power, _direction(site, pair) * 2.0**-power
+        at = cache(lambda t, x=x, direction=direction: _values(site, x + t * direction, pair))
         with suppress(Exception):  # outside the domain: closer to zero may be inside
-            if _tread(site, site.x * 2.0**-power, direction, pair, output) >= MEANT:
-                return True
-    return False
+            found |= {output for output in outputs - found if _tread(at, output) >= MEANT}
+    return found
 
 
-def _tread(site: Site, x: Vector, direction: Vector, pair: Pair, output: int) -> float:
-    """The jump of one output between x and x + direction, relative to its size there; 0.0 if it does not change."""
+def _tread(at: Callable[[float], Vector], output: int) -> float:
+    """The jump of one output between two ends of a line, 0 and 1, relative to its size there.
 
-    def at(t: float) -> float:
-        return float(_values(site, x + t * direction, pair)[output])
-
+    0.0 if it does not change, or by less than what counts within some part of the way: that is searched no further.
+    """
     low, high = 0.0, 1.0
-    below, above = at(low), at(high)
+    below, above = float(at(low)[output]), float(at(high)[output])
     if not np.isfinite([below, above]).all() or below == above:
         return 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        value = at(middle)
+        value = float(at(middle)[output])
         if value == below:
             low = middle
         else:
             high, above = middle, value
+        if not abs(above - below) >= MEANT * max(abs(below), abs(above)):
+            return 0.0
     tread, size = abs(above - below), max(abs(below), abs(above))
     return tread / size if tread >= LEAST and np.isfinite(size) else 0.0

@@ -85,7 +85,11 @@ class VectorMap(ABC):
 
 
 class CountedMap(VectorMap):
-    """A map that counts how often it is evaluated and differentiated."""
+    """A map that counts how often it is evaluated and differentiated.
+
+    `jumping` holds, for pairs of input and output block, the entries of the output that were seen to jump by a large
+    part of themselves: a property of the map, which need not be shown again at another point.
+    """
 
     def __init__(self, inner: VectorMap) -> None:
         self.inner = inner
@@ -95,6 +99,7 @@ class CountedMap(VectorMap):
         self.values = 0
         self.vjps = 0
         self.jvps = 0
+        self.jumping: dict[tuple[int, int], set[int]] = {}
 
     def value(self, x: Vector) -> Vector:
         """Evaluate the wrapped map and count it."""
