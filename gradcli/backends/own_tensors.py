@@ -87,7 +87,8 @@ def _moved_alike(subject: Subject, own: Own, before: list[NDArray[Any]]) -> bool
     except UserCodeError:
         return False
     return len(before) == len(after) and all(
-        one.shape == other.shape and np.allclose(one, other, rtol=_SAME, atol=0.0, equal_nan=True)
+        np.array_equal(one, other)
+        or (one.shape == other.shape and np.allclose(one, other, rtol=_SAME, atol=0.0, equal_nan=True))
         for one, other in zip(before, after, strict=True)
     )
 

@@ -26,6 +26,8 @@ _STEP = 2.0**-27
 """Relative to an entry: below what a float32 number can be changed by."""
 _LOW = ("float32", "complex64", "float16", "bfloat16")
 _ENTRIES, _ALIKE = 4, 0.25
+_SAMPLED = 1_000
+"""Of many entries so many are asked first: one that has no spare bits settles it."""
 
 
 def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
@@ -98,10 +100,15 @@ def _have_spare_bits(gradient: NDArray[Any] | None, spare: int) -> bool:
     """Whether all entries end in so many zero bits, zeros aside; enough of them for that to be no chance."""
     if gradient is None or not gradient.size or gradient.dtype.kind not in "fc":
         return False
-    parts = np.ascontiguousarray(gradient).view(gradient.real.dtype).astype(np.float64).reshape(-1)
-    parts = parts[parts != 0]
-    if not np.isfinite(parts).all() or parts.size * spare < _SINGLE:
+    parts = np.ascontiguousarray(gradient).view(gradient.real.dtype).astype(np.float64, copy=False).reshape(-1)
+    sample = parts[:: max(1, parts.size // _SAMPLED)]
+    if not np.isfinite(sample).all() or not _end_in_zeros(sample, spare):
         return False
+    parts = parts[parts != 0]
+    return bool(np.isfinite(parts).all()) and parts.size * spare >= _SINGLE and _end_in_zeros(parts, spare)
+
+
+def _end_in_zeros(parts: NDArray[np.float64], spare: int) -> bool:
     significands = np.frexp(parts)[0] * 2.0**53
     return bool((np.remainder(significands, 2.0**spare) == 0).all())
 

@@ -16,9 +16,9 @@ _SIGNED = _GENERATOR.choice([-1.0, 1.0], _LENGTH) * (0.5 + 0.5 * _GENERATOR.rand
 def signed(shape: Sequence[int], dtype: np.dtype[Any], start: int) -> NDArray[Any]:
     """Such numbers in an array, from place `start` on: the same each time, at no cost."""
     size = math.prod(shape)
-    places = np.arange(start, start + size) % _LENGTH
-    found = _SIGNED[places]
+    found = np.resize(np.roll(_SIGNED, -start), size)
     if dtype.kind == "c":
+        places = np.arange(start, start + size) % _LENGTH
         found = found + 1j * _SIGNED[places - size]
     return found.reshape(shape)
 

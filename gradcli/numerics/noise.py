@@ -111,19 +111,36 @@ def stored_roundoff(values: Vector) -> float:
     Whole numbers and zeros say little, and so does one number alone or any with few digits; without others, or where an
     entry needs more bits, 2^-53.
     """
-    known = np.asarray(values)[np.isfinite(values)]
+    values = np.asarray(values).reshape(-1)
+    if values.size > SAMPLED and not _fits(values[:: values.size // SAMPLED], LONGEST_FORMAT):
+        return EPS
+    known = values[np.isfinite(values)]
     telling = known[known != np.round(known)]
     if (telling == telling[:1]).all():
         return EPS
     mantissas = np.frexp(telling)[0]
-    for bits, few, roundoff in ((8, 5, 2.0**-8), (11, 7, 2.0**-11), (24, 16, 2.0**-24)):
+    for bits, few, roundoff in ((8, 5, 2.0**-8), (11, 7, 2.0**-11), (LONGEST_FORMAT, 16, 2.0**-24)):
         if (np.ldexp(mantissas, bits) % 1 == 0).all():
             return roundoff if (np.ldexp(mantissas, few) % 1 != 0).any() else EPS
     return EPS
 
 
+LONGEST_FORMAT = 24
+"""The digits of a float32 number."""
+SAMPLED = 1_000
+"""Of many values so many are asked first: one that needs more digits settles it."""
+
+
+def _fits(values: Vector, bits: int) -> bool:
+    """Whether so many digits are enough for each of some values; what is not finite fits anywhere."""
+    mantissas = np.frexp(values[np.isfinite(values)])[0]
+    return bool((np.ldexp(mantissas, bits) % 1 == 0).all())
+
+
 def may_be_half(values: Vector) -> bool:
     """Whether all values fit into half precision, and are not all whole numbers, which fit by their nature."""
+    if values.size > SAMPLED and not _fits(values[:: values.size // SAMPLED], HALF_BITS):
+        return False
     if not np.isfinite(values).all() or (values == np.round(values)).all():
         return False
     return bool((np.ldexp(np.frexp(values)[0], HALF_BITS) % 1 == 0).all())
