@@ -29,10 +29,10 @@ MEANT = 2.0**-6
 LEAST = 2.0**-20
 """Smaller treads may be float16's, whose smallest numbers lie 2^-24 apart."""
 SHRINKING = (0, 0, 1, 2, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38, 0, 0, 0, 0)
-"""Powers of two by which the point is shrunk. A value below its first tread changes there or nowhere: tried again last."""
+"""Powers of two by which the point is shrunk; at the end not at all, for values that lie below their first tread."""
 HALVINGS = 16
-"""What rises by a 64th of itself within so small a part of the input's size is a jump: a continuous function would have
-a slope of a thousand times its value there, and is constant close by."""
+"""What rises by a 64th of itself within a step halved so often is a jump: a continuous function would have a slope of a
+thousand times its value there, and it is constant close by."""
 TRIED_OUTPUTS = 3
 
 
