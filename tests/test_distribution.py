@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".gradcli", ".hypothesis", "*.pyc", "*.egg-info", ".*_cache")
 PARTS = ("gradcli", "tests", "specs", "docs", "benchmarks", "tools")
+PAGES = ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
+FILES = (*PAGES, "pyproject.toml", "MANIFEST.in", "action.yml", "mkdocs.yml")
 BUILD = "from setuptools import build_meta as b; b.build_sdist('dist'); b.build_wheel('dist')"
 
 
@@ -23,7 +25,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("project")
     for part in PARTS:
         shutil.copytree(ROOT / part, copy / part, ignore=LEFT_OUT)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in", "action.yml"):
+    for name in FILES:
         shutil.copy(ROOT / name, copy)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(
@@ -42,7 +44,7 @@ def test_the_source_archive_holds_everything_that_the_tests_need(project: Path) 
         held = {name.partition("/")[2] for name in opened.getnames()}
     for part in PARTS:
         assert files_of(project, part) <= held
-    assert {"README.md", "CHANGELOG.md", "LICENSE", "action.yml", "pyproject.toml"} <= held
+    assert set(FILES) <= held
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(project: Path) -> None:

@@ -48,3 +48,10 @@ def test_links_inside_the_project_lead_somewhere(page):
         place = (page.parent / path).resolve() if path else page
         assert place.exists(), f"{page.name}: {target}"
         assert not anchor or anchor in anchors(place), f"{page.name}: {target}"
+
+
+def test_the_site_has_every_page_in_its_navigation():
+    docs = ROOT / "docs"
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    listed = re.findall(r"([\w/.-]+\.md)$", nav, re.M)
+    assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in PAGES if page.is_relative_to(docs))
