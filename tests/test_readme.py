@@ -11,12 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-def block_after(marker):
+def block_after(marker, page=README):
     """The fenced block that follows an HTML comment."""
-    found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w*\n(.*?)```", README, re.S)
-    assert found, f"README has no block for {marker!r}"
+    found = re.search(rf"<!-- {re.escape(marker)} -->\n```\w*\n(.*?)```", page, re.S)
+    assert found, f"there is no block for {marker!r}"
     return found.group(1)
 
 
@@ -54,24 +55,30 @@ def test_the_slip_is_shown_as_the_readme_shows_it(folder):
     assert stable(done.stdout) == stable(shown[1])
 
 
-def test_the_mended_file_is_shown_as_the_readme_shows_it(folder):
+def test_the_fixed_file_is_shown_as_the_readme_shows_it(folder):
     file = folder / "mymodule.py"
     file.write_text(file.read_text().replace("grad_input = grad_output.t()", "grad_weight = grad_output.t()"))
     command = "gradcli check mymodule:LinearFunction --format table"
     done = run(command, folder)
     assert done.returncode == 0
-    shown = block_after(f"output after mending: {command}").split("\n", 1)
+    shown = block_after(f"output after the fix: {command}").split("\n", 1)
     assert stable(done.stdout) == stable(shown[1])
 
 
-def test_the_numbers_of_a_pass_are_shown_as_the_readme_shows_them(folder):
+def test_the_numbers_of_a_pass_are_shown_as_the_documentation_shows_them(folder):
     file = folder / "mymodule.py"
     file.write_text(file.read_text().replace("grad_input = grad_output.t()", "grad_weight = grad_output.t()"))
     command = "gradcli check mymodule:LinearFunction -v --format table"
-    shown = block_after(f"beginning of the output after mending: {command}").split("\n", 1)
+    shown = block_after(f"beginning of the output after the fix: {command}", COMMANDS).split("\n", 1)
     wanted = stable(shown[1])
     assert "RATIO" in wanted
     assert stable(run(command, folder).stdout)[: len(wanted)] == wanted
+
+
+def test_the_trace_is_shown_as_the_readme_shows_it(folder):
+    (folder / "train.py").write_text(block_after("file: train.py"), encoding="utf-8")
+    shown = block_after("output: gradcli trace train:loss").split("\n", 1)
+    assert run("gradcli trace train:loss", folder).stdout.split() == shown[1].split()
 
 
 def test_the_same_on_the_engine(folder):
