@@ -1,9 +1,10 @@
 """What it costs to start: processor time of the commands beside that of Python and of NumPy alone, in pairs.
 
-Run as `python benchmarks/start.py [--repeats 15] [--target TARGET] [--jobs]`. Every round runs each command once, one
+Run as `python benchmarks/start.py [start|specs|jobs] [--repeats 15]`. Every round runs each command once, one
 after the other, so that what else the machine does falls on all of them; the first round warms the caches and does not
 count. A ratio is the median of the rounds' ratios. Processor time is user and system time of a command and of all its
-children. With `--jobs`, 200 cases are run with one and with two worker processes instead.
+children. `specs` compares worker processes with `--in-process` on the specs that are shipped, `jobs` one worker process
+with two on 200 cases.
 """
 
 import argparse
@@ -86,9 +87,23 @@ def start(repeats: int, target: str, folder: str) -> None:
     for name, found in costs.items():
         print(f"{name:28} {1e3 * median(c for c, _ in found):7.1f} ms of the processor")
     nothing, numpy, version, check, inside = costs.values()
-    more = 1e3 * median(c[0] - i[0] for c, i in zip(check, inside, strict=True))
     print(f"--version to pass            {ratio(version, nothing)}, wanted: below 2")
     print(f"check to import numpy        {ratio(check, numpy)}, wanted: at most 4")
+    compared(check, inside)
+
+
+def specs(repeats: int, folder: str) -> None:
+    """Print what worker processes cost on the shipped specs."""
+    command = (*GRADCLI, "check", str(ROOT / "specs"), "-q")
+    costs = rounds({"workers": command, "in process": (*command, "--in-process")}, repeats, folder)
+    for name, found in costs.items():
+        print(f"{name:28} {1e3 * median(c for c, _ in found):7.1f} ms of the processor")
+    compared(*costs.values())
+
+
+def compared(check: list[tuple[float, float]], inside: list[tuple[float, float]]) -> None:
+    """Print what worker processes cost above --in-process."""
+    more = 1e3 * median(c[0] - i[0] for c, i in zip(check, inside, strict=True))
     print(f"check above --in-process     {more:+.0f} ms, wanted: at most 150")
 
 
@@ -110,7 +125,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--target", default="gradcli.examples.cube:Cube")
-    parser.add_argument("--jobs", action="store_true")
+    parser.add_argument("what", nargs="?", choices=("start", "specs", "jobs"), default="start")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        jobs(options.repeats, place) if options.jobs else start(options.repeats, options.target, place)
+        if options.what == "start":
+            start(options.repeats, options.target, place)
+        else:
+            {"specs": specs, "jobs": jobs}[options.what](options.repeats, place)

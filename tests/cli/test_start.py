@@ -1,11 +1,16 @@
 """What a command imports before it answers: processor time is lost there first, and unseen."""
 
+import errno
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from gradcli.runner.workers import birth
+from tests.cli.conftest import Run
 
 COMMAND = """
 import atexit, json, os, sys
@@ -72,3 +77,71 @@ def test_command_and_worker_import_what_both_use_once(imported: dict[str, set[st
     """A worker is a copy of the command at its start, and of nothing else of it."""
     assert {"gradcli.results", "gradcli.runner.jobs"} <= imported["command"] & imported["worker"]
     assert "gradcli.runner.workers.birth" in imported["worker"]
+
+
+LOOKS = """
+import json, os, sys
+from functions import Square
+
+def is_open(descriptor):
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+seen = {
+    "arguments": sys.argv,
+    "main": hasattr(sys.modules["__main__"], "__file__"),
+    "input": sys.stdin.read(),
+    "of its own": os.getsid(0) == os.getpid() and os.getpgid(0) == os.getpid(),
+    "inherited": is_open(int(os.environ["GIVEN"])),
+}
+with open("seen.json", "w") as file:
+    json.dump(seen, file)
+
+class Looks(Square): pass
+"""
+
+
+def test_a_worker_finds_nothing_of_the_command_it_is_a_copy_of(folder: Path) -> None:
+    (folder / "looks.py").write_text(LOOKS)
+    reading, writing = os.pipe()
+    given = os.dup2(reading, 200)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "GIVEN": str(given)}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "gradcli", "check", "looks:Looks", "-i", "x=2"], cwd=folder, env=environment,
+            pass_fds=[given], input=b"typed", capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        for descriptor in (reading, writing, given):
+            os.close(descriptor)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((folder / "seen.json").read_text()) == {
+        "arguments": ["-c"], "main": False, "input": "", "of its own": True, "inherited": False
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM])
+def test_where_the_command_cannot_be_copied_it_goes_on(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    asked = []
+
+    def refuse() -> int:
+        asked.append(number)
+        raise OSError(number, os.strerror(number))
+
+    before = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(os, "fork", refuse)
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    assert birth.begin() is None
+    assert asked == [number]
+    assert birth.taken() is None
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_a_nursery_that_nobody_takes_ends_with_the_command(gradcli: Run) -> None:
+    """It holds standard error, which is read to its end here."""
+    ended = gradcli("check", "--dtype", "float31", "functions:Square")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert b"float31" in ended.stderr

@@ -80,19 +80,31 @@ def begin() -> int | None:
     """Begin a nursery, where this process can be copied: in the copy its descriptor, in the command None."""
     if not hasattr(os, "fork") or not os.path.isdir("/dev/fd") or threading.active_count() > 1:
         return None
-    mine, theirs = (_beside_standard_streams(end) for end in socket.socketpair())
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    pid = os.fork()
-    if pid == 0:
-        mine.close()
-        _stand_alone(theirs.fileno())
-    else:
-        _WAITING.append((mine, Copy(pid=pid)))
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    if pid == 0:
-        return theirs.detach()
-    theirs.close()
+    with contextlib.suppress(OSError):  # no more processes or descriptors are allowed: a worker will be told so
+        return _begun()
     return None
+
+
+def _begun() -> int | None:
+    """Copy this process; returns as `begin`. Raises OSError where that is not allowed."""
+    mine, theirs = (_beside_standard_streams(end) for end in socket.socketpair())
+    with contextlib.ExitStack() as held:
+        held.callback(theirs.close)
+        held.callback(signal.pthread_sigmask, signal.SIG_SETMASK, signal.pthread_sigmask(signal.SIG_BLOCK, ENDING))
+        try:
+            pid = os.fork()
+        except OSError:
+            mine.close()
+            raise
+        if pid:
+            _WAITING.append((mine, Copy(pid=pid)))
+            return None
+        try:
+            mine.close()
+            _stand_alone(theirs.fileno())
+        except BaseException:  # it must not go on as a second command
+            os._exit(1)
+        return theirs.detach()
 
 
 def taken() -> tuple[socket.socket, Copy] | None:
