@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.correct.bodies import BODIES
+from benchmarks.correct.branches import BRANCHES
 from benchmarks.correct.complexes import COMPLEX
 from benchmarks.correct.entries_arrays import ARRAYS
 from benchmarks.correct.entries_kinks import KINKS
@@ -33,6 +34,7 @@ GROUPS: tuple[Collection, ...] = (
     ROUGH,
     SOLVERS,
     STOPPED,
+    BRANCHES,
     TRIANGLES,
     UNITS,
     LAYERS,

@@ -22,7 +22,7 @@ from gradcli.backends.visits import OtherCalls
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.numerics.space import Space
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.vector_map import Effort, VectorMap
 from gradcli.targets import TargetInfo
 from gradcli.watchdog.case import Distance
 
@@ -86,8 +86,8 @@ class ArrayMap(VectorMap):
         except (Exception, SystemExit) as error:
             raise user_code_error(error, self._phase) from error
 
-    def effort(self, x: FloatArray) -> int:
-        """The lines of the user's code that the map runs at `x`."""
+    def effort(self, x: FloatArray) -> Effort:
+        """The lines of the user's code that the map runs at `x`, and how often."""
         return lines_run(lambda: self.value(x))
 
     def value_noise(self, x: FloatArray) -> FloatArray | None:

@@ -5,8 +5,8 @@ import functools
 import gc
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -21,28 +21,31 @@ class EffortExceededError(Exception):
     """The user's code went over more lines than it was given."""
 
 
-def lines_run(call: Callable[[], object]) -> int:
+Line = tuple[CodeType, int]
+
+
+def lines_run(call: Callable[[], object]) -> dict[Hashable, int]:
     """Run `call` and count the lines of the user's own code, and of libraries beside the frameworks, that it goes over.
 
     A tracer that is set already, such as a debugger's, is put back afterwards and sees nothing of the call.
     """
-    count = 0
+    runs: dict[Hashable, int] = defaultdict(int)
 
-    def line(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
+    def line(frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line":
+            runs[frame.f_code, frame.f_lineno] += 1
         return line
 
     with _tracing(line, _is_users_file):
         call()
-    return count
+    return runs
 
 
 @dataclass(slots=True)
 class LinesSeen:
     """How often each line of some code was run."""
 
-    runs: Counter[tuple[CodeType, int]] = field(default_factory=Counter)
+    runs: Counter[Line] = field(default_factory=Counter)
 
     def loops_alike(self, other: "LinesSeen") -> bool:
         """Whether each function that both ran went as often over the line that it went over most.

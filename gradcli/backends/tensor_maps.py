@@ -15,7 +15,7 @@ from gradcli.backends.home import Home
 from gradcli.errors import UserCodeError
 from gradcli.numerics.probe import entry_scales
 from gradcli.numerics.space import Block, Space
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.vector_map import Effort, VectorMap
 
 FloatArray = NDArray[np.float64]
 _ROUNDING = 2.0**-53
@@ -131,8 +131,8 @@ class TensorMap(VectorMap):
             ]
         return np.array(rows)
 
-    def effort(self, x: FloatArray) -> int:
-        """The lines of the user's code that the map runs at `x`."""
+    def effort(self, x: FloatArray) -> Effort:
+        """The lines of the user's code that the map runs at `x`, and how often."""
         return lines_run(lambda: self.value(x))
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.vector_map import Effort, VectorMap
 
 
 @final
@@ -33,7 +33,7 @@ class VaryingMap(VectorMap):
             noise[place] += self._relative * np.max(values[place], initial=0.0)
         return noise
 
-    def effort(self, x: FloatArray) -> int | None:
+    def effort(self, x: FloatArray) -> Effort | None:
         """As the inner map says."""
         return self._inner.effort(x)
 

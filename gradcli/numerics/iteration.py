@@ -1,4 +1,8 @@
-"""Telling a function that iterates until it is satisfied: the number of its steps depends on the point."""
+"""Telling a function that iterates until it is satisfied: the number of its steps depends on the point.
+
+Branches change which lines are run, the number of steps how often. Lines that are run at one point only say nothing of
+an iteration; they say on which side of a jump a point lies.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from gradcli.numerics.line import on_grid
 from gradcli.numerics.probe import moved, random_direction
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
+from gradcli.numerics.vector_map import Effort
 
 NEARBY = 3
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
@@ -41,8 +46,8 @@ def iterates(site: Site) -> bool:
 
 
 def _iterates(site: Site) -> bool:
-    here = _effort(site, site.x)
-    if here is None or here != _effort(site, site.x):
+    here = effort_at(site, site.x)
+    if here is None or here != effort_at(site, site.x):
         return False
     points = [moved(site.rng, site.x, site.scales) for _ in range(NEARBY)]
     for t in (*FARTHER, *FARTHEST):
@@ -81,17 +86,17 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
     Returns:
         The parameter t and the jumps; None where the number of steps does not change within four sizes of x.
     """
-    here = _effort(site, site.x)
+    here = effort_at(site, site.x)
     for t in FARTHER if here is not None else ():
-        if _effort(site, site.x + t * direction) in (None, here):
+        if not _other_steps(here, effort_at(site, site.x + t * direction)):
             continue
         near, far = 0.0, t
         for _ in range(HALVINGS):
             middle = on_grid(0.5 * (near + far))
-            if _effort(site, site.x + middle * direction) == here:
-                near = middle
-            else:
+            if _other_steps(here, effort_at(site, site.x + middle * direction)):
                 far = middle
+            else:
+                near = middle
         with suppress(Exception):  # outside the domain: try farther
             before, after = site.read(site.x + near * direction), site.read(site.x + far * direction)
             if _comparable(site, before, after):
@@ -105,14 +110,29 @@ def _comparable(site: Site, *values: Vector) -> bool:
     return all(float(np.abs(there).max()) <= GROWN * here for there in values)
 
 
-def _differs(site: Site, x: np.ndarray, here: int) -> bool:
-    """Whether the effort at x is another one, twice: a cache that is filled, or anybody's callback, counts once."""
-    effort = _effort(site, x)
-    return effort is not None and effort != here and effort == _effort(site, x) and here == _effort(site, site.x)
+def _differs(site: Site, x: np.ndarray, here: Effort) -> bool:
+    """Whether the steps at x are others, twice: a cache that is filled, or anybody's callback, counts once."""
+    effort = effort_at(site, x)
+    return _other_steps(here, effort) and effort == effort_at(site, x) and here == effort_at(site, site.x)
 
 
-def _effort(site: Site, x: np.ndarray) -> int | None:
-    """None where nobody counts, and outside the domain."""
+def _other_steps(here: Effort | None, there: Effort | None) -> bool:
+    """Whether a line that is run at both of two points is run more often at one of them."""
+    if here is None or there is None:
+        return False
+    return any(there.get(line, times) != times for line, times in here.items())
+
+
+def on_other_branches(site: Site, one: Vector, two: Vector) -> bool:
+    """Whether forward takes another branch at one of two points, with the same steps where both take the same."""
+    here, there = effort_at(site, one), effort_at(site, two)
+    if here is None or there is None or here == there:
+        return False
+    return not _other_steps(here, there) and here == effort_at(site, one)
+
+
+def effort_at(site: Site, x: Vector) -> Effort | None:
+    """The lines run at x; None where nobody counts, and outside the domain."""
     with suppress(Exception):
         return site.map.effort(x)
     return None

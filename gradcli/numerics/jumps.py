@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradcli.numerics.line import Line, on_grid
+from gradcli.numerics.iteration import on_other_branches
+from gradcli.numerics.line import Line, on_grid, point_along
 from gradcli.numerics.median import median
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.site import Site
@@ -34,6 +35,9 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
     not. The place is enlarged by six again and again: at a kink the difference falls by six each time, at a jump it
     stays, at a pole it grows.
 
+    Where forward takes one branch before a jump and another after it, as its lines of code tell, the jump is the
+    function's own: it says nothing of the values on either side.
+
     Returns:
         For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that
         row's size, times the row's size; zeros where there is none.
@@ -49,9 +53,11 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
             stands_out = np.isfinite(values).all(axis=0) & (peak > 30 * median(rough)) & (peak > 1e3 * EPS * size)
         candidates = np.flatnonzero(stands_out)
         for column in candidates[np.argsort(-peak[candidates] / size[candidates])][:ROWS_TRIED].tolist():
-            jump = _enlarge(line, int(chosen[column]), reach, int(np.argmax(rough[:, column])), float(peak[column]))
+            row, place = int(chosen[column]), int(np.argmax(rough[:, column]))
+            jump, low, high = _enlarge(line, row, reach, place, float(peak[column]))
             relative = jump / float(size[column])
-            if relative < LARGEST:
+            sides = (point_along(site.x, direction, t) for t in (low, high))
+            if 0 < relative < LARGEST and not on_other_branches(site, *sides):
                 found = max(found, relative)
         if found:
             break
@@ -68,8 +74,11 @@ def _roughness(values: Vector) -> Vector:
     return rough
 
 
-def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> float:
-    """The jump of one row near node `peak` + 3, or 0.0 if enlarging shows a kink, a pole or a smooth curve."""
+def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> tuple[float, float, float]:
+    """The jump of one row near node `peak` + 3, and between which parameters it lies.
+
+    The jump is 0.0 if enlarging shows a kink, a pole or a smooth curve.
+    """
     low, high, most = -reach, reach, GROWN * height
     for number in range(MOST_ENLARGED):
         spacing = (high - low) / (NODES - 1)
@@ -78,9 +87,9 @@ def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> fl
         rough = _roughness(values[:, row])
         now = float(rough.max()) if np.isfinite(rough).all() else 0.0
         if not 0.4 * height <= now <= most or now < 64 * EPS * float(np.abs(values[:, row]).max()):
-            return 0.0
+            return 0.0, low, high
         grown = now > GROWING * height
         peak, height = int(np.argmax(rough)), now
         if number + 1 >= ENLARGED and not grown:
             break
-    return 3.0 * height
+    return 3.0 * height, low, high

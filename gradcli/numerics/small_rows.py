@@ -26,7 +26,7 @@ from gradcli.numerics.space import Block, Space, Vector
 from gradcli.numerics.stencil import EPS, TINY
 from gradcli.numerics.survey import DROWNED, NEARER
 from gradcli.numerics.tails import TAILED, UNBALANCED, are_alike
-from gradcli.numerics.vector_map import Matrix, VectorMap
+from gradcli.numerics.vector_map import Effort, Matrix, VectorMap
 from gradcli.numerics.witness import TAIL, TAIL_NOISE
 
 Indices = npt.NDArray[np.intp]
@@ -166,7 +166,7 @@ class OneRow(VectorMap):
         noise = self.inner.value_noise(x)
         return None if noise is None else np.asarray(noise, dtype=np.float64)[self.row : self.row + 1]
 
-    def effort(self, x: Vector) -> int | None:
+    def effort(self, x: Vector) -> Effort | None:
         """What the map says."""
         return self.inner.effort(x)
 

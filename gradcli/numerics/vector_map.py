@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ import numpy.typing as npt
 from gradcli.numerics.space import Space, Vector
 
 Matrix = npt.NDArray[np.float64]
+Effort = Mapping[Hashable, int]
+"""How often an evaluation goes over each line of code that it goes over at all."""
 
 
 class VectorMap(ABC):
@@ -36,8 +38,8 @@ class VectorMap(ABC):
         """
         return None
 
-    def effort(self, x: Vector) -> int | None:  # noqa: ARG002 - for those that override it
-        """How much code evaluating the map at x runs, in a unit of its own; None where nobody counts."""
+    def effort(self, x: Vector) -> Effort | None:  # noqa: ARG002 - for those that override it
+        """Which lines of code evaluating the map at x goes over, and how often; None where nobody counts."""
         return None
 
     def depends(self, x: Vector) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that override it
@@ -115,7 +117,7 @@ class CountedMap(VectorMap):
         """Ask the wrapped map; not counted."""
         return self.inner.value_noise(x)
 
-    def effort(self, x: Vector) -> int | None:
+    def effort(self, x: Vector) -> Effort | None:
         """Ask the wrapped map, and count the evaluation."""
         self.values += 1
         return self.inner.effort(x)

@@ -15,7 +15,7 @@ from gradcli.numerics.claim_noise import LOW_PRECISION, in_single_precision
 from gradcli.numerics.compare import FAIL_FACTOR
 from gradcli.numerics.confirm import EXCUSED
 from gradcli.numerics.evidence import Indices, wide_columns
-from gradcli.numerics.iteration import iterates, where_it_stops
+from gradcli.numerics.iteration import LOOSE, iterates, where_it_stops
 from gradcli.numerics.line import Line, on_grid
 from gradcli.numerics.noise import Mask
 from gradcli.numerics.probe import Focus, focuses, moved, random_direction
@@ -97,7 +97,8 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     Args:
         site: the point, without a witness.
         pair: the numbers of the input block and the output block.
-        significance: errors below this part of the block's largest entry do not matter.
+        significance: errors below this part of the block's largest entry do not matter; nor do those below a
+            thousandth where forward iterates, whose last step may come in from zero without a jump.
 
     Returns:
         None where the claim may be right: also if it cannot be followed, and for entries
@@ -110,6 +111,8 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     if not iterating and not on_treads(site, pair):
         return None
     floor = max(significance, LOW_PRECISION) if in_single_precision(site) else significance
+    if iterating:
+        floor = max(floor, LOOSE)
     free = iterating or format_roundoff(site, pair[1]) > EPS
     case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
     for tried in _where(site, case):

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.backends.effort import lines_run
 from gradcli.numerics.space import Block, Space
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.vector_map import Effort, VectorMap
 
 Array = np.ndarray
 
@@ -28,7 +28,7 @@ class FormulaMap(VectorMap):
         codomain: Space,
         spoil: Callable[[Array], Array] | None = None,
         has_jvp: bool = False,
-        steps: Callable[[Array], int] | None = None,
+        steps: Callable[[Array], int | Effort] | None = None,
     ) -> None:
         self.function, self.jacobian, self.spoil, self.steps = function, jacobian, spoil, steps
         self.domain, self.codomain, self.has_jvp = domain, codomain, has_jvp
@@ -41,8 +41,9 @@ class FormulaMap(VectorMap):
     def value(self, x: Array) -> Array:
         return np.asarray(self.function(x), float).reshape(self.codomain.size)
 
-    def effort(self, x: Array) -> int | None:
-        return None if self.steps is None else self.steps(x)
+    def effort(self, x: Array) -> Effort | None:
+        steps = None if self.steps is None else self.steps(x)
+        return {"a step": steps} if isinstance(steps, int) else steps
 
     def vjp(self, x: Array, cotangent: Array) -> Array:
         return self.claimed(x).T @ cotangent
@@ -69,7 +70,7 @@ class Case:
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[tuple[int, ...], ...]
     sure: bool = True
-    steps: Callable[[Array], int] | None = None
+    steps: Callable[[Array], int | Effort] | None = None
 
     def map(self, spoil: Callable[[Array], Array] | None = None) -> FormulaMap:
         domain, codomain = space(*self.inputs), space(*self.outputs)
