@@ -107,7 +107,9 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
 
 
 @graphs_recorded()
-def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "TraceGraph":
+def trace(
+    target: object, inputs: Given | None = None, *, seed: int = 0, check: bool = False, every_node: bool = False
+) -> "TraceGraph":
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
 
     Graphs are recorded, whatever mode the caller is in.
@@ -115,6 +117,8 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
     Args:
         target: as for `check`, or a callable that builds a loss and may call backward itself.
         inputs: as for `check`.
+        check: check the backward of each custom Function against the derivative of its own forward.
+        every_node: check those of the framework's own operations as well.
         seed: fixes the inputs drawn, the cotangents, and the random generators while the target runs.
 
     Returns:
@@ -126,7 +130,7 @@ def trace(target: object, inputs: Given | None = None, *, seed: int = 0) -> "Tra
     """
     from gradcli.runner.trace import trace_target
 
-    return trace_target(target, inputs, seed=seed)
+    return trace_target(target, inputs, seed=seed, check=check, every_node=every_node)
 
 
 @graphs_recorded()

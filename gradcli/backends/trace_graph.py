@@ -306,6 +306,7 @@ def frozen_nodes(records: Sequence[NodeRecord], names: dict[int, str]) -> tuple[
             saved_bytes=record.saved_bytes,
             executed=record.executed,
             rule=record.rule,
+            sequence=None if record.name == LEAF_NODE else record.node._sequence_nr(),
         )
         for number, record in enumerate(records)
     )

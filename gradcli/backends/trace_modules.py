@@ -44,6 +44,7 @@ class ModuleWatch:
     replaced: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     _running: list[Any] = field(default_factory=list)
     _paths: list[str] = field(default_factory=list)
+    _parts: dict[int, dict[int, str]] = field(default_factory=dict)
 
     def install(self) -> None:
         """Start watching calls of modules."""
@@ -111,9 +112,15 @@ class ModuleWatch:
     def _path(self, module: Any) -> str:
         if not self._running:
             return type(module).__name__
-        parts = self._running[-1].named_children()
-        name = next((name for name, part in parts if part is module), type(module).__name__)
+        name = self._name_within(self._running[-1], module) or type(module).__name__
         return f"{self._paths[-1]}.{name}"
+
+    def _name_within(self, outer: Any, module: Any) -> str | None:
+        """The path of a module below another that calls it; read again where the module came in later."""
+        known = self._parts.get(id(outer), {})
+        if id(module) not in known:
+            known = self._parts[id(outer)] = {id(part): path for path, part in outer.named_modules()}
+        return known.get(id(module))
 
     def _stand_in(self, module: Any) -> list[HookStandIn]:
         """Put stand-ins in place of this module's hooks; those of the legacy kind are returned."""

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.trace_calculations import Calculation, calculation
+from gradcli.backends.trace_captures import Captures, copied
 from gradcli.backends.trace_lens import Lens, dtype_name
 from gradcli.backends.trace_sites import site_of_frame, users_frame
 from gradcli.traces import SourceSite
@@ -70,6 +71,8 @@ class OperationLog:
     operations: list[Operation] = field(default_factory=list)
     listening: bool = False
     mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+    captures: Captures | None = None
+    running_module: Callable[[], str | None] = lambda: None
     _resumed: AbstractContextManager[Any] | None = None
     modes: list[tuple[str, SourceSite | None]] = field(default_factory=list)
     _objects: dict[int, _Known] = field(default_factory=dict)
@@ -95,9 +98,25 @@ class OperationLog:
         numbers = [value for value in args if type(value) is float and self._known(value) is not None]
         tracked = tuple([tensor.requires_grad for tensor in given] + [False] * len(numbers))
         inputs = tuple(map(self.value, [*given, *numbers]))
+        kept = self._copies(name, args, keywords, tracked, function)
         result = call(*args, **keywords)
+        if kept is not None and self.captures is not None:
+            made = next((t for t in self.lens.tensors_in(result) if t.grad_fn is not None), None)
+            if made is not None:
+                module = self.running_module()
+                self.captures.add(name, call, kept, function, frame, module, _sequence(made))
         self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
         return result
+
+    def _copies(
+        self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], tracked: tuple[bool, ...], function: Any
+    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+        """Copies of the arguments of a call that is to be checked later; None for any other."""
+        if self.captures is None or not any(tracked) or not self.lens.namespace.is_grad_enabled():
+            return None
+        if not self.captures.wants(name, function):
+            return None
+        return tuple(copied(self.lens, value) for value in args), copied(self.lens, keywords)
 
     def _note(
         self,

@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.guard import users_traceback
+from gradcli.backends.trace_captures import Captures
 from gradcli.backends.trace_facts import Facts
 from gradcli.backends.trace_graph import GraphPass
 from gradcli.backends.trace_hooks import HookLog
@@ -41,6 +42,7 @@ def trace_call(
     target: str,
     backend: str,
     cotangent: Cotangent | None = None,
+    captures: Captures | None = None,
 ) -> TraceGraph:
     """Call `run` once, and backward from its result unless `run` called it, and record both.
 
@@ -51,6 +53,7 @@ def trace_call(
         modules: modules whose parameters are to be named by their path.
         target: what is traced, for the report.
         backend: the framework's name, for the report.
+        captures: where to keep the calls whose backward is to be checked; None for nowhere.
         cotangent: makes the cotangent of a result with several entries; ones where it is None.
 
     Returns:
@@ -58,6 +61,7 @@ def trace_call(
         `gradcli.diagnosis.symptoms` says what they mean.
     """
     tracer = Tracer(Lens(namespace), cotangent)
+    tracer.operations.captures = captures
     for name, tensor in (named or {}).items():
         tracer.names.add(name, tensor, "input")
     for name, module in (modules or {}).items():
@@ -98,7 +102,7 @@ class Tracer:
         self.log = HookLog(self.lens)
         self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
         self.hooks = HookWatch(self.lens, self.log, self.modules, self.patches)
-        self.operations = OperationLog(self.lens)
+        self.operations = OperationLog(self.lens, running_module=self.modules.running_path)
         self.lines = LineRecorder(self.lens.namespace, self.modules.running_path)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:

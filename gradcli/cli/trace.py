@@ -38,6 +38,13 @@ def _complete_formats(incomplete: str) -> list[str]:
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
+_Check = Annotated[
+    bool,
+    typer.Option("--check", help="Check each custom Function's backward in place; exit 1 when a symptom is found."),
+]
+_EveryNode = Annotated[bool, typer.Option("--every-node", help="With --check: check the framework's operations too.")]
+
+
 def _trace(
     target: Annotated[
         str,
@@ -68,7 +75,8 @@ def _trace(
             "--max-nodes", min=1, metavar="N", help="Nodes drawn; 200 in a tree, all elsewhere.", show_default=False
         ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit 1 when a symptom is found.")] = False,
+    check: _Check = False,
+    every_node: _EveryNode = False,
     seed: Seed = 0,
     in_process: InProcess = False,
 ) -> int:
@@ -81,7 +89,9 @@ def _trace(
     flags = inputs_from(inputs or (), arguments or ())
     stream = report_stream()
     with site(in_process=in_process) as here:
-        graph: TraceGraph = here.do(TraceJob(target=target, flags=flags, seed=seed))
+        graph: TraceGraph = here.do(
+            TraceJob(target=target, flags=flags, seed=seed, check=check, every_node=check and every_node)
+        )
     if output is not None:
         _write(output, _text(graph, form, max_nodes))
     elif form == "tree" and stream.isatty():

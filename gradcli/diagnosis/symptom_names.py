@@ -83,6 +83,14 @@ class Symptom(Enum):
         "Look at the operands of the operation named: a root or logarithm at zero, 0/0, an overflow.",
     )
 
+    WRONG_NODE = (
+        "wrong-node",
+        "A node's backward is not the derivative of its own forward.",
+        "With --check: the backward of each custom Function, at the arguments it was called with, was compared with "
+        "the error-bounded derivative of its forward.",
+        "Correct the backward named; gradcli check of that Function shows entries and the smallest input.",
+    )
+
     def __new__(cls, value: str, sentence: str, detection: str, remedy: str) -> "Symptom":
         """Keep the name as the value and the texts as attributes."""
         member = object.__new__(cls)

@@ -116,12 +116,16 @@ class TraceJob(Job):
 
     flags: tuple[InputSpec, ...] = ()
     seed: int = 0
+    check: bool = False
+    every_node: bool = False
 
     def run(self, begun: Callable[[], None]) -> "TraceGraph":
         """The graph with the hook calls and the symptoms."""
         from gradcli.runner.trace import trace_target
 
-        return trace_target(self.target, flags=self.flags, seed=self.seed, begun=begun)
+        return trace_target(
+            self.target, flags=self.flags, seed=self.seed, check=self.check, every_node=self.every_node, begun=begun
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

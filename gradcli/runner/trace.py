@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.backends.framework import Framework
 from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backend_for, backends
+from gradcli.backends.trace_captures import Captures
 from gradcli.backends.tracing import trace_call
 from gradcli.cases import Argument, CheckSpec, InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms import explain_trace
@@ -21,6 +22,7 @@ from gradcli.runner.binding import missing
 from gradcli.runner.given import Given, supply_from
 from gradcli.runner.plan import CheckCase, case_of
 from gradcli.runner.supply import Supply, supply_inputs, supply_of
+from gradcli.runner.trace_nodes import nodes_checked
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
@@ -47,6 +49,8 @@ def trace_target(
     *,
     flags: Sequence[InputSpec] = (),
     seed: int = 0,
+    check: bool = False,
+    every_node: bool = False,
     begun: Callable[[], None] = lambda: None,
 ) -> TraceGraph:
     """Run forward and backward of `target` once and tell what happened.
@@ -57,6 +61,8 @@ def trace_target(
         inputs: as for `gradcli.check`; None to infer them where there are parameters.
         flags: inputs as the command line gives them.
         seed: fixes inputs, cotangents and the generators while the target runs.
+        check: check the backward of each custom Function against the derivative of its own forward.
+        every_node: check those of the framework's operations as well.
         begun: called once the target has been imported.
 
     Returns:
@@ -79,7 +85,10 @@ def trace_target(
         ready = _ready(found)
         supply = _supply(ready, case, inputs, tuple(flags))
         framework.seed(seed)
-        graph = _traced(ready, supply, name, seed)
+        captures = Captures(every=every_node) if check or every_node else None
+        graph = _traced(ready, supply, name, seed, captures)
+        if captures is not None:
+            graph = nodes_checked(graph, captures.found, captures.left_out, ready.backend, seed)
     finally:
         framework.restore_random_state(state)
     if graph.error is not None and graph.error_phase == "forward" and not graph.passes:
@@ -197,7 +206,9 @@ def _converted(framework: Framework, value: Any, wanted: Any) -> Any:
     return value.to(wanted) if floating else value
 
 
-def _traced(ready: Traceable, supply: Supply | None, name: str, seed: int) -> TraceGraph:
+def _traced(
+    ready: Traceable, supply: Supply | None, name: str, seed: int, captures: Captures | None = None
+) -> TraceGraph:
     arguments = () if supply is None else supply.samples[0]()
     tensors = {argument.name: _tensor(ready, argument) for argument in arguments if argument.is_tensor}
     values = [tensors.get(a.name, a.value) for a in arguments if not a.keyword]
@@ -210,6 +221,7 @@ def _traced(ready: Traceable, supply: Supply | None, name: str, seed: int) -> Tr
         target=name,
         backend=ready.backend.name,
         cotangent=lambda root: _cotangent(ready.backend.framework, root, seed),
+        captures=captures,
     )
     if supply is None:
         return graph

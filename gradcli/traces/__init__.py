@@ -1,7 +1,7 @@
 """What one forward and backward pass did: the graph, the hook calls and the symptoms, as frozen values."""
 
 from gradcli.traces.fates import GraphCut, TensorFate
-from gradcli.traces.faults import NonFinite, VersionConflict
+from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
 from gradcli.traces.graph import SCHEMA, TraceGraph
 from gradcli.traces.hooks import HookCall, HookRegistration
 from gradcli.traces.nodes import Edge, TraceNode
@@ -14,10 +14,12 @@ __all__ = [
     "GraphCut",
     "HookCall",
     "HookRegistration",
+    "NodeCheck",
     "NonFinite",
     "SourceSite",
     "TensorFate",
     "TraceGraph",
     "TraceNode",
     "VersionConflict",
+    "WrongNode",
 ]

@@ -49,6 +49,43 @@ class NonFinite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrongNode:
+    """A node whose backward is not the derivative of its own forward: the call, its module, and what is wrong.
+
+    `node` is the graph's node, `finding` the name of the mistake, `at` the line of the backward where one is known.
+    """
+
+    name: str
+    site: SourceSite | None
+    module: str | None
+    node: int | None
+    finding: str
+    message: str
+    at: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the trace document."""
+        return {
+            "name": self.name,
+            "site": None if self.site is None else self.site.to_dict(),
+            "module": self.module,
+            "node": self.node,
+            "finding": self.finding,
+            "message": self.message,
+            "at": self.at,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCheck:
+    """How many nodes were checked and right, the names of those without a verdict, and how many were left out."""
+
+    passed: int
+    undecided: tuple[str, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VersionConflict:
     """A tensor that a node had saved and that was changed in place before the node ran: the two operations."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gradcli._version import __version__
 from gradcli.traces.fates import GraphCut, TensorFate
-from gradcli.traces.faults import NonFinite, VersionConflict
+from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
 from gradcli.traces.hooks import HookCall, HookRegistration
 from gradcli.traces.nodes import TraceNode
 from gradcli.traces.summaries import ArraySummary, SourceSite
@@ -51,6 +51,8 @@ class TraceGraph:
     unregistered: tuple[str, ...] = ()
     non_finite: NonFinite | None = None
     version_conflict: VersionConflict | None = None
+    wrong_nodes: tuple[WrongNode, ...] = ()
+    node_check: NodeCheck | None = None
     results: tuple[str, ...] = ()
 
     @property
@@ -87,6 +89,7 @@ class TraceGraph:
             "effects": list(self.effects),
             "non_finite": None if self.non_finite is None else self.non_finite.to_dict(),
             "results": list(self.results),
+            "wrong_nodes": [wrong.to_dict() for wrong in self.wrong_nodes],
             "registrations": [registration.to_dict() for registration in self.registrations],
             "cuts": [cut.to_dict() for cut in self.cuts],
             "symptoms": list(self.symptoms),

@@ -30,6 +30,7 @@ class TraceNode:
     saved_bytes: int = 0
     executed: bool = False
     rule: SourceSite | None = None
+    sequence: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document; `rule` is where a user's own backward is written."""

@@ -1,0 +1,124 @@
+"""Which node of a traced graph has a wrong backward: each is checked against the derivative of its own forward."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.registry import backends_for
+from gradcli.backends.trace_captures import Capture
+from gradcli.cases import CheckSpec
+from gradcli.errors import GradcliError
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.given import supply_from
+from gradcli.runner.plan import case_of
+from gradcli.settings import Settings
+from gradcli.traces import NodeCheck, TraceGraph, WrongNode
+from gradcli.verdict import Verdict
+
+_CHECKS = ("returns", "gradient")
+
+
+def nodes_checked(
+    graph: TraceGraph, captures: Sequence[Capture], left_out: int, backend: FunctionBackend, seed: int
+) -> TraceGraph:
+    """The graph with the nodes whose backward is wrong, in the order of the calls, and how many were checked."""
+    wrong, undecided, passed = [], [], 0
+    for capture in captures:
+        result = _result(capture, backend, seed)
+        if result is not None and _is_wrong(result):
+            wrong.append(_wrong(graph, capture, result))
+        elif result is not None and result.verdict is Verdict.PASSED:
+            passed += 1
+        else:
+            undecided.append(capture.name)
+    counts = NodeCheck(passed=passed, undecided=tuple(dict.fromkeys(undecided)), left_out=left_out)
+    return replace(graph, wrong_nodes=tuple(wrong), node_check=counts)
+
+
+def _is_wrong(result: CheckResult) -> bool:
+    return result.verdict is Verdict.FAILED and bool(result.findings)
+
+
+def _wrong(graph: TraceGraph, capture: Capture, result: CheckResult) -> WrongNode:
+    finding = result.findings[0]
+    location = finding.location
+    return WrongNode(
+        name=capture.name,
+        site=capture.site,
+        module=capture.module,
+        node=next((n.id for n in graph.nodes if n.sequence == capture.sequence), None),
+        finding=finding.kind.value,
+        message=finding.message,
+        at=None if location is None else f"{location.file}:{location.line}",
+    )
+
+
+def _result(capture: Capture, backend: FunctionBackend, seed: int) -> CheckResult | None:
+    """The check in double precision, or as it was called where that is refused; None where neither can be had."""
+    double = backend.framework.namespace.float64
+    for dtype in (double, None):
+        target, values = _target(capture, partial(_converted, dtype))
+        result = _checked(capture.name, target, values, seed)
+        if result is not None and result.verdict is not Verdict.ERROR:
+            return result
+    return None
+
+
+def _checked(name: str, target: Any, values: tuple[Any, ...], seed: int) -> CheckResult | None:
+    settings = Settings(order=1, order_asked=True, samples=1, seed=seed, only=_CHECKS, shrink=False)
+    case = case_of(CheckSpec(target=name), settings)
+    try:
+        backends = backends_for(target, values)
+        info = backends[0].describe(target)
+        return check_object(
+            target, case, supply=supply_from(values, backends[0], info, case), backends=backends, info=info
+        )
+    except GradcliError:  # arguments that no check takes: the node stays undecided, and is named so
+        return None
+
+
+def _target(capture: Capture, convert: Callable[[Any], Any]) -> tuple[Any, tuple[Any, ...]]:
+    """What to check and at which arguments: a Function as it is, an operation as a callable of its tensors."""
+    if capture.function is not None:
+        return capture.function, tuple(convert(value) for value in capture.args)
+    tensors: list[Any] = []
+    template = [_held(convert, value, tensors) for value in capture.args]
+    keywords = {key: _held(convert, value, tensors) for key, value in capture.keywords.items()}
+
+    def operation(*given: Any) -> Any:
+        return capture.call(
+            *(_filled(v, given) for v in template), **{k: _filled(v, given) for k, v in keywords.items()}
+        )
+
+    return operation, tuple(tensors)
+
+
+class _Place(int):
+    """The number of a tensor among those that an operation is given."""
+
+
+def _held(convert: Callable[[Any], Any], value: Any, tensors: list[Any]) -> Any:
+    if type(value) in (tuple, list):
+        return type(value)(_held(convert, each, tensors) for each in value)
+    converted = convert(value)
+    if getattr(converted, "requires_grad", False):
+        tensors.append(converted)
+        return _Place(len(tensors) - 1)
+    return converted
+
+
+def _filled(value: Any, given: Sequence[Any]) -> Any:
+    if isinstance(value, _Place):
+        return given[value]
+    return type(value)(_filled(each, given) for each in value) if type(value) in (tuple, list) else value
+
+
+def _converted(dtype: Any, value: Any) -> Any:
+    """A floating tensor in this precision, still a leaf; anything else as it is."""
+    floating = getattr(value, "is_floating_point", None)
+    if dtype is None or floating is None or not floating():
+        return value
+    return value.detach().to(dtype).requires_grad_(value.requires_grad)
