@@ -11,6 +11,7 @@ from gradcli.cli.check import check_command
 from gradcli.cli.completion import VARIABLE, completed
 from gradcli.cli.exits import guarded
 from gradcli.cli.explain import explain_command
+from gradcli.cli.fix import fix_command
 from gradcli.cli.init import init_command
 from gradcli.cli.listing import list_command
 from gradcli.cli.merge import merge_command
@@ -54,6 +55,7 @@ def application() -> typer.Typer:
     app.command("trace", short_help="run once, show the graph and the hooks, explain")(trace_command)
     app.command("list", short_help="the Functions found, and how they would be checked")(guarded(list_command))
     app.command("explain", short_help="a finding, verdict, reason or symptom in full")(guarded(explain_command))
+    app.command("fix", short_help="a proven patch for a wrong backward")(guarded(fix_command))
     app.command("init", short_help="write a spec for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
     app.command("merge", short_help="several reports into one")(guarded(merge_command))

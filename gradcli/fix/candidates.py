@@ -1,0 +1,243 @@
+"""The edits that are tried, in stages: the shorter and commoner first."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.fix.draft import Draft
+from gradcli.fix.expressions import (
+    Candidate,
+    centred,
+    derived_factors,
+    expressions_of,
+    number,
+    of_function,
+    reversed_runs,
+    scaled,
+    shifted,
+    simple_factors,
+    size_factors,
+    swaps,
+    turned,
+    wraps,
+)
+from gradcli.fix.fitting import Fit, Library
+from gradcli.fix.flow import carrying, names_in, relevant
+from gradcli.fix.idiom import Idiom
+from gradcli.fix.render import Change
+from gradcli.fix.scope import Scope
+from gradcli.fix.statements import (
+    assigned,
+    filled,
+    materialised,
+    multiplied_by_cotangent,
+    out_of_place,
+    rearranged,
+    returned_values,
+    saved_inputs,
+    unpacked,
+)
+
+Array = NDArray[Any]
+_LONGEST = 120
+"""Expressions that edits are tried on; a longer backward is edited near its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A draft with what its backward can use: scopes at the probes, and the idiom.
+
+    `parameters` is how many gradients the framework asks for, `places` are those that are wrong of `count` returned.
+    """
+
+    draft: Draft
+    scopes: tuple[Scope, ...]
+    idiom: Idiom
+    parameters: int
+    places: tuple[int, ...]
+    count: int
+    is_complex: bool
+    to_array: Any
+
+    @property
+    def scope(self) -> Scope:
+        """The scope at the first probe."""
+        return self.scopes[0]
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements of backward."""
+        node = self.draft.backward.node
+        return [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
+
+    @property
+    def expressions(self) -> list[ast.expr]:
+        """The expressions that what is wrong is computed from, the last ones first."""
+        node = self.draft.backward.node
+        found = expressions_of(self.body, self.draft.tree)
+        only = relevant(node, self.places, self.count)
+        return [n for n in found if only is None or n in only][-_LONGEST:]
+
+    @property
+    def carriers(self) -> set[str]:
+        """The names that depend on the gradients of the outputs."""
+        return carrying(self.draft.backward.node, [a.text.split("[")[0] for a in self.scope.cotangents])
+
+
+def slots(setting: Setting) -> list[ast.expr]:
+    """The expressions whose values backward returns: in the return statement, or assigned to a name there."""
+    definition = setting.draft.backward.node
+    found: dict[ast.expr, None] = {}
+    for _, value in returned_values(definition):
+        for element in value.elts if isinstance(value, ast.Tuple) else [value]:
+            made = []
+            if isinstance(element, ast.Name):
+                made = [
+                    n.value
+                    for n in ast.walk(definition)
+                    if isinstance(n, ast.Assign)
+                    and any(isinstance(t, ast.Name) and t.id == element.id for t in n.targets)
+                ]
+            found.update(dict.fromkeys([*made, element]))
+    return list(found)
+
+
+def fits(setting: Setting, lacks: Sequence[tuple[Sequence[Array], Sequence[Array | None]]]) -> Iterator[Candidate]:
+    """Factors, terms and whole gradients that fit what is wrong.
+
+    `lacks` has, for each wrong input, the right gradients at the probes and those returned.
+    """
+    known = setting.draft.backward.function.__globals__
+    library = Library(setting.scopes, setting.idiom, known, setting.to_array, setting.carriers)
+    places = slots(setting)
+    factors, terms = list(library.factors()), list(library.terms())
+    for right, returned in lacks:
+        had = [r for r in returned if r is not None and np.isfinite(r).all()]
+        shaped = len(had) == len(right) and all(a.shape == b.shape for a, b in zip(had, right, strict=True))
+        if shaped and all(np.any(a) for a in had):
+            for form in factors:
+                for fit in library.fitted(form, right, beside=had):
+                    yield from _at(places, fit, ast.Mult)
+        residual = [b - a for a, b in zip(had, right, strict=True)] if shaped else None
+        for form in terms:
+            if residual is not None:
+                for fit in library.fitted(form, residual):
+                    yield from _at(places, fit, ast.Add)
+            for fit in library.fitted(form, right, whole=True):
+                yield from _whole(places, fit)
+
+
+def _at(places: Sequence[ast.expr], fit: Fit, operation: type[ast.operator]) -> Iterator[Candidate]:
+    """The fit applied to every slot: times a factor, plus or minus a term."""
+    for place in places:
+        node: ast.expr
+        if operation is ast.Mult:
+            node = _multiplied(place, fit.node)
+            node = ast.UnaryOp(op=ast.USub(), operand=node) if fit.negative else node
+        else:
+            node = ast.BinOp(left=place, op=ast.Sub() if fit.negative else ast.Add(), right=fit.node)
+        yield Candidate(fit.cost + 1, (Change(place, node),))
+
+
+def _multiplied(place: ast.expr, factor: ast.expr) -> ast.expr:
+    if isinstance(factor, ast.Constant) and factor.value == 1:
+        return place
+    if isinstance(factor, ast.BinOp) and isinstance(factor.op, ast.Div):
+        left = factor.left
+        inner = place if isinstance(left, ast.Constant) and left.value == 1 else _multiplied(place, left)
+        return ast.BinOp(left=inner, op=ast.Div(), right=factor.right)
+    return ast.BinOp(left=place, op=ast.Mult(), right=factor)
+
+
+def _whole(places: Sequence[ast.expr], fit: Fit) -> Iterator[Candidate]:
+    """The fit in the place of every slot; what is lost counts as well."""
+    for place in places:
+        node = ast.UnaryOp(op=ast.USub(), operand=fit.node) if fit.negative else fit.node
+        lost = sum(isinstance(n, ast.expr) for n in ast.walk(place)) / 3
+        yield Candidate(fit.cost + 0.5 + lost, (Change(place, node),))
+
+
+def near(setting: Setting) -> Iterator[Candidate]:
+    """One thing changed: another order of the results, operator, name, number, function, sign or reduction."""
+    definition = setting.draft.backward.node
+    yield from rearranged(definition, setting.parameters, setting.scope)
+    yield from filled(definition, setting.scope)
+    yield from assigned(definition)
+    yield from unpacked(definition)
+    for node in setting.expressions:
+        yield from swaps(node, setting.scope, setting.idiom)
+        yield from reversed_runs(node, setting.idiom)
+        if _computes(setting, node):
+            yield from turned(node, setting.idiom)
+            yield from wraps(node, setting.idiom, _rank(setting), is_complex=setting.is_complex)
+    for place in slots(setting):
+        yield from multiplied_by_cotangent(place, setting.scope)
+    yield from out_of_place(definition, setting.idiom)
+
+
+def forward_edits(setting: Setting) -> Iterator[Candidate]:
+    """What forward saves, and how backward is called."""
+    for role in ("forward", "setup_context"):
+        if setting.draft.has(role):
+            yield from saved_inputs(setting.draft.part(role).node)
+            yield from materialised(setting.draft.part(role).node, setting.idiom)
+
+
+def farther(setting: Setting) -> Iterator[Candidate]:
+    """A factor or a summand put in anywhere: factors where grad_output comes by, summands where it does not."""
+    simple = simple_factors(setting.scope)
+    sizes = size_factors(setting.scope, setting.idiom)
+    own = [(1.0, atom.node) for atom in setting.scope.cotangents]
+    ones = [(0.9, number(1)), *(s for s in simple if not names_in(s[1]) & setting.carriers)]
+    for node in setting.expressions:
+        if _computes(setting, node):
+            carries = bool(names_in(node) & setting.carriers)
+            if not _is_scaled_above(setting, node):
+                yield from scaled(node, [*simple, *sizes])
+            yield from shifted(node, own if carries else ones)
+            if not carries and not isinstance(node, ast.Constant):
+                yield from of_function(node, setting.idiom)
+
+
+def farthest(setting: Setting) -> Iterator[Candidate]:
+    """The derivative of a common function put in as a factor anywhere."""
+    derived = derived_factors(setting.scope, setting.idiom)
+    for node in setting.expressions:
+        if _computes(setting, node) and names_in(node) & setting.carriers:
+            yield from centred(node, setting.scope, setting.idiom, _rank(setting))
+            if not _is_scaled_above(setting, node):
+                yield from scaled(node, derived)
+
+
+def _is_scaled_above(setting: Setting, node: ast.expr) -> bool:
+    """Whether a factor at this node is one at the node above: in products, and for numbers in them."""
+    parent = setting.draft.tree.parent(node)
+    if isinstance(parent, ast.UnaryOp):
+        return True
+    if not isinstance(parent, ast.BinOp):
+        return isinstance(node, ast.Constant)
+    return isinstance(parent.op, ast.Mult) or (isinstance(parent.op, ast.Div) and parent.left is node)
+
+
+def _rank(setting: Setting) -> int:
+    return max((len(a.shape) for a in setting.scope.atoms if a.is_tensor), default=0)
+
+
+def _computes(setting: Setting, node: ast.expr) -> bool:
+    """Whether an expression may be a tensor: no constant of an index or keyword, no tuple, no part of an attribute."""
+    parent = setting.draft.tree.parent(node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | str | type(None)):
+        return False
+    if isinstance(node, ast.Tuple | ast.List | ast.Slice | ast.Compare | ast.Starred):
+        return False
+    if isinstance(parent, ast.keyword | ast.Slice):
+        return False
+    if isinstance(parent, ast.Attribute) and isinstance(node, ast.Name):
+        return any(atom.text == node.id and atom.is_tensor for atom in setting.scope.atoms)
+    if isinstance(parent, ast.Subscript) and parent.slice is node:
+        return False
+    return not (isinstance(node, ast.Attribute) and node.attr in ("saved_tensors", "needs_input_grad", "shape"))

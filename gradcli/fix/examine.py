@@ -1,0 +1,90 @@
+"""A target examined as by a check, with what the check only sums up: the failing subjects and their evidence."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.checks.battery import Part, run_battery
+from gradcli.diagnosis.naming import name_findings
+from gradcli.results import Evidence, Finding, judge
+from gradcli.runner.allow import excused
+from gradcli.runner.buffers import as_supplied, with_buffers
+from gradcli.runner.prepare import Prepared
+from gradcli.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """The verdict, and where it failed: the subject with the evidence and the findings."""
+
+    verdict: Verdict
+    subject: Subject | None
+    evidence: tuple[Evidence, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Where gradients were seen to be wrong, then the subject itself."""
+        if self.subject is None:
+            return ()
+        found = [there for e in self.evidence if (there := _witness(e, self.subject)) is not None]
+        return (*found[:2], self.subject)
+
+
+def examined(ready: Prepared) -> Examination:
+    """Put the samples through the battery until one fails."""
+    last: tuple[Evidence, ...] = ()
+    for subject, evidence in _runs(ready):
+        last = (*last, *evidence)
+        if judge(evidence) is Verdict.FAILED:
+            failed = tuple(e for e in evidence if e.verdict is Verdict.FAILED)
+            findings = name_findings(evidence, subject)
+            return Examination(verdict=Verdict.FAILED, subject=subject, evidence=failed, findings=findings)
+    return Examination(verdict=judge(last), subject=None)
+
+
+def _runs(ready: Prepared) -> Iterator[tuple[Subject, tuple[Evidence, ...]]]:
+    """The required part of the battery at every sample, then the optional one at the first."""
+    excuse = partial(excused, allow=dict(ready.case.settings.allow))
+    first: Subject | None = None
+    for number, sample in enumerate(ready.supply.samples):
+        arguments = sample()
+        with ready.backend.session():
+            subject = ready.backend.bind(ready.target, as_supplied(arguments, ready.supply), info=ready.info)
+            if number == 0:
+                supply = with_buffers(ready.supply.with_shapes_of(arguments), subject, ready.case)
+                subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
+                first = subject
+            seed, sweep = ready.case.seed + number, number == 0
+            found = run_battery(subject, ready.case.settings, seed=seed, sweep=sweep, excuse=excuse, part=Part.REQUIRED)
+        yield subject, found
+    if first is not None:
+        with ready.backend.session():
+            found = run_battery(
+                first, ready.case.settings, seed=ready.case.seed, sweep=True, excuse=excuse, part=Part.OPTIONAL
+            )
+        yield first, found
+
+
+def _witness(evidence: Evidence, subject: Subject) -> Subject | None:
+    """The subject at which evidence was found, moved to the point where it was measured."""
+    if evidence.order > 1:
+        return None
+    there = evidence.witness if isinstance(evidence.witness, Subject) else subject
+    mismatch = evidence.mismatch
+    if mismatch is None or mismatch.order > 1 or mismatch.point.shape != there.point.shape:
+        return there if there is not subject else None
+    if np.array_equal(mismatch.point, there.point):
+        return there if there is not subject else None
+    arguments = list(there.arguments)
+    for position, value in zip(there.active, there.domain.unflatten(mismatch.point), strict=True):
+        arguments[position] = replace(arguments[position], value=value)
+    return there.rebind(arguments)
+
+
+def sentences(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What is wrong, a sentence for each finding with its name."""
+    return tuple(f"{finding.message}   [{finding.kind.value}]" for finding in findings)

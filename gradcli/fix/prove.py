@@ -1,0 +1,132 @@
+"""The proof of a patch: the whole check at the case's inputs, and at other sizes, before it is offered."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType, FunctionType
+from typing import Any
+
+from gradcli.backends.array_claims import GradientPair
+from gradcli.backends.jax_backend import rule_of
+from gradcli.cases import InputsFrom, InputSpec
+from gradcli.errors import GradcliError
+from gradcli.fix.probes import running
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.prepare import Prepared
+from gradcli.verdict import Verdict
+
+USUAL_RESOLUTION = 1e-6
+"""A check promises to catch a relative error of this size; a pass that could not have is no proof."""
+_OTHERS = 3
+"""Sets of other inputs that are tried beside the case's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What a patched target passed, a sentence each."""
+
+    sentences: tuple[str, ...]
+
+
+def proof_of(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType]) -> Proof | None:
+    """The proof of new code for some of the target's functions; None where the check does not pass."""
+    with running(codes):
+        own = _checked(ready, rebuilt(ready, target, codes), None)
+        if own is None or own.verdict is not Verdict.PASSED:
+            return None
+        if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
+            return None
+        others = 0
+        if ready.supply.source is InputsFrom.INFERRED:
+            there = _inferred_anew(ready, rebuilt(ready, target, codes))
+            if there is None or there.verdict is Verdict.FAILED:
+                return None
+        for inputs in _other_inputs(ready):
+            there = _checked(ready, rebuilt(ready, target, codes), inputs)
+            if there is not None and there.verdict is Verdict.FAILED:
+                return None
+            others += there is not None and there.verdict is Verdict.PASSED
+    return Proof(sentences=tuple(_sentences(own, others)))
+
+
+def _sentences(own: CheckResult, others: int) -> Iterator[str]:
+    orders = " and ".join(map(str, own.orders))
+    samples = f"{own.samples} sample{'s' if own.samples != 1 else ''}"
+    caught = "" if own.resolution is None else f"; a relative error of {own.resolution:.0e} would have been caught"
+    yield f"the patched Function passes the whole check: {samples}, order{'s' * ('and' in orders)} {orders}{caught}"
+    if others:
+        yield f"it passes at {others} other set{'s' * (others > 1)} of input sizes"
+
+
+def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None) -> CheckResult | None:
+    """The result at the case's own inputs, or at others; None where these cannot be had."""
+    settings = replace(ready.case.settings, shrink=False, figures=False, tables=False)
+    case = replace(ready.case, settings=settings)
+    try:
+        if inputs is None:
+            return check_object(target, case, supply=ready.supply, backend=ready.backend)
+        spec = case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
+        return check_object(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
+    except GradcliError:
+        return None
+
+
+def _inferred_anew(ready: Prepared, target: object) -> CheckResult | None:
+    """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
+    case = replace(ready.case, settings=replace(ready.case.settings, shrink=False, samples=1))
+    try:
+        return check_object(target, case)
+    except GradcliError:
+        return None
+
+
+def _other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
+    """Inputs of other sizes: each size exchanged for another everywhere, then those that inference found as well."""
+    known: list[tuple[InputSpec, ...]] = []
+    specs = ready.supply.specs
+    if all(s.kind == "value" or (s.shape is not None and s.value is None) for s in specs):
+        known += [_resized(specs, step) for step in (2, 5)]
+    known += ready.supply.alternatives
+    for each in known[:_OTHERS]:
+        if each != specs:
+            yield each
+
+
+def _resized(specs: Sequence[InputSpec], step: int) -> tuple[InputSpec, ...]:
+    """Each size, but 1, exchanged for another one, the same everywhere; different sizes stay different."""
+    sizes = sorted({n for s in specs for n in s.shape or () if n > 1})
+    new = {n: n + step + number for number, n in enumerate(sizes)}
+    return tuple(
+        replace(s, shape=tuple(new.get(n, n) for n in s.shape)) if s.kind != "value" and s.shape is not None else s
+        for s in specs
+    )
+
+
+def rebuilt(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType]) -> object:
+    """The target with the new code, where it is not enough that its functions run it.
+
+    JAX keeps what it compiled by the function objects: its rule is made anew, of new functions.
+    """
+    del codes
+    rule: Any = rule_of(target) if ready.backend.name == "jax" else None
+    if rule is None or not hasattr(rule, "defvjp"):
+        return target
+    made: Any = type(rule)(_copy(rule.fun), nondiff_argnums=rule.nondiff_argnums)
+    made.defvjp(_copy(rule.fwd), _copy(rule.bwd))
+    return made
+
+
+def _copy(function: Any) -> Any:
+    if not isinstance(function, FunctionType):
+        return function
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    return made
+
+
+def is_pair(target: object) -> bool:
+    """Whether a target is a function with its hand-written derivative."""
+    return isinstance(target, GradientPair)

@@ -1,0 +1,243 @@
+"""From a failing target to a patch that is proven: candidates in stages, screened by probes, proven by the check."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.backends.jax_backend import rule_of
+from gradcli.errors import GradcliError, OverrunError
+from gradcli.fix.candidates import Setting, farther, farthest, fits, forward_edits, near
+from gradcli.fix.draft import Draft, draft_of
+from gradcli.fix.examine import Examination, examined, sentences
+from gradcli.fix.expressions import Candidate
+from gradcli.fix.idiom import idiom_of
+from gradcli.fix.probes import Probes, probes_of, running
+from gradcli.fix.prove import Proof, proof_of
+from gradcli.fix.scope import names_at_end, scope_of
+from gradcli.fix.source import written
+from gradcli.patches import FixResult, Patch
+from gradcli.runner.prepare import Prepared
+from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Watchdog
+
+SECONDS = 20.0
+"""Processor time for a search; most patches take less than a twentieth of it."""
+_PROOFS = 12
+"""Candidates of one stage that are put to the whole check."""
+_BRANCHES = 2
+"""Drafts with one mistake mended that are gone on with."""
+_ROUNDS = 3
+"""Mistakes that are mended one after the other."""
+
+
+@final
+@dataclass(slots=True)
+class Search:
+    """The state of one search: what to mend, and until when."""
+
+    ready: Prepared
+    target: object
+    seed: int
+    ends: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is over."""
+        return time.process_time() > self.ends
+
+    def patch(self, seen: Examination, draft: Draft) -> Patch | None:
+        """The first patch that is proven."""
+        found = self._mended(seen, draft, _ROUNDS)
+        if found is None:
+            return None
+        made, proof = found
+        return Patch(file=draft.file.path, before=draft.file.text, after=made.file.text, proven=proof.sentences)
+
+    def _mended(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
+        """The draft with one mistake after the other mended, and the proof of the last version."""
+        with running(draft.codes), np.errstate(all="ignore"):
+            probes = probes_of(seen.subjects[-1:], self.seed)
+            wrong = probes.wrong()
+            if wrong is not None and not wrong and len(seen.subjects) > 1:
+                probes = probes_of(seen.subjects[:1], self.seed).beside(probes)
+                wrong = probes.wrong()
+            setting = self._setting(draft, probes, wrong or frozenset())
+        if setting is None:
+            return None
+        partial: list[tuple[float, Candidate]] = []
+        for stage in _stages(setting, probes, wrong, seen):
+            if self.is_over:
+                break
+            proofs = 0
+            for candidate, left in self._screened(stage, draft, probes, wrong):
+                if left:
+                    partial.append((candidate.cost, candidate))
+                    continue
+                if proofs == _PROOFS or self.is_over:
+                    break
+                proofs += 1
+                made = draft.with_changes(candidate.changes)
+                if made is None:
+                    continue
+                proof = proof_of(self.ready, self.target, made.codes)
+                if proof is not None:
+                    return made, proof
+                if wrong:
+                    partial.append((candidate.cost + 1, candidate))
+        return self._continued(draft, partial, rounds)
+
+    def _continued(
+        self, draft: Draft, partial: Sequence[tuple[float, Candidate]], rounds: int
+    ) -> tuple[Draft, Proof] | None:
+        """What becomes of drafts in which something is mended, and something left."""
+        for _, candidate in sorted(partial, key=lambda p: p[0])[:_BRANCHES] if rounds > 1 else ():
+            if self.is_over:
+                return None
+            made = draft.with_changes(candidate.changes)
+            if made is None:
+                continue
+            try:
+                with running(made.codes):
+                    again = examined(self.ready)
+            except GradcliError:  # the user's code raises with what was mended alone
+                continue
+            if again.verdict is Verdict.FAILED:
+                found = self._mended(again, made, rounds - 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _screened(
+        self, stage: Callable[[], Iterator[Candidate]], draft: Draft, probes: Probes, wrong: frozenset[int] | None
+    ) -> Iterator[tuple[Candidate, frozenset[int]]]:
+        """The candidates of a stage that mend what is wrong, all of it first, the shortest first."""
+        passed: list[tuple[int, float, int, Candidate, frozenset[int]]] = []
+        known: set[bytes] = set()
+        for number, candidate in enumerate(sorted(stage(), key=lambda c: c.cost)):
+            if self.is_over:
+                break
+            codes = draft.codes_with(candidate.changes)
+            if codes is None:
+                continue
+            mark = b"".join(_mark(code) for code in codes.values())
+            if mark in known:
+                continue
+            known.add(mark)
+            with running(codes):
+                left = _left(probes, wrong)
+            if left is not None:
+                passed.append((len(left), candidate.cost, number, candidate, left))
+        for *_, candidate, left in sorted(passed, key=lambda p: p[:3]):
+            yield candidate, left
+
+    def _setting(self, draft: Draft, probes: Probes, wrong: frozenset[int]) -> Setting | None:
+        """What backward can use, seen in a run at every probe."""
+        part = draft.backward
+        code = draft.codes.get(part.function, part.function.__code__)
+        framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
+        scopes = []
+        for probe in probes.each or ():
+            seen = names_at_end(code, probe.returned)
+            scopes.append(scope_of(seen, part.node, framework.is_tensor, framework=self.ready.backend.name))
+        if not scopes or any([a.text for a in s.atoms] != [a.text for a in scopes[0].atoms] for s in scopes):
+            scopes = scopes[:1]
+        if not scopes:
+            return None
+        subject = probes.each[0].subject
+        returned = probes.each[0].returned()
+        return Setting(
+            draft=draft,
+            scopes=tuple(scopes),
+            idiom=idiom_of(part.function, self.ready.backend.name),
+            parameters=len(subject.arguments),
+            places=tuple(subject.active[place] for place in sorted(wrong)),
+            count=0 if returned is None or not wrong else len(returned),
+            is_complex=any(b.complex for b in (*subject.domain.blocks, *subject.codomain.blocks)),
+            to_array=framework.to_array,
+        )
+
+
+def _left(probes: Probes, wrong: frozenset[int] | None) -> frozenset[int] | None:
+    """The inputs still wrong with a candidate; None where it is of no use."""
+    try:
+        if wrong:
+            return probes.better(wrong)
+        found = probes.wrong()
+        return found if found is not None and not found else None
+    except OverrunError:
+        return None
+
+
+def _mark(code: Any) -> bytes:
+    return repr((code.co_code, code.co_names, code.co_varnames, [repr(c) for c in code.co_consts])).encode()
+
+
+def _stages(
+    setting: Setting, probes: Probes, wrong: frozenset[int] | None, seen: Examination
+) -> Iterator[Callable[[], Iterator[Candidate]]]:
+    """The stages for what is wrong: where no gradient is, only edits that leave them right."""
+    values = wrong is None or bool(wrong)
+
+    def first() -> Iterator[Candidate]:
+        yield from near(setting)
+        if wrong and len(setting.scopes) == len(probes.each):
+            yield from fits(setting, _lacks(probes, wrong))
+
+    yield first
+    yield lambda: forward_edits(setting)
+    if values:
+        yield lambda: farther(setting)
+        yield lambda: farthest(setting)
+    del seen
+
+
+def _lacks(probes: Probes, wrong: frozenset[int]) -> list[tuple[list[Any], list[Any]]]:
+    """For each wrong input the right gradients at the probes and what is returned."""
+    returned = [probe.returned() for probe in probes.each]
+    found = []
+    for place in sorted(wrong):
+        right = [probe.right[place] for probe in probes.each]
+        had = []
+        for probe, row in zip(probes.each, returned, strict=True):
+            position = probe.subject.active[place]
+            had.append(None if row is None or position >= len(row) else row[position])
+        if all(r is not None for r in right):
+            found.append((right, had))
+    return found
+
+
+def fixed(ready: Prepared, target: object, name: str, *, ends: float) -> FixResult:
+    """The outcome of a search for the target of a prepared case, until the processor time `ends`."""
+    watchdog = Watchdog(budget=ready.case.settings.budget)
+    with watchdog.watching():
+        seen = examined(ready)
+        if seen.verdict is not Verdict.FAILED:
+            return FixResult(target=name, verdict=seen.verdict)
+        said = sentences(seen.findings)
+        draft = _draft(ready, target, seen)
+        if draft is None:
+            why = "its backward has no Python source of yours that could be edited"
+            return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
+        patch = Search(ready, target, ready.case.seed, ends).patch(seen, draft)
+    reason = None if patch is not None else "no edit of backward that was tried passes the whole check"
+    return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
+
+
+def _draft(ready: Prepared, target: object, seen: Examination) -> Draft | None:
+    info = ready.info if seen.subject is None else seen.subject.info
+    backward = info.backward
+    forward: Any = info.forward
+    rule: Any = rule_of(target) if ready.backend.name == "jax" else None
+    if rule is not None:
+        forward = getattr(rule, "fwd", None)
+    if backward is None and ready.backend.name == "numpy":
+        backward, forward = forward, None
+    own = written(backward)
+    if own is None:
+        return None
+    return draft_of(
+        own, {"forward": written(forward, own.file), "setup_context": written(info.setup_context, own.file)}
+    )

@@ -1,0 +1,73 @@
+"""A patch applied to the user's file: only where nothing of theirs can be lost, and as a whole or not at all."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from gradcli.errors import UsageError
+from gradcli.patches import Patch
+
+_SECONDS = 20
+
+
+def write(patch: Patch, *, force: bool) -> None:
+    """Put the patched text into the file.
+
+    Raises:
+        UsageError: the file has changed since or cannot be written; or git could not restore it, without `force`.
+    """
+    path = Path(os.path.realpath(patch.file))
+    with contextlib.suppress(OSError, UnicodeError):
+        if path.read_bytes().decode() != patch.before:
+            raise UsageError(
+                f"{patch.shown_file}: has changed since it was checked; nothing was written. Run it again."
+            )
+    why = None if force else _unsafe(path)
+    if why is not None:
+        raise UsageError(
+            f"{patch.shown_file}: {why}, so the present text could not be restored; nothing was written. Commit the "
+            "file first, or give --force"
+        )
+    try:
+        _replace(path, patch.after)
+    except OSError as error:
+        raise UsageError(f"{patch.shown_file}: cannot be written: {error.strerror or error}") from error
+
+
+def _unsafe(path: Path) -> str | None:
+    """Why git could not bring the file back as it is; None where it could."""
+    git = shutil.which("git")
+    if git is None:
+        return "git is not installed"
+    try:
+        known = _git(git, path, "ls-files", "--error-unmatch", "--", path.name)
+        changed = _git(git, path, "status", "--porcelain", "--", path.name)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"git failed ({error})"
+    if known.returncode != 0 or changed.returncode != 0:
+        return "it is not under version control (git)"
+    return "it has changes that are not committed" if changed.stdout.strip() else None
+
+
+def _git(git: str, path: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(  # noqa: S603 - git itself, with a file's own name
+        [git, "-C", str(path.parent), *arguments], capture_output=True, timeout=_SECONDS, check=False
+    )
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, made)
+        os.replace(made, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(made)
+        raise

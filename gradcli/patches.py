@@ -1,0 +1,53 @@
+"""What `gradcli fix` comes to: a patch with what was proven of it, or why there is none."""
+
+import difflib
+import os
+from dataclasses import dataclass
+
+from gradcli.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """New text for a file of the user's; `proven` says, a sentence each, what the patched Function passed.
+
+    `recomputes` marks a backward that differentiates forward by autograd instead of correcting the formula.
+    """
+
+    file: str
+    before: str
+    after: str
+    proven: tuple[str, ...]
+    recomputes: bool = False
+
+    @property
+    def shown_file(self) -> str:
+        """The file as seen from the working directory, where it lies below that."""
+        relative = os.path.relpath(self.file)
+        return self.file if relative.startswith("..") else relative
+
+    def diff(self) -> str:
+        """The unified diff, as `git apply` and `patch -p1` take it."""
+        name = self.shown_file.lstrip("/")
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixResult:
+    """The outcome for one target: its verdict, what is wrong, and the patch or the `reason` for which there is none."""
+
+    target: str
+    verdict: Verdict
+    sentences: tuple[str, ...] = ()
+    patch: Patch | None = None
+    reason: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 with a patch or with nothing to patch, 1 without; as for a check where no verdict came about."""
+        if self.patch is not None or self.verdict is Verdict.PASSED:
+            return 0
+        return {Verdict.ERROR: 3, Verdict.INCONCLUSIVE: 4}.get(self.verdict, 1)

@@ -1,0 +1,43 @@
+"""The outcome of `gradcli fix` as text: what is wrong, the diff, and what was proven of it."""
+
+import shlex
+from collections.abc import Iterator
+
+from gradcli.patches import FixResult
+from gradcli.reporters.escaping import lines_of, one_line
+from gradcli.verdict import Verdict
+
+_NOTHING = {
+    Verdict.PASSED: "passes the whole check: there is nothing to fix",
+    Verdict.INCONCLUSIVE: "the check is inconclusive, so no patch could be proven; see gradcli check",
+}
+
+
+def patch_text(result: FixResult, *, only_diff: bool = False, written: bool = False) -> str:
+    """The lines to print for one target; `only_diff` leaves out everything but the diff."""
+    if only_diff:
+        return "" if result.patch is None else result.patch.diff()
+    return "\n".join(_lines(result, written)) + "\n"
+
+
+def _lines(result: FixResult, written: bool) -> Iterator[str]:
+    if result.verdict in _NOTHING:
+        yield f"{one_line(result.target)}: {_NOTHING[result.verdict]}"
+        return
+    yield one_line(result.target)
+    for sentence in result.sentences:
+        yield from (f"  {line}" for line in lines_of(sentence))
+    patch = result.patch
+    if patch is None:
+        yield f"  no patch found: {result.reason}"
+        return
+    yield ""
+    yield from lines_of(patch.diff().rstrip("\n"))
+    yield ""
+    if patch.recomputes:
+        yield "  this backward runs forward again and differentiates it by autograd; the formula is not corrected"
+    yield from (f"  proven: {sentence}" for sentence in patch.proven)
+    if written:
+        yield f"  written: {one_line(patch.shown_file)}"
+    else:
+        yield f"  apply:  gradcli fix {shlex.quote(one_line(result.target))} --write"
