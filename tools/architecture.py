@@ -14,7 +14,7 @@ _PICTURE = re.compile(r"(<!-- picture -->\n).*?(<!-- /picture -->)", re.S)
 LEFT_OUT = frozenset({"__init__", "__main__", "_version", "examples"})
 SMALL = {
     "errors": "values", "settings": "values", "verdict": "values", "findings": "values",
-    "results": "records", "traces": "records", "cases": "records", "targets": "records",
+    "results": "records", "traces": "records", "patches": "records", "cases": "records", "targets": "records",
     "figures": "records", "documents": "records",
     "pytest_plugin": "pytest", "pytest_session": "pytest",
 }  # fmt: skip

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
 
-from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.jax_backend import rule_of
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.errors import GradcliError
@@ -64,7 +63,7 @@ def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
     case = replace(ready.case, settings=settings)
     try:
         if inputs is None:
-            return check_object(target, case, supply=ready.supply, backend=ready.backend)
+            return check_object(target, case, supply=ready.supply, backends=(ready.backend,))
         spec = case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
         return check_object(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
     except GradcliError:
@@ -125,8 +124,3 @@ def _copy(function: Any) -> Any:
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made
-
-
-def is_pair(target: object) -> bool:
-    """Whether a target is a function with its hand-written derivative."""
-    return isinstance(target, GradientPair)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST_ENTRIES = 100_000
+_WITH_CONTEXT = ("torch", "engine")
+"""The frameworks whose backward is given a ctx first, in a Function class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,10 @@ def scope_of(
     """What a run of backward left in its names."""
     parameters = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args)]
     variadic = [] if definition.args.vararg is None else [definition.args.vararg.arg]
-    context = parameters[0] if framework in ("torch", "engine") and parameters else None
+    first = names.get(parameters[0]) if parameters else None
+    context = (
+        parameters[0] if framework in _WITH_CONTEXT and callable(getattr(first, "save_for_backward", None)) else None
+    )
     given = parameters[1:] + variadic if context is not None else parameters[-1:]
     found: list[Atom] = []
     for key, value in names.items():
