@@ -84,7 +84,7 @@ def test_a_clear_difference_is_tabulated_from_the_witness(case) -> None:
 def test_a_witness_that_leaves_something_out_is_overruled(case) -> None:
     (block,) = with_witness(case, None, column_dropped).blocks
     assert (block.outcome, block.reference) == (Outcome.AGREES, DIFFERENCES)
-    assert "forward's body is not what it computes" in block.note
+    assert "autodiff of forward's body disagrees with finite differences" in block.note
 
 
 @pytest.mark.parametrize("case", ORDINARY, ids=lambda case: case.name)
