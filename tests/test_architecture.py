@@ -43,6 +43,7 @@ HOMES = {
         "backends/jax_compilations.py",
         "backends/jax_pairs.py",
         "backends/jax_steps.py",
+        "backends/jax_trips.py",
     },
     "jaxlib": {"backends/jax_backend.py"},
     "dask": {"runner/dask_executor.py"},

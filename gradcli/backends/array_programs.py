@@ -2,22 +2,27 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gradcli.cases import Argument
 
 if TYPE_CHECKING:
     from gradcli.backends.array_transforms import Transforms
 
 Tensors = Sequence[Any]
 
+_PLAIN = (bool, int, float, complex, str, type(None))
+
 _ROUNDING = 128 * 2.0**-24
 """Relative; what the comparison of compiled calls with others allows, for computations in float32."""
 
-_CONFIRMED = 3
-"""Calls compared with plain ones: a single cotangent may be one whose gradient is zero in both."""
+_CONFIRMED = 2
+"""Calls compared with plain ones; the pull-back's first is one of dense cotangents, since the gradient for a single
+entry may be zero in both."""
 
 
 @final
@@ -34,6 +39,8 @@ class Program:
         self._function = function
         self._is_compiled = compiled
         self._confirmed: Counter[Callable[..., Any]] = Counter()
+        self._is_counted = False
+        self._trips: Callable[..., Any] | None = None
         self._value = transforms.compiled(function)
         self._pull = transforms.compiled(self._pulled)
         self._push = transforms.compiled(self._pushed)
@@ -44,14 +51,37 @@ class Program:
 
     def pull_back(self, tensors: Tensors, rows: Sequence[Tensors]) -> list[tuple[Any, ...]]:
         """The gradients for several sets of cotangents."""
+        if self._is_compiled and rows and not self._confirmed[self._pull]:
+            self._called(self._pull, self._pulled, tuple(tensors), self._dense(rows[0]))
         if self._is_compiled:
             return [self._called(self._pull, self._pulled, tuple(tensors), tuple(row)) for row in rows]
         _, pull = self._transforms.adjoint(self._function, *tensors)
         return [pull(row) for row in rows]
 
+    def trips(self, tensors: Tensors) -> int | None:
+        """How often the function goes round its compiled loops; None where it has none, or none that can be counted."""
+        if not self._is_counted:
+            self._is_counted = True
+            self._trips = self._transforms.trips_of(self._function, *tensors)
+        try:
+            return None if self._trips is None else int(self._trips(*tensors))
+        except Exception:  # what keeps it from being compiled; the loops run all the same
+            self._trips = None
+            return None
+
     def push_forward(self, tensors: Tensors, tangents: Tensors) -> tuple[Any, ...]:
         """The derivative of the outputs along tangents."""
         return self._called(self._push, self._pushed, tuple(tensors), tuple(tangents))
+
+    def confirm_again(self) -> None:
+        """Compare the next call of each kind with a plain one: at other inputs another branch may run."""
+        for compiled, times in self._confirmed.items():
+            self._confirmed[compiled] = min(times, _CONFIRMED - 1)
+
+    def _dense(self, row: Tensors) -> Tensors:
+        """Cotangents like these without a zero."""
+        like, rng = self._transforms.framework, np.random.default_rng(0)
+        return tuple(like.from_array(rng.uniform(0.5, 1.5, np.shape(c)), like.dtype_name(c)) for c in row)
 
     def _pulled(self, tensors: Tensors, row: Tensors) -> tuple[Any, ...]:
         return self._transforms.adjoint(self._function, *tensors)[1](row)
@@ -76,6 +106,24 @@ class Program:
             return False
         arrays = self._transforms.framework.to_array
         return all(_close(arrays(one), arrays(other)) for one, other in zip(found, wanted, strict=True))
+
+
+def signature(arguments: Sequence[Argument], active: Sequence[int]) -> Hashable:
+    """What a compiled function depends on: the arguments but for the values of the active ones.
+
+    A value that is neither a tensor nor a plain one is known by its identity, which no other has as long as a program
+    holds on to it.
+    """
+    parts: list[Hashable] = []
+    for position, argument in enumerate(arguments):
+        value = argument.value
+        what: Hashable = id(value)
+        if argument.is_tensor:
+            what = (value.shape, argument.dtype_name, None if position in active else value.tobytes())
+        elif isinstance(value, _PLAIN):
+            what = (type(value), repr(value))
+        parts.append((argument.name, argument.keyword, position in active, what))
+    return tuple(parts)
 
 
 def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -36,12 +36,14 @@ class Derivatives:
     """A map and its claimed derivative on lists of arrays, one for each block.
 
     `pull_back` takes several sets of cotangents at once and returns a list of gradients for each; `push_forward` takes
-    a list of tangents, and is None where there is no forward mode.
+    a list of tangents, and is None where there is no forward mode. `trips` counts those through compiled loops, which
+    run no line of Python; None where there are no such loops.
     """
 
     value: Callable[[Arrays], Sequence[NDArray[Any]]]
     pull_back: Callable[[Arrays, Sequence[Arrays]], Sequence[Sequence[NDArray[Any]]]]
     push_forward: Callable[[Arrays, Arrays], Sequence[NDArray[Any]]] | None = None
+    trips: Callable[[Arrays], int | None] | None = None
 
 
 @final
@@ -87,7 +89,12 @@ class ArrayMap(VectorMap):
             raise user_code_error(error, self._phase) from error
 
     def effort(self, x: FloatArray) -> Effort:
-        """The lines of the user's code that the map runs at `x`, and how often."""
+        """The lines of the user's code that the map runs at `x`, and how often; of compiled loops, the trips."""
+        if self._derivatives.trips is not None:
+            with self._running(x):
+                trips = self._derivatives.trips(list(self.domain.unflatten(x)))
+            if trips is not None:
+                return {"trips through compiled loops": trips}
         return lines_run(lambda: self.value(x))
 
     def value_noise(self, x: FloatArray) -> FloatArray | None:

@@ -2,7 +2,7 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_programs import Manner, Program, first_that_runs, of_order
+from gradcli.backends.array_caller import ArrayCaller
+from gradcli.backends.array_programs import Manner, Program, first_that_runs, of_order, signature
 from gradcli.backends.array_subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.array_trees import Trees, assembled, spread
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
@@ -85,6 +86,10 @@ class Transforms(Trees):
         """Whether a function runs loops or branches of the framework's, which it compiles; false if it cannot say."""
 
     @abstractmethod
+    def trips_of(self, function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] | None:
+        """A function that counts the trips through the compiled loops of `function`; None where it has none."""
+
+    @abstractmethod
     def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
         """The unit roundoff of the coarsest floating-point numbers that a function computes with."""
 
@@ -95,49 +100,6 @@ class Transforms(Trees):
     @abstractmethod
     def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
         """Run a function on shapes alone; raises what it raises, unless it asks for values."""
-
-
-@final
-class ArrayCaller:
-    """Calls a function on arrays at the places of its tensors; everything here runs inside `running`."""
-
-    def __init__(self, transforms: Transforms, function: Any, arguments: Sequence[Argument]) -> None:
-        self.framework = transforms.framework
-        self._transforms = transforms
-        self._function = function
-        self._arguments = tuple(arguments)
-
-    def run(self, values: dict[int, Any]) -> list[Any]:
-        """The leaves of what the function returns."""
-        given = {i: self.framework.from_array(v) if isinstance(v, np.ndarray) else v for i, v in values.items()}
-        whole = assembled(self._arguments, given, self._transforms)
-        positional = [value for argument, value in whole if not argument.keyword]
-        keywords = {argument.name: value for argument, value in whole if argument.keyword}
-        leaves = [leaf for _, leaf in self._transforms.leaves(self._function(*positional, **keywords))]
-        return [self.framework.namespace.asarray(x) if isinstance(x, int | float | complex) else x for x in leaves]
-
-    def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
-        """Run the function on shapes alone, so that it refuses early; one that asks for values is left to `run`."""
-        self._transforms.rehearse(self.run, {i: self.framework.from_array(v) for i, v in values.items()})
-
-    def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:
-        """The function of its active inputs alone, returning the tuple of its differentiable outputs."""
-
-        def function(*tensors: Any) -> tuple[Any, ...]:
-            found = self.run({**values, **dict(zip(active, tensors, strict=True))})
-            return tuple(found[number] for number in outputs)
-
-        return function
-
-    def gradients_of_sum(self, values: dict[int, NDArray[Any]], tracked: Sequence[int]) -> Gradients:
-        """The gradients for cotangents of ones; None where only zeros arrive."""
-        kinds = [np.dtype(o.dtype).kind if self.framework.is_tensor(o) else "O" for o in self.run(values)]
-        outputs = [number for number, kind in enumerate(kinds) if kind in "fcV"]
-        function = self.on(tracked, outputs, values)
-        found, pull = self._transforms.adjoint(function, *(self.framework.from_array(values[i]) for i in tracked))
-        gradients = pull(tuple(self.framework.namespace.ones_like(o) for o in found))
-        arrays = [self.framework.to_array(g) for g in gradients]
-        return tuple(a if np.any(a) else None for a in arrays)
 
 
 @final
@@ -154,6 +116,7 @@ class TransformedSubject(ArraySubject):
         rule: Rule | None,
         arguments: Sequence[Argument],
         *,
+        programs: dict[Hashable, Program] | None = None,
         asked: bool = True,
     ) -> None:
         super().__init__(transforms.framework, info, arguments, asked=asked)
@@ -161,6 +124,7 @@ class TransformedSubject(ArraySubject):
         self._target = target
         self._rule = rule
         self._caller = ArrayCaller(transforms, target, self.arguments)
+        self._known_programs = {} if programs is None else programs
         self._programs: dict[tuple[bool, int], Program] = {}
         self._is_wide = True
         try:
@@ -252,7 +216,10 @@ class TransformedSubject(ArraySubject):
 
     def rebind(self, arguments: Sequence[Argument]) -> "TransformedSubject":
         """The same function at other arguments."""
-        other = TransformedSubject(self._transforms, self.info, self._target, self._rule, arguments, asked=False)
+        programs = self._known_programs
+        other = TransformedSubject(
+            self._transforms, self.info, self._target, self._rule, arguments, programs=programs, asked=False
+        )
         other.counters = self.counters
         return other
 
@@ -292,18 +259,29 @@ class TransformedSubject(ArraySubject):
             self.counters.forward += 1
             return self._arrays(program.push_forward(self._tensors(point), self._tensors(tangents)))
 
-        derivatives = Derivatives(value=value, pull_back=pull_back, push_forward=push_forward if forward_mode else None)
+        derivatives = Derivatives(
+            value=value,
+            pull_back=pull_back,
+            push_forward=push_forward if forward_mode else None,
+            trips=lambda point: program.trips(self._tensors(point)),
+        )
         lower = self._map(caller, order - 1, forward_mode=forward_mode) if order > 1 else None
         return self.map_of(derivatives, order, lower)
 
     def _program(self, caller: ArrayCaller, order: int) -> Program:
-        """The function of an order, compiled at most once for each caller."""
-        key = caller is self._caller, order
-        if key not in self._programs:
-            plain = caller.on(self.active, self.output_numbers, self.values())
-            function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
-            self._programs[key] = Program(self._transforms, function, compiled=self._has_loops or not self._is_wide)
-        return self._programs[key]
+        """The function of an order: compiled at most once for all subjects that differ in their active inputs alone."""
+        own = caller is self._caller, order
+        if own not in self._programs:
+            key = (*own, self._is_wide, self.output_numbers, signature(self.arguments, self.active))
+            known = self._known_programs.get(key)
+            if known is None:
+                plain = caller.on(self.active, self.output_numbers, self.values())
+                function = of_order(self._transforms, order, plain, len(self.active), len(self.output_numbers))
+                known = Program(self._transforms, function, compiled=self._has_loops or not self._is_wide)
+            else:
+                known.confirm_again()
+            self._programs[own] = self._known_programs[key] = known
+        return self._programs[own]
 
     @cached_property
     def _has_loops(self) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from types import ModuleType
@@ -13,23 +13,33 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.array_programs import Manner, compiled_manners, pulled
+from gradcli.backends.array_caller import ArrayCaller
+from gradcli.backends.array_programs import Manner, Program, compiled_manners, pulled
 from gradcli.backends.array_subject import adopted, number
-from gradcli.backends.array_transforms import ArrayCaller, Pull, Rule, TransformedSubject, Transforms
+from gradcli.backends.array_transforms import Pull, TransformedSubject, Transforms
 from gradcli.backends.array_trees import expanded
 from gradcli.backends.base import Backend, Subject
 from gradcli.backends.framework import Framework
 from gradcli.backends.guard import users_code, users_frames
 from gradcli.backends.jax_compilations import compilations_kept
 from gradcli.backends.jax_pairs import joined
+from gradcli.backends.jax_rules import (
+    backward_of,
+    fixed_positions,
+    is_vjp,
+    rule_from,
+    rule_is_defined,
+    rule_of,
+    rules_of,
+)
 from gradcli.backends.jax_steps import has_loops, roundoff_inside
+from gradcli.backends.jax_trips import trips_of
 from gradcli.backends.written_apart import Pair
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
 from gradcli.watchdog.case import Distance
 
-_RULES = ("custom_vjp", "custom_jvp")
 _WIDE, _NARROW = ("float64", "complex128", "f64[", "c128["), ("float32", "complex64", "f32[", "c64[")
 
 
@@ -188,6 +198,10 @@ class JaxTransforms(Transforms):
         """From the function's jaxpr."""
         return has_loops(function, *tensors)
 
+    def trips_of(self, function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] | None:
+        """From the function's jaxpr, compiled with a counter."""
+        return trips_of(function, *tensors)
+
     def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
         """From the function's jaxpr."""
         return roundoff_inside(function, *tensors)
@@ -224,6 +238,7 @@ class JaxBackend(Backend):
     def __init__(self) -> None:
         self.transforms = JaxTransforms()
         self.framework = self.transforms.framework
+        self._programs: tuple[object, dict[Hashable, Program]] = (None, {})
 
     def claims(self, target: object) -> bool:
         """Whether the target is an object of JAX's own that can be called; told by its type alone."""
@@ -236,13 +251,13 @@ class JaxBackend(Backend):
     def is_complete(self, target: object) -> bool:
         """Whether the target is a custom_vjp or custom_jvp function whose rule is defined."""
         rule = rule_of(target)
-        return rule is not None and _rule_is_defined(rule)
+        return rule is not None and rule_is_defined(rule)
 
     def describe(self, target: object) -> TargetInfo:
         """Parameters of the function, and its own source and that of its backward rule."""
         rule = rule_of(target)
-        if rule is not None and not _rule_is_defined(rule):
-            define = "defvjp(fwd, bwd)" if _is_vjp(rule) else "defjvp(rule)"
+        if rule is not None and not rule_is_defined(rule):
+            define = "defvjp(fwd, bwd)" if is_vjp(rule) else "defjvp(rule)"
             kind = type(rule).__name__
             raise TargetError(f"{_name(target)} is a {kind} function without a rule: call {define} on it")
         primal: Any = target if rule is None else rule.fun
@@ -258,11 +273,11 @@ class JaxBackend(Backend):
             backend=self.name,
             parameters=parameters,
             forward=inspect.unwrap(primal),
-            backward=_backward_of(rule),
-            inner=rule is not None and not _is_vjp(rule),
-            rules=_rules_of(rule),
+            backward=backward_of(rule),
+            inner=rule is not None and not is_vjp(rule),
+            rules=rules_of(rule),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
-            has_jvp=rule is not None and not _is_vjp(rule),
+            has_jvp=rule is not None and not is_vjp(rule),
             outer=outer_parameters(primal),
             takes_keywords=rule is None and takes_keywords(primal),
         )
@@ -309,8 +324,10 @@ class JaxBackend(Backend):
     def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
         """The target at these arguments. Raises UserCodeError."""
         known, rule = info or self.describe(target), rule_of(target)
-        given = self._expanded(target, arguments)
-        return TransformedSubject(self.transforms, known, target, None if rule is None else _rule(rule), given)
+        given, own = self._expanded(target, arguments), None if rule is None else rule_from(rule)
+        if self._programs[0] is not target:  # those of one target are kept, for all its samples
+            self._programs = (target, {})
+        return TransformedSubject(self.transforms, known, target, own, given, programs=self._programs[1])
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""
@@ -332,18 +349,7 @@ class JaxBackend(Backend):
             raise IndexError(text)
 
     def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        return expanded(arguments, self.transforms, fixed=_nondiff(rule_of(target)))
-
-
-def rule_of(target: object) -> Any | None:
-    """The custom_vjp or custom_jvp object behind a target: itself, or what jit wraps."""
-    seen: Any = target
-    while seen is not None and not inspect.isfunction(seen):
-        kind = type(seen)
-        if kind.__module__.startswith("jax.") and kind.__name__ in _RULES:
-            return seen
-        seen = getattr(seen, "__wrapped__", None)
-    return None
+        return expanded(arguments, self.transforms, fixed=fixed_positions(rule_of(target)))
 
 
 def _is_reduced_too_far(message: str) -> bool:
@@ -360,41 +366,5 @@ def _is_reduced_too_far(message: str) -> bool:
     return returned < wanted
 
 
-def _is_vjp(rule: Any) -> bool:
-    return type(rule).__name__ == "custom_vjp"
-
-
-def _rule_is_defined(rule: Any) -> bool:
-    return (rule.bwd if _is_vjp(rule) else rule.jvp) is not None
-
-
-def _rules_of(rule: Any | None) -> tuple[Callable[..., Any] | None, ...]:
-    """The rules that defjvps was given, one for each argument; none for any other rule."""
-    if rule is None or _is_vjp(rule) or not inspect.isfunction(rule.jvp):
-        return ()
-    given = inspect.getclosurevars(rule.jvp).nonlocals.get("jvps")
-    return tuple(given) if isinstance(given, tuple) else ()
-
-
-def _backward_of(rule: Any | None) -> Callable[..., Any] | None:
-    """The user's function to look at: bwd, or what defjvp was given."""
-    if rule is None:
-        return None
-    own: Any = rule.bwd if _is_vjp(rule) else None if _rules_of(rule) else rule.jvp
-    return inspect.unwrap(own) if callable(own) else None
-
-
-def _nondiff(rule: Any | None) -> tuple[int, ...]:
-    return () if rule is None else tuple(rule.nondiff_argnums or ())
-
-
 def _name(target: object) -> str:
     return str(getattr(target, "__qualname__", type(target).__name__))
-
-
-def _rule(rule: Any) -> Rule:
-    """The user's rule; a bwd that takes symbolic zeros is not for calling by hand."""
-    if not _is_vjp(rule):
-        return Rule(primal=rule.fun, forward=rule.jvp, fixed=_nondiff(rule))
-    by_hand = None if rule.symbolic_zeros else rule.bwd
-    return Rule(primal=rule.fun, forward=rule.fwd, backward=by_hand, fixed=_nondiff(rule))

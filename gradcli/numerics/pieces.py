@@ -34,6 +34,12 @@ def all_finite(values: npt.NDArray[np.float64]) -> bool:
         return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size), UNTHREADED))
 
 
+def moves_beside(direction: Vector, place: slice) -> bool:
+    """Whether a direction moves anything beside the entries at `place`."""
+    beside = (slice(0, place.start), slice(place.stop, direction.size))
+    return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
+
+
 def _finite(piece: npt.NDArray[np.float64]) -> bool:
     # One that is not finite would show in the sum of squares, which is cheap, and may overflow without.
     return math.isfinite(np.dot(piece, piece)) or bool(np.isfinite(piece).all())

@@ -24,7 +24,7 @@ from gradcli.numerics.kink_notes import kink_notes
 from gradcli.numerics.localise import locate
 from gradcli.numerics.nonfinite import judge_nonfinite
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Verification
-from gradcli.numerics.pieces import all_finite, pieces
+from gradcli.numerics.pieces import all_finite, moves_beside
 from gradcli.numerics.probe import Focus, moved
 from gradcli.numerics.seen import Pair, Seen, better_known
 from gradcli.numerics.silence import look_elsewhere
@@ -35,7 +35,7 @@ from gradcli.numerics.special import certain, wrong_at_this_point
 from gradcli.numerics.survey import by_differences, survey
 from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.vouching import vouched
-from gradcli.numerics.wider import agreed_in_few_digits, looked_wider
+from gradcli.numerics.wider import agreed_in_few_digits, is_drowned, looked_wider
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
@@ -145,6 +145,16 @@ class Protocol:
         """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
             self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
+        self._resolve_drowned(site.alone())
+
+    def _resolve_drowned(self, site: Site) -> None:
+        """Settle elsewhere what says nothing here, though wide steps, which would show a slope, were taken."""
+        drowned = [pair for pair, o in self.outcomes.items() if pair not in self.elsewhere and is_drowned(site, o)]
+        for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
+            if other.seen is not None:
+                self._conclude_elsewhere(pair, other.seen, other.where)
+                self.silent.pop(pair, None)
+                self.outcomes[pair] = looked_wider(other.seen.site, self.outcomes[pair], self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
@@ -163,7 +173,7 @@ class Protocol:
         agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
         if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
             return
-        if all(self._mixes(seen[pair].reading.direction, pair[0]) for pair in agreed):
+        if all(moves_beside(seen[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
             return
         drawn = np.zeros(site.x.size)
         for input_ in {input_ for input_, _ in agreed}:
@@ -178,15 +188,6 @@ class Protocol:
                 again = by_differences(site.alone(), [pair], self.significance)[pair]
                 if again.impression is Impression.DIFFERS:
                     self._conclude(pair, again, None)
-
-    def _mixes(self, direction: Vector, input_: int) -> bool:
-        """Whether a direction moves anything beside one input."""
-        place = self.map.domain.slices[input_]
-        beside = (slice(0, place.start), slice(place.stop, direction.size))
-        return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
-
-    def _size(self, input_: int) -> int:
-        return self.map.domain.blocks[input_].size
 
     def _conclude(self, pair: Pair, seen: Seen, note: str | None) -> None:
         note = "; ".join(text for text in (note, seen.note) if text) or None
@@ -204,7 +205,7 @@ class Protocol:
     def _confirmed(self, pair: Pair, seen: Seen) -> Decision:
         """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
         searched = False
-        if self._size(pair[0]) > COMPLETE_COLUMNS and seen.gap is None and self.entries.allow_search:
+        if self.map.domain.blocks[pair[0]].size > COMPLETE_COLUMNS and seen.gap is None and self.entries.allow_search:
             found = locate(seen.site, *pair)
             searched = True
             decision = None if found is None else confirm_sparse(seen.site, *pair, found, self.significance)
@@ -296,9 +297,7 @@ class Protocol:
         for pair, other in found.items():
             here = self.silent.pop(pair)
             if other.seen is not None:
-                self.moved = True
-                self.elsewhere[pair] = other.seen.site
-                self._conclude(pair, other.seen, f"the gradient is zero here; tested at {other.where} instead")
+                self._conclude_elsewhere(pair, other.seen, other.where)
             elif other.enough and here.quiet:
                 self.outcomes[pair] = BlockOutcome(
                     input=pair[0],
@@ -311,6 +310,11 @@ class Protocol:
             else:
                 note = "the gradient and the numerical derivative are below rounding here and at the other test points"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
+
+    def _conclude_elsewhere(self, pair: Pair, seen: Seen, where: str) -> None:
+        self.moved = True
+        self.elsewhere[pair] = seen.site
+        self._conclude(pair, seen, f"the gradient is zero here; tested at {where} instead")
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, Seen], singular: dict[Pair, BlockOutcome]) -> None:
         """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""

@@ -53,6 +53,21 @@ def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> Bloc
     return _over_wide_steps(site, outcome, significance) or outcome
 
 
+def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
+    """Whether a claim of zero is undecided beside what an iteration leaves where it stops.
+
+    A projection onto a vertex has a derivative of zero, and the vertex that it finds moves by what stopping leaves.
+
+    Args:
+        site: the point, without a witness.
+        outcome: what fine and wide steps said.
+    """
+    if outcome.outcome is not Outcome.UNDECIDED or outcome.doubt not in (Doubt.NOISE, Doubt.KINK):
+        return False
+    claimed = site.claim.forms[site.claim.block == outcome.output][:, site.map.domain.slices[outcome.input]]
+    return site.claim.finite and not claimed.any() and iterates(site)
+
+
 def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
     """The agreement of a claim over wide steps, where values are stored in half precision and forward does not iterate.
 
