@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
 
-from gradcli.backends.jax_backend import rule_of
+from gradcli.backends.jax_rules import rule_of
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.errors import GradcliError
 from gradcli.fix.probes import running

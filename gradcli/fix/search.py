@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.backends.jax_backend import rule_of
+from gradcli.backends.jax_rules import rule_of
 from gradcli.errors import GradcliError, OverrunError
 from gradcli.fix.candidates import Setting, farther, farthest, fits, forward_edits, near
 from gradcli.fix.draft import Draft, draft_of
