@@ -12,50 +12,51 @@ class Symptom(Enum):
 
     MOVED_LEAF = (
         "moved-leaf",
-        "A leaf was moved or converted: the copy is a result, and the gradient went to the leaf.",
-        "The tensor is not a leaf; between it and the one leaf it comes from lie only conversions and copies.",
-        "Read the leaf's .grad, convert first and call requires_grad_() then, or call retain_grad() on the copy.",
+        "The tensor is a moved or converted copy of a leaf; the gradient went to the leaf.",
+        "The tensor is not a leaf, and only conversions and copies lie between it and the one leaf it comes from.",
+        "Read the leaf's .grad; or convert first and then call requires_grad_(); or call retain_grad() on the copy.",
     )
     HIDDEN_LEAF = (
         "hidden-leaf",
-        "The tensor is the result of an operation on a leaf that has no name: its gradient is out of reach.",
-        "The tensor is not a leaf, and the one leaf it comes from is held by no variable.",
+        "The tensor is the result of an operation on a leaf that no variable refers to, so the leaf's gradient "
+        "cannot be read.",
+        "The tensor is not a leaf, and no variable holds the one leaf it comes from.",
         "Compute the values first and call requires_grad_() on the result.",
     )
     NOT_REACHED = (
         "not-reached",
-        "No path leads from the result to the leaf.",
+        "The result does not depend on the leaf through the graph.",
         "The leaf requires grad, and its AccumulateGrad node is not in the graph of the result.",
-        "Use the tensor itself in forward; look for a copy, an index, or a branch that leaves it out.",
+        "Use this very tensor in forward; look for a copy, an index, or a branch that leaves it out.",
     )
     DETACHED = (
         "detached",
-        "The leaf was taken out of the graph on the way to the result.",
-        "No path leads to the leaf, and a line took a tensor that comes from it out of the graph.",
-        "Stay with tensor operations at that line: no detach, .data, item, tolist or numpy in between.",
+        "The leaf was cut out of the graph on the way to the result.",
+        "No path leads to the leaf, and a line detached a tensor that comes from it.",
+        "Use tensor operations at that line, without detach, .data, item, tolist or numpy.",
     )
     NO_GRAD = (
         "no-grad",
-        "The result was computed while nothing was recorded.",
+        "The result was computed while gradients were not recorded.",
         "No path leads to the leaf, and the traced code entered a no_grad block.",
-        "Take the computation out of the no_grad block, or open enable_grad inside it.",
+        "Move the computation out of the no_grad block, or open enable_grad inside it.",
     )
     MISSPELT_FLAG = (
         "misspelt-flag",
-        "An attribute that looks like requires_grad was set in its place.",
-        "requires_grad is False, and the tensor has an attribute with a name much like it.",
+        "An attribute with a name like requires_grad was set, and not requires_grad.",
+        "requires_grad is False, and the tensor has an attribute with a very similar name.",
         "Write requires_grad, with the s, or call requires_grad_().",
     )
     RETURNED_NONE = (
         "function-returned-none",
         "A backward returned None where a gradient was needed.",
-        "A node got a gradient and gave None to an operand that leads to the leaf.",
-        "Return a gradient in the position of this argument of forward.",
+        "A node received a gradient and returned None for an operand that leads to the leaf.",
+        "Return a gradient at this argument's position.",
     )
     RETAINED_LATE = (
         "retained-late",
         "retain_grad() was called only after backward.",
-        "The tensor is a result, and it was told to keep its gradient when the last pass was over.",
+        "The tensor is not a leaf, and retain_grad() was called when the last backward pass was over.",
         "Call retain_grad() before backward.",
     )
     BACKWARD_NOT_RUN = (
@@ -66,20 +67,20 @@ class Symptom(Enum):
     )
     BACKWARD_RAISED = (
         "backward-raised",
-        "The backward pass raised before it came to this tensor.",
-        "The pass ended with an exception, and nothing had been added to this .grad.",
-        "Mend what the error says; the trace shows how far the pass came.",
+        "The backward pass raised before it reached this tensor.",
+        "The pass ended with an exception before anything was added to this .grad.",
+        "Fix the reported error; the trace shows how far the pass came.",
     )
     ZERO_GRADIENT = (
         "zero-gradient",
         "The gradient is zero in every entry.",
-        "A gradient that is not zero came to a node on the way, and only zeros left it.",
+        "A node on the way received a gradient that was not zero, and passed on only zeros.",
         "Look at the operation named: a dead ReLU, a rounding, a product with zero, a saturated function.",
     )
     NON_FINITE = (
         "non-finite-gradient",
-        "A NaN or Inf appeared.",
-        "The first node to which finite gradients came and from which others left.",
+        "A NaN or infinity appeared in the backward pass.",
+        "The first node that received finite gradients and returned others.",
         "Look at the operands of the operation named: a root or logarithm at zero, 0/0, an overflow.",
     )
 
