@@ -217,7 +217,7 @@ class Subject(Counted):
     @property
     def first_order_only(self) -> str | None:
         """Why higher orders are not offered; None where they are."""
-        return "backward is marked once_differentiable" if self.info.once_differentiable else None
+        return "once-differentiable: backward is marked so" if self.info.once_differentiable else None
 
     @property
     def insists_on(self) -> str | None:

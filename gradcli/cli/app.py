@@ -52,14 +52,14 @@ def application() -> typer.Typer:
     )
     app.callback()(_main)
     app.command("check", short_help="check gradients")(guarded(check_command))
-    app.command("trace", short_help="run once, show the graph and the hooks, explain")(trace_command)
-    app.command("list", short_help="the Functions found, and how they would be checked")(guarded(list_command))
-    app.command("explain", short_help="a finding, verdict, reason or symptom in full")(guarded(explain_command))
-    app.command("fix", short_help="a proven patch for a wrong backward")(guarded(fix_command))
+    app.command("trace", short_help="run once; show the graph and the hooks, and why a .grad is missing")(trace_command)
+    app.command("list", short_help="list the Functions found, and how they would be checked")(guarded(list_command))
+    app.command("explain", short_help="explain a finding, verdict, reason or symptom")(guarded(explain_command))
+    app.command("fix", short_help="show a proven patch for a wrong backward")(guarded(fix_command))
     app.command("init", short_help="write a spec for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
-    app.command("merge", short_help="several reports into one")(guarded(merge_command))
-    app.command("schema", short_help="the JSON Schema of specs")(guarded(schema_command))
+    app.command("merge", short_help="merge several reports into one")(guarded(merge_command))
+    app.command("schema", short_help="print the JSON Schema of specs")(guarded(schema_command))
     return app
 
 

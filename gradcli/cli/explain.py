@@ -30,7 +30,7 @@ def explain_command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="As in missing-gradient or GC105.",
+            help="A name or code, as in missing-gradient or GC105; without one, all are listed.",
             autocompletion=complete_names,
             show_default=False,
         ),

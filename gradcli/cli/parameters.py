@@ -36,7 +36,7 @@ Order = Annotated[
     typer.Option(
         "--order",
         min=1,
-        help="Highest derivative order to check; 2 unless given. Asked for, a backward that raises when it is "
+        help="Highest derivative order to check; 2 unless given. If given, a backward that raises when it is "
         "differentiated fails; otherwise that is a note.",
         show_default=False,
     ),
@@ -54,7 +54,7 @@ Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")
 Device = Annotated[
     str | None,
     typer.Option(
-        "--device", metavar="NAME", help="Where the tensors lie: cpu, cuda, cuda:1 or mps.", show_default=False
+        "--device", metavar="NAME", help="The device of the tensors: cpu, cuda, cuda:1 or mps.", show_default=False
     ),
 ]
 Only = Annotated[
@@ -166,7 +166,13 @@ Executor = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="S", help="Seconds that a case may take.", show_default=False)
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="S",
+        help="Time limit of a case in seconds.",
+        show_default=False,
+    ),
 ]
 InProcess = Annotated[
     bool, typer.Option("--in-process", help="Import and run the target in this process, for a debugger.")

@@ -36,13 +36,13 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
         )
     cause, location = _cause(subject)
     missing = all(_claims_nothing(e) for e in worst)
-    what = "zero" if missing else "incomplete"
+    result = "zero" if missing else "an incomplete result"
     if cause is not None or missing:
         because = f": {cause}" if cause else ""
         return Finding(
             kind=FindingKind.NOT_TWICE_DIFFERENTIABLE,
-            message=f"the derivative of order {order} with respect to {inputs} is cut: backward's own derivative is "
-            f"{what}{because}",
+            message=f"the derivative of order {order} with respect to {inputs} is cut off: "
+            f"differentiating backward gives {result}{because}",
             order=order,
             input=worst[0].input,
             output=worst[0].output,
@@ -53,7 +53,7 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     return Finding(
         kind=FindingKind.WRONG_SECOND_ORDER,
         message=f"the first derivative is right, but the derivative of order {order} with respect to {inputs} is wrong"
-        f"{size}: look at the backward of what backward calls",
+        f"{size}: check the backward of the Functions that backward calls",
         order=order,
         input=worst[0].input,
         output=worst[0].output,

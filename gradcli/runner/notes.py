@@ -89,7 +89,7 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
         phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
         where = ", ".join(dict.fromkeys(phases))
         notes.append(
-            f"at inputs that nobody asked for {watchdog.omissions.why} ({where}): it was run again without them"
+            f"at inputs that were not requested {watchdog.omissions.why} ({where}): it was run again without them"
         )
     if watchdog.is_slow and 0 < samples < wanted:
         seconds = f"{watchdog.forward_seconds:.2g} s"
@@ -103,7 +103,7 @@ def _overrun_note(overruns: Sequence[Overrun]) -> str:
     calls = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
     was = "was" if len(overruns) == 1 else "were"
     return (
-        f"{calls} at inputs that nobody asked for {was} stopped after {max(each.seconds for each in overruns):.2g} s "
+        f"{calls} at inputs that were not requested {was} stopped after {max(each.seconds for each in overruns):.2g} s "
         f"({', '.join([*phases, *places])}): such inputs count as outside forward's domain"
     )
 

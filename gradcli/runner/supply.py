@@ -218,7 +218,7 @@ def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax:
     avoids = found.is_degenerate and not plain.is_degenerate
     if plain.specs == found.specs or avoids or _tensors(found) < _tensors(plain):
         return plain
-    note = f"the function also accepts {plain.as_flags()}, but its derivative does not fit there"
+    note = f"the function also accepts {plain.as_flags()}, but the derivative's shape does not fit there"
     return replace(found, notes=(*found.notes, note))
 
 

@@ -129,7 +129,7 @@ def _backend_of(target: object) -> FunctionBackend:
             return backend
     backend = backend_for(target)
     if not isinstance(backend, FunctionBackend):
-        raise TargetError(f"trace shows a backward pass node by node, which {backend.name} does not have")
+        raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
     return backend
 
 

@@ -167,7 +167,7 @@ def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
     (note,) = told(checked(backend, target, list(planted.given), order=1))
-    given = shlex.split(note.partition("as a case that fails: ")[2])
+    given = shlex.split(note.partition("to make it a failure: ")[2])
     specs = tuple(parse_input(text) for text in given[1::2])
     case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
     assert given[0] == "-i"
@@ -286,7 +286,7 @@ def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
     result = checked(backend, target, MODEST)
     assert result.verdict is Verdict.PASSED
     assert not told(result)
-    (note,) = [note for note in result.notes if "nobody asked for" in note]
+    (note,) = [note for note in result.notes if "not requested" in note]
     assert "stopped after" in note
 
 
@@ -442,6 +442,6 @@ def test_arguments_are_pinned_with_their_fixed_values(backend):
             return g * ctx.p * ns.abs(x) ** (ctx.p - 1), None
 
     (note,) = told(checked(backend, Power, MODEST, 2, order=1))
-    flags = shlex.split(note.partition("as a case that fails: ")[2])
+    flags = shlex.split(note.partition("to make it a failure: ")[2])
     assert flags[0::2] == ["-i", "-a"]
     assert parse_argument(flags[3]).value == 2

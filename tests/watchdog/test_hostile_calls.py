@@ -1,4 +1,4 @@
-"""A right Function passes and its wrong twin fails, whatever forward does at points that nobody asked for."""
+"""A right Function passes and its wrong twin fails, whatever forward does at points that were not requested."""
 
 import json
 import subprocess
@@ -34,7 +34,7 @@ def checked(target: Any, *given: Any, **options: Any) -> CheckResult:
 
 
 def told(case: CheckResult) -> bool:
-    return any("nobody asked for" in note for note in case.notes)
+    return any("not requested" in note for note in case.notes)
 
 
 @pytest.mark.usefixtures("short")
