@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
@@ -47,6 +47,7 @@ class Facts:
     hooks: HookWatch
     operations: OperationLog
     modules: ModuleWatch
+    asked: Mapping[int, tuple[Any, SourceSite | None]]
     returned: Sequence[Any] = ()
     roots: Sequence[Any] = ()
     _below_result: set[int] = field(default_factory=set)
@@ -214,6 +215,7 @@ class Facts:
             cleared_at=self.operations.cleared_at(tensor) if readable and self.graph is not None else None,
             replaced_at=self.modules.replaced_at(tensor),
             used_at=self._used_at(tensor),
+            asked_at=self.asked.get(id(tensor), (None, None))[1],
             in_result=id(tensor) in self._below_result,
             unregistered_in=self.names.unregistered.get(id(tensor)),
             floating=bool(tensor.is_floating_point() or tensor.is_complex()),

@@ -65,7 +65,8 @@ class ModuleWatch:
 
         @functools.wraps(place)
         def watched_set(module: Any, name: str, value: Any) -> None:
-            before = vars(module).get("_parameters", {}).get(name)
+            parameters = vars(module).get("_parameters")
+            before = parameters.get(name) if isinstance(parameters, dict) else None
             place(module, name, value)
             if before is not None and before is not value:
                 self.replaced[id(before)] = before, site_of_frame(users_frame(sys._getframe(1)))

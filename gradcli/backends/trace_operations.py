@@ -155,7 +155,7 @@ class OperationLog:
                 last_node=max([self._last_node(), *[_sequence(tensor) for tensor in made]]),
                 mode=self._mode(),
                 version=_version(made[0]) if in_place and made else None,
-                shape=tuple(made[0].shape) if made else (),
+                shape=_shape(made[0]) if made else (),
                 function=function,
                 calculation=finite,
                 inner=inner,
@@ -291,6 +291,13 @@ def _plain(name: str) -> str:
 
 def _in_place(name: str, keywords: dict[str, Any]) -> bool:
     return name in ("setitem", DATA_SET) or name.endswith("_") or keywords.get("out") is not None
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    try:
+        return tuple(tensor.shape)
+    except RuntimeError:  # the parameter of a lazy module has none yet
+        return ()
 
 
 def _version(tensor: Any) -> int | None:

@@ -60,12 +60,13 @@ class OperationWatch:
 
     # --- PyTorch: a mode that every public function passes
     def _function_mode(self, kind: type) -> Callable[[], AbstractContextManager[Any]]:
-        log = self.log
+        log, is_tracing = self.log, self.lens.namespace.jit.is_tracing
 
         def through(_mode: Any, function: Any, _types: Any, args: Any = (), keywords: Any = None) -> Any:
             frame = sys._getframe(1)
             call, keywords = _as_called_from(frame, function), keywords or {}
-            if self._inside or not log.listening or _OWN in frame.f_code.co_filename:
+            own = _OWN in frame.f_code.co_filename
+            if self._inside or not log.listening or own or is_tracing():  # looking at values would enter that trace
                 return call(*args, **keywords)
             name = getattr(function, "__name__", "")
             if name in ("__get__", "__set__"):

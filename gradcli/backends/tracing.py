@@ -14,7 +14,7 @@ from typing import Any, final
 from gradcli.backends.guard import users_traceback
 from gradcli.backends.trace_captures import Captures
 from gradcli.backends.trace_facts import Facts
-from gradcli.backends.trace_graph import GraphPass
+from gradcli.backends.trace_graph import LEAF_NODE, GraphPass, backward_order
 from gradcli.backends.trace_hooks import HookLog
 from gradcli.backends.trace_lens import Lens, as_tuple
 from gradcli.backends.trace_lines import LineRecorder
@@ -90,6 +90,8 @@ class Tracer:
     passes: int = 0
     pass_site: SourceSite | None = None
     fills_grad: bool = False
+    keeps_graph: bool = False
+    asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     phase: str = "forward"
     running_pass: bool = False
     error: tuple[str, str, str] | None = None
@@ -113,7 +115,7 @@ class Tracer:
             try:
                 with self.lines.recorded(self.patches), watch.installed(), self._locals_noted():
                     self.result = run()
-                if not self.passes:
+                if not self.passes or self._is_untouched():
                     self._backward()
             except BaseException as caught:
                 if is_interrupt(caught):
@@ -160,6 +162,7 @@ class Tracer:
             hooks=self.hooks,
             operations=self.operations,
             modules=self.modules,
+            asked=self.asked,
             returned=returned,
             roots=self.roots,
         )
@@ -178,7 +181,7 @@ class Tracer:
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
-        self.roots = []
+        self.roots, self.asked = [], {}
         if self.graph is not None:
             self.graph.release()
             self.graph = None
@@ -207,6 +210,7 @@ class Tracer:
             if self.running_pass:
                 return original(roots, *args, **keywords)
             recorded = bool(keywords.get("create_graph"))
+            self.keeps_graph = bool(keywords.get("retain_graph", recorded))
             with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
                 return original(roots, *args, **keywords)
 
@@ -232,6 +236,8 @@ class Tracer:
             try:
                 self.graph.begin(roots)
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
+                if not fills:
+                    self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
                 for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
                     self.hooks.stand_in_for(tensor)
                 yield
@@ -272,6 +278,14 @@ class Tracer:
         finally:
             if sys.getprofile() is returned:
                 sys.setprofile(None)
+
+    def _is_untouched(self) -> bool:
+        """Whether the program only asked for gradients, and returned something else that can still be run backward."""
+        nodes = {root.grad_fn for root in self.lens.differentiable(self.result) if root.grad_fn is not None}
+        if self.fills_grad or not nodes or self.graph is None:
+            return False
+        ran = {record.node for record in self.graph.records if record.name != LEAF_NODE}
+        return self.keeps_graph or ran.isdisjoint(backward_order(nodes))
 
     def _backward(self) -> None:
         roots = self.lens.differentiable(self.result)

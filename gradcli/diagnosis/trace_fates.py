@@ -75,7 +75,7 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
         if origin:
             return f"{made}; {_state_of(graph, origin)}", None if _is_parameter(graph, origin) else Symptom.MOVED_LEAF
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
-    if fate.operations and fate.origins == ("",) and fate.role != "attribute":
+    if fate.operations and fate.origins == ("",) and fate.role not in ("attribute", "result"):
         return f"{made}; that tensor has no name of its own, so its gradient is out of reach", Symptom.HIDDEN_LEAF
     kept = f"{made}; {_KEPT}"
     lone = fate.origins[0] if len(fate.origins) == 1 and fate.operations else ""
@@ -177,7 +177,9 @@ def _no_pass(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     return _lost(graph, fate) or ("no backward pass ran: the result does not require grad", Symptom.BACKWARD_NOT_RUN)
 
 
-def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
+def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
+    if fate.asked_at is not None:
+        return f"autograd.grad, at {fate.asked_at}, returns its gradient and fills no .grad", None
     if fate.in_result:
         where = "" if graph.pass_site is None else f" at {graph.pass_site}"
         ran = f"from {graph.pass_root or 'another tensor'}{where}"

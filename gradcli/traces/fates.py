@@ -45,8 +45,9 @@ class TensorFate:
     ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
     `retained_late` says that retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the
     program took its gradient away last, `replaced_at` where it gave a module another parameter in place of this one,
-    `used_at` the first operation that used it. `in_result` says that a graph leads to it from what the program
-    returned; `unregistered_in` is the class of the module that holds it as a plain tensor.
+    `used_at` the first operation that used it, `asked_at` where autograd.grad reached it. `in_result` says that a graph
+    leads to it from what the program returned; `unregistered_in` is the class of the module that holds it as a plain
+    tensor.
     """
 
     name: str
@@ -68,6 +69,7 @@ class TensorFate:
     retained_at: SourceSite | None = None
     cleared_at: SourceSite | None = None
     replaced_at: SourceSite | None = None
+    asked_at: SourceSite | None = None
     used_at: SourceSite | None = None
     in_result: bool = False
     unregistered_in: str | None = None
