@@ -1,5 +1,6 @@
 """The way in: `gradcli` and `python -m gradcli`."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -65,5 +66,16 @@ def _check(request: "CheckRequest") -> int:
     return check(request)
 
 
+def _own_modules_first() -> None:
+    """Forget the working directory, which `python -m` puts before the standard library: a json.py there would run.
+
+    Targets are looked up there all the same, behind the library.
+    """
+    beside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if not getattr(sys.flags, "safe_path", False) and sys.path[0] != beside:
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _own_modules_first()
     sys.exit(main())

@@ -1,7 +1,7 @@
 """The errors gradcli raises, each with the exit code it stands for; and the user's, made safe to show."""
 
 import signal
-from typing import ClassVar
+from typing import Any, ClassVar
 
 _LONGEST_MESSAGE = 4000
 _ROOM = 80
@@ -111,11 +111,16 @@ class PresentedError(Exception):
     """Stands for an exception of the user's that is no Exception, or whose message cannot be shown as it is."""
 
 
+_TRACEBACK: Any = BaseException.__dict__["__traceback__"]
+"""Reads the traceback of an exception, whatever its class does when it is asked for an attribute."""
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Whether `error` ends a run: gradcli's own signals, and Ctrl-C where Python raises KeyboardInterrupt for it."""
-    if isinstance(error, KeyboardInterrupt):
+    kind = type(error)  # isinstance would ask the error for its class, which may raise
+    if issubclass(kind, KeyboardInterrupt):
         return signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    return isinstance(error, ControlFlow)
+    return issubclass(kind, ControlFlow)
 
 
 def message_of(error: BaseException) -> str:
@@ -137,21 +142,27 @@ def presentable(error: BaseException) -> BaseException:
 
     What is one already, or ends the run, is returned itself; for any other one a PresentedError under its name.
     """
-    if is_interrupt(error) or isinstance(error, GradcliError):
+    own = type(error)
+    if is_interrupt(error) or issubclass(own, GradcliError):
         return error
     message = message_of(error)
-    if isinstance(error, Exception | SystemExit) and _is_plain(error, message):
+    if issubclass(own, Exception | SystemExit) and _is_plain(error, message):
         return error
-    kind = type(type(error).__name__, (PresentedError,), {"__module__": type(error).__module__})
+    kind = type(
+        type.__getattribute__(own, "__name__"),
+        (PresentedError,),
+        {"__module__": type.__getattribute__(own, "__module__")},
+    )
     made: BaseException = kind(message)
     made.__cause__ = None
-    return made.with_traceback(error.__traceback__)
+    return made.with_traceback(_TRACEBACK.__get__(error))
 
 
 def _is_plain(error: BaseException, message: str) -> bool:
-    """Whether `str` of the error gives its message, and does so again."""
+    """Whether `str` of the error gives its message, does so again, and its attributes can be read."""
     try:
-        return type(str(error)) is str and str(error) == message
+        ordinary = error.__class__ is type(error) and error.__traceback__ is _TRACEBACK.__get__(error)
+        return ordinary and type(str(error)) is str and str(error) == message
     except BaseException as trouble:
         if is_interrupt(trouble):
             raise

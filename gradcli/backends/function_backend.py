@@ -87,7 +87,7 @@ class FunctionBackend(Backend):
             backward=None if backward is None else inspect.unwrap(backward),
             sample_inputs=sample_inputs if callable(sample_inputs) else None,
             setup_context=setup,
-            once_differentiable=backward is not None and "once_differentiable" in backward.__code__.co_qualname,
+            once_differentiable="once_differentiable" in _qualified_name(backward),
             has_jvp=self._overrides(function_class, "jvp"),
             jvp=static_method(function_class, "jvp") if self._overrides(function_class, "jvp") else None,
             vmap=self.vmap_rule(function_class),
@@ -320,3 +320,9 @@ def _parameters(function: Callable[..., Any], *, skip: int) -> tuple[Parameter, 
     if len(total) < skip:
         raise TargetError("forward takes no parameters: expected `forward(ctx, ...)`")
     return listed_parameters(total, skip=skip)
+
+
+def _qualified_name(function: object) -> str:
+    """The name in the code of a function written in Python; nothing for a built-in one, or None."""
+    name: str = getattr(getattr(function, "__code__", None), "co_qualname", "")
+    return name

@@ -18,7 +18,7 @@ from gradcli.backends.torch_checkpoint import recomputed_with
 from gradcli.backends.torch_operators import describe_operator, operator_of, operator_origin, registered_rule
 from gradcli.backends.torch_sparse import adopted_sparse, is_sparse, sparse_tensor
 from gradcli.cases import Argument, Sparsity
-from gradcli.errors import UsageError
+from gradcli.errors import UsageError, UserCodeError
 from gradcli.targets import TargetInfo
 
 
@@ -55,6 +55,9 @@ class TorchFramework(Framework):
         try:
             found: NDArray[Any] = plain.numpy()
         except (RuntimeError, TypeError):
+            if plain.is_meta:
+                said = "forward or backward returned a meta tensor, which has no values: expected numbers"
+                raise UserCodeError(said, phase="forward") from None
             found = self._resolved(plain).cpu().numpy()
         return found
 

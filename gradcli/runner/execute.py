@@ -9,6 +9,7 @@ from gradcli.results import CheckResult, Fault
 from gradcli.runner.interrupts import Interrupted
 from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
 from gradcli.runner.plan import CheckCase
+from gradcli.runner.realms import place_of
 from gradcli.runner.staff import Staff
 from gradcli.verdict import Verdict
 
@@ -61,9 +62,12 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
 
 
 def _placed(case: CheckCase, message: str) -> str:
-    """The message after the place of the case in its spec."""
+    """The message after the place of the case in its spec, or after the target where it names neither."""
     origin = case.spec.origin
-    return message if origin is None else f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
+    if origin is None:
+        named = place_of(case.spec.target) in message or case.spec.target.rpartition(":")[2] in message
+        return message if named else f"{case.spec.target}: {message}"
+    return f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
 
 
 def _refused(case: CheckCase) -> CheckResult:

@@ -1,5 +1,6 @@
 """From targets as they are typed to the specs of cases."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -115,7 +116,7 @@ def _is_whole(target: str) -> bool:
 
 def _is_spec(target: str) -> bool:
     path = Path(target)
-    return path.suffix in _SPEC_SUFFIXES or path.is_dir()
+    return path.suffix in _SPEC_SUFFIXES or os.path.isdir(target)  # which a name that is too long is not
 
 
 def _specs_of(target: str) -> tuple[CheckSpec, ...]:

@@ -20,7 +20,10 @@ _ALWAYS: tuple[ModuleType | type, ...] = (
     builtins, os, os.path, json, math, re, pathlib, pathlib.Path, np, np.linalg, np.random,
 )  # fmt: skip
 _FRAMEWORKS = {
+    "gradcli.engine": (),
     "gradcli.engine.tensor": ("Tensor",),
+    "gradcli.engine.function": ("Function",),
+    "gradcli.engine.autograd": (),
     "torch": ("Tensor",),
     "torch.autograd": ("Function",),
     "torch.nn.functional": (),
@@ -75,12 +78,15 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
 def _by_itself(space: ModuleType | type, value: object) -> bool:
     """Whether a framework has put its own function there: PyTorch wraps some of its when they are first used."""
     top = space.__name__.partition(".")[0] if space.__class__ is ModuleType else space.__module__.partition(".")[0]
+    if top != "torch" and top != "jax":  # noqa: PLR1714 - nothing is called before the built-in names are put back
+        return False
     folder = os.path.dirname(getattr(sys.modules.get(top), "__file__", None) or "")
     code = getattr(value, "__code__", None)
-    return top in ("torch", "jax") and code is not None and code.co_filename.startswith(folder + os.sep)
+    return code is not None and code.co_filename.startswith(folder + os.sep)
 
 
-_VARYING = frozenset({"__builtins__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "_"})
+_VARYING = frozenset({"__builtins__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "_", "Storage"})
+"""Names that a space changes by itself: `torch.Storage` is that of the default dtype."""
 
 
 def _put(space: ModuleType | type, name: str, value: object) -> None:

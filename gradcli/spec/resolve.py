@@ -69,7 +69,11 @@ def resolve(target: str) -> Resolved:
 
 
 def require_text(target: str) -> None:
-    """Raises TargetError for a target of no characters, which would otherwise be the working directory."""
+    """Raises TargetError for a target of no characters, which would otherwise be the working directory, or of bytes."""
+    try:
+        target.encode()
+    except UnicodeEncodeError:
+        raise TargetError(f"the target {target!r} is not UTF-8, so that no report could name it: rename it") from None
     if not target.strip():
         raise TargetError(
             f"the target {target!r} is empty: expected package.module:Name, path/to/file.py:Name, a module, a .py "
@@ -136,9 +140,9 @@ def _see_working_directory() -> None:
 
 def _import_file(place: str) -> ModuleType:
     path = Path(place)
-    if path.is_dir():
+    if os.path.isdir(place):
         raise TargetError(f"{place} is a directory; expected a Python file, as in {place.rstrip(os.sep)}/file.py:Name")
-    if not path.is_file():
+    if not os.path.isfile(place):
         raise TargetError(_missing_file(path))
     if path.suffix != ".py":
         raise TargetError(f"{place}: expected a file that ends in .py")

@@ -2,7 +2,9 @@
 
 import contextlib
 import gc
+import locale
 import os
+import resource
 import signal
 import sys
 import threading
@@ -67,9 +69,16 @@ class Footprint:
                 continue
             for name, value in tuple(vars(module).items()):
                 found[f"{module.__name__}.{name}"] = _mark(value)
-                if issubclass(type(value), type) and vars(value).get("__module__") == module.__name__:
-                    found |= {f"{module.__name__}.{name}.{key}": _mark(v) for key, v in tuple(vars(value).items())}
+                own = _names_of(value) if issubclass(type(value), type) else {}
+                if own.get("__module__") == module.__name__:
+                    found |= {f"{module.__name__}.{name}.{key}": _mark(v) for key, v in tuple(own.items())}
         return found
+
+
+def _names_of(cls: type) -> Mapping[str, object]:
+    """The names in a class, whatever its metaclass does when it is asked."""
+    names: Mapping[str, object] = type.__dict__["__dict__"].__get__(cls)
+    return names
 
 
 def _mark(value: object) -> tuple[int, int]:
@@ -87,11 +96,18 @@ def _state() -> dict[str, object]:
         "a timer": signal.getitimer(signal.ITIMER_REAL),
         "the recursion limit": sys.getrecursionlimit(),
         "the trace function": (sys.gettrace(), sys.getprofile()),
-        "the garbage collector": gc.isenabled(),
+        "the garbage collector": (gc.isenabled(), gc.get_threshold(), tuple(map(id, gc.callbacks))),
+        "the exception hook": id(sys.excepthook),
+        "the signals blocked": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        "the limits of resources": _limits(),
+        "the file mode mask": _mask(),
+        "the locale": locale.setlocale(locale.LC_ALL),
         "the standard streams": (id(sys.stdout), id(sys.stderr), id(sys.stdin)),
         "the path": tuple(sys.path[:1]),
         **{f"descriptor {number}": _file_behind(number) for number in _STANDARD_DESCRIPTORS},
     }
+    state["modules that are None"] = frozenset(name for name, module in _modules() if module is None)
+    state |= {f"sys.modules[{name!r}]": id(module) for name, module in _modules()}
     for framework, settings in _SETTINGS.items():
         module: Any = sys.modules.get(framework)
         for name, default in settings:
@@ -118,6 +134,22 @@ def _has_children() -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None or True
     return False
+
+
+def _modules() -> tuple[tuple[str, object], ...]:
+    return tuple(sys.modules.items())
+
+
+def _limits() -> tuple[tuple[int, int], ...]:
+    return tuple(
+        resource.getrlimit(getattr(resource, name)) for name in sorted(vars(resource)) if name[:7] == "RLIMIT_"
+    )
+
+
+def _mask() -> int:
+    mask = os.umask(0)  # there is no other way to read it
+    os.umask(mask)
+    return mask
 
 
 def _handlers() -> tuple[int, ...]:

@@ -9,8 +9,10 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Never
 
+from gradcli.errors import UsageError
 from gradcli.runner.interference import end_refused
 from gradcli.runner.jobs import Broken, attempt
 from gradcli.runner.realms import realm_of
@@ -34,7 +36,8 @@ def serve(channel: Channel, crashes: int = _STDERR) -> None:
     """Do jobs until the command closes its end; where a crash happened is written to the descriptor `crashes`."""
     faulthandler.enable(crashes)
     if crashes != _STDERR:
-        share(crashes)
+        with contextlib.suppress(OSError):  # files may have no size here: nobody sees what a case does
+            share(crashes)
     own = os.getpid()
     with contextlib.closing(channel):
         while True:
@@ -42,13 +45,14 @@ def serve(channel: Channel, crashes: int = _STDERR) -> None:
                 task: Task = channel.receive()
             except (EOFError, GarbledError, OSError):
                 return
-            os.chdir(task.folder)
-            footprint = Footprint(realm=realm_of(task.job.target, task.folder))
+            footprint, modules = _settled(task), _own_modules()
             with end_refused():
-                outcome = attempt(task.job, partial(_begin, channel, task.folder, footprint))
+                outcome = attempt(task.job, partial(_begin, channel, task.folder, footprint, modules))
             if os.getpid() != own:  # a fork in the user's code came back here
                 os._exit(1)
-            _send(channel, Reply(outcome=outcome, left=footprint.left(), loaded=_loaded()))
+            left = _left(footprint)
+            sys.modules.update(modules)  # nothing can be sent without them
+            _send(channel, Reply(outcome=outcome, left=left, loaded=_loaded()))
 
 
 def end() -> Never:
@@ -65,8 +69,33 @@ def end() -> Never:
     os._exit(0)
 
 
-def _begin(channel: Channel, folder: Path, footprint: Footprint) -> None:
-    os.chdir(folder)
+def _settled(task: Task) -> Footprint:
+    """The process as it is before a job; ends it where an earlier one has left it unusable: the job is then lost."""
+    try:
+        with contextlib.suppress(FileNotFoundError):  # the job is refused
+            os.chdir(task.folder)
+        return Footprint(realm=realm_of(task.job.target, task.folder))
+    except BaseException:
+        os._exit(1)
+
+
+def _own_modules() -> dict[str, ModuleType]:
+    return {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "gradcli"}
+
+
+def _left(footprint: Footprint) -> tuple[str, ...]:
+    try:
+        return footprint.left()
+    except BaseException as error:
+        return (f"what cannot be looked at: {type(error).__name__}",)
+
+
+def _begin(channel: Channel, folder: Path, footprint: Footprint, modules: dict[str, ModuleType]) -> None:
+    try:
+        os.chdir(folder)
+    except FileNotFoundError:
+        raise UsageError(f"the working directory {folder} no longer exists") from None
+    sys.modules.update(modules)
     footprint.imported()
     channel.send(Begun())
 
@@ -79,7 +108,10 @@ def _send(channel: Channel, reply: Reply) -> None:
     except OSError:
         os._exit(1)
     except Exception as error:  # the user's own class in the outcome, for example
-        channel.send(Reply(outcome=Broken(trace=f"the outcome cannot be sent: {error!r}"), left=reply.left))
+        try:
+            channel.send(Reply(outcome=Broken(trace=f"the outcome cannot be sent: {error!r}"), left=reply.left))
+        except BaseException:  # what it takes to send has been replaced: the job is lost with this process
+            os._exit(1)
 
 
 def _loaded() -> tuple[tuple[str, str], ...]:

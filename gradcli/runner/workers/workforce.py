@@ -57,6 +57,7 @@ class _Worker:
     deadline: float | None = None
     limit: float | None = None
     started: float = 0.0
+    done: int = 0
     killed: str | None = None
     last: Seen | None = None
 
@@ -207,6 +208,7 @@ class Workforce:
             self._supervisor.loaded.update(message.loaded)
             self._outcomes[worker.number] = message.outcome
             worker.job, worker.deadline = None, None
+            worker.done += 1
             if message.left:
                 self._dismiss(worker, kill=True)
 
@@ -224,7 +226,13 @@ class Workforce:
         worker.close()
 
     def _lose(self, worker: _Worker, job: Job, how: str) -> None:
-        """A job's process has ended: it is done again without what the process did not survive, if that is known."""
+        """A job's process has ended: it is done again without what the process did not survive, if that is known.
+
+        Where it ended before the target was imported, after other jobs, one of these is to blame: it is done again.
+        """
+        if worker.done and not worker.begun and worker.killed is None:
+            self._again.append((worker.number, job))
+            return
         seconds = monotonic() - worker.since
         self._attempts[worker.number] += 1
         self._spent[worker.number] = self._spent.get(worker.number, 0.0) + seconds
