@@ -73,7 +73,7 @@ def write_report(report: Report, path: Path) -> None:
     text = renderer(SUFFIXES[path.suffix])(report)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(f"--report {path}: cannot be written: {error.strerror or error}") from error
 

@@ -1,5 +1,6 @@
 """The cases of a run to results in the order of the plan; no case can end the run."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -65,7 +66,8 @@ def _placed(case: CheckCase, message: str) -> str:
     """The message after the place of the case in its spec, or after the target where it names neither."""
     origin = case.spec.origin
     if origin is None:
-        named = place_of(case.spec.target) in message or case.spec.target.rpartition(":")[2] in message
+        name = re.escape(case.spec.target.rpartition(":")[2])
+        named = place_of(case.spec.target) in message or re.search(rf"\b{name}\b", message)
         return message if named else f"{case.spec.target}: {message}"
     return f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
 

@@ -111,7 +111,7 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
 def case_seed(run_seed: int, target: str, name: str | None) -> int:
     """A case's own seed in [0, 2^32), the same in every process, order and share of a run."""
     text = "\0".join([str(run_seed), target, name or ""])
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    return int.from_bytes(hashlib.sha256(text.encode(errors="surrogateescape")).digest()[:4], "big")
 
 
 def require_checks(names: Iterable[str], where: str) -> None:

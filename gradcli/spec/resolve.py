@@ -129,7 +129,10 @@ def _import_module(name: str) -> ModuleType:
 
 def _see_working_directory() -> None:
     # As `python -m`, but behind the standard library: a random.py in the working directory must not replace random.
-    here = os.getcwd()
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        raise TargetError("the working directory no longer exists: change to one that does") from None
     if here in sys.path or "" in sys.path:
         return
     installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}

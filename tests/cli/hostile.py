@@ -17,7 +17,7 @@ class Square(Function):
 """
 
 _HEAD = """
-import builtins, ctypes, json, os, pathlib, signal, sys, threading, time
+import builtins, ctypes, json, os, pathlib, resource, signal, sys, threading, time
 from gradcli import engine
 from helper import Square
 
@@ -27,6 +27,8 @@ class Refuses(Exception):
     def __str__(self): raise ValueError("no text")
 class Numbers(Exception):
     def __str__(self): return 3
+class Mute(Exception):
+    def __getattribute__(self, name): raise RuntimeError(name)
 class Recursive(Exception):
     def __str__(self): return str(self)
 """
@@ -67,6 +69,11 @@ CASES: dict[str, tuple[str, str, str]] = {
     "IgnoresSignals": ("backward", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "passed"),
     "SetsDefaults": ("backward", "engine.set_default_dtype(engine.float16)", "passed"),
     "Forks": ("backward", "if os.fork() == 0: raise ValueError('in the child')", "passed"),
+    "NoAttributes": ("forward", "raise Mute('lost')", "error:forward raised Mute: lost"),
+    "PatchesIsinstance": ("backward", "builtins.isinstance = lambda *a: True", "error:replaced builtins.isinstance"),
+    "PatchesApply": ("backward", "engine.autograd.Function.apply = classmethod(lambda c, *a: a[0])", "error:replaced"),
+    "LimitsFiles": ("backward", "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "passed"),
+    "Audits": ("backward", "sys.addaudithook(lambda e, a: 1 / (e != 'os.chdir'))", "passed"),
     "Hangs": ("backward", "while True: pass", "error:(check returns, call 3 (backward) had run for "),
     "WritesToSockets": (
         "backward", "for number in range(3, 600):\n            try: os.write(number, b'junk' * 9)\n"

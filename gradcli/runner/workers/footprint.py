@@ -30,15 +30,18 @@ class Footprint:
 
     realm: str
     _own: Own = field(init=False)
+    _known: frozenset[int] = field(init=False)
     _state: Mapping[str, object] = field(init=False)
     _users: Mapping[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
         self._own, self._state = names_of_spaces(), _state()
+        self._known = frozenset(id(space) for space, _ in self._own)
         self._users = self._users_values()
 
     def imported(self) -> None:
-        """Take the user's modules as they are now for what they were."""
+        """Take the user's modules, and frameworks that came with them, as they are now for what they were."""
+        self._own += tuple(each for each in names_of_spaces() if id(each[0]) not in self._known)
         self._users = {**self._users_values(), **self._users}
 
     def left(self) -> tuple[str, ...]:
@@ -51,11 +54,10 @@ class Footprint:
 
     def _patched_when_imported(self) -> list[str]:
         """Functions of the user's in a framework that was not there before."""
-        known = {id(space) for space, _ in self._own}
         return [
             f"{space.__name__}.{name}"
             for space in spaces()
-            if id(space) not in known
+            if id(space) not in self._known
             for name, value in tuple(vars(space).items())
             if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(self.realm + os.sep)
         ]
