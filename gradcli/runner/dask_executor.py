@@ -19,12 +19,14 @@ def dask_executor(address: str | None, size: int) -> Iterator[Executor]:
         UsageError: nothing answers at the address.
     """
     try:
+        from dask import config
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise MissingExtraError("--executor dask needs Dask: pip install 'gradcli[dask]'") from error
     with ExitStack() as opened:
         if address is None:
-            logging.getLogger("distributed").setLevel(logging.ERROR)
+            logging.getLogger("distributed").setLevel(logging.CRITICAL)
+            opened.enter_context(config.set({"logging.distributed": "critical"}))  # in its processes, too
             cluster = opened.enter_context(
                 LocalCluster(n_workers=size, threads_per_worker=1, processes=True, dashboard_address=None)
             )

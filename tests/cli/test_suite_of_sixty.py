@@ -17,7 +17,7 @@ from tests.cli.suite_of_sixty import MISTAKES, PER_MISTAKE, RIGHT, write_suite
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/reporters/data"
-TIMEOUT = ("--timeout", "20")
+TIMEOUT = ("--timeout", "12")
 Cases = dict[str, list[object]]
 
 
@@ -128,7 +128,7 @@ def test_shares_change_nothing(alone: Cases, run: Command) -> None:
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["pytest", "xdist"])
 def test_pytest_comes_to_the_same_verdicts(alone: Cases, run: Command, folder: Path, options: tuple[str, ...]) -> None:
-    (folder / "pyproject.toml").write_text("[tool.gradcli]\ntimeout = 20\n")
+    (folder / "pyproject.toml").write_text("[tool.gradcli]\ntimeout = 12\n")
     plugin = ("-p", "no:gradcli", "-p", "gradcli.pytest_plugin", "-p", "no:cacheprovider")
     path = folder / f"pytest{len(options)}.xml"
     run(*plugin, *options, "--gradcli", "specs", f"--junit-xml={path}", module="pytest")
