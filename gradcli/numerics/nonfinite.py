@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gradcli.numerics.difference import directional_derivative
 from gradcli.numerics.estimate import Estimate, Status
+from gradcli.numerics.line import on_grid
 from gradcli.numerics.linearity import additive
+from gradcli.numerics.noise import Mask
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table
-from gradcli.numerics.probe import Focus, within
+from gradcli.numerics.probe import Focus, random_direction, within
 from gradcli.numerics.site import Site
 from gradcli.numerics.space import Vector
 
 LARGEST_COUNT = 8
+PRECISE, NOTHING = 1e-3, 1e-290
+"""A slope is known if its bound is so small a part of it, or of the value."""
+STEPS = (2.0**-6, 2.0**-14, 2.0**-22)
+FALLING = 4.0
+"""A value that is zero, and whose quotients to both sides fall by so much from step to step, has the slope zero: those
+of |x|^1.25 fall so, those of x log x grow, and those of a kink stay."""
+MIXTURES = 2
 
 
 def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None:
@@ -33,22 +44,19 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
     f0 = site.claim.read(site.outputs)
     rows = np.flatnonzero(ours) + (f0.size - ours.size)
     numeric, bound = np.full((2, rows.size, columns.size), np.nan)
-    smooth = np.zeros(columns.size, bool)
+    smooth, level = np.zeros(columns.size, bool), np.zeros(f0.size, bool)
     special: KinkNote | None = None
     for k, column in enumerate(columns.tolist()):
-        direction = np.zeros(site.x.size)
-        size = float(site.scales[places.start + column])
-        direction[places.start + column] = size
-        estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
-        numeric[:, k], bound[:, k] = estimate.value[rows] / size, estimate.bound[rows] / size
-        precise = estimate.bound <= 1e-3 * np.maximum(np.abs(estimate.value), np.abs(f0)) + 1e-290
-        smooth[k] = bool((estimate.smooth & precise).all())
+        measured = _along(site, places.start + column)
+        numeric[:, k], bound[:, k] = measured.value[rows], measured.bound[rows]
+        smooth[k], level = measured.smooth, level | measured.flat
         if special is None and site.claim.full:
-            special = _on_kink(site, estimate, places.start + column, site.claim.forms[:, places.start + column])
+            claimed = site.claim.forms[:, places.start + column]
+            special = _on_kink(site, measured.estimate, places.start + column, claimed)
     chosen = np.zeros(f0.size, bool)
     chosen[rows] = True
     focus = Focus(drawn=within(site.scales, places), judged=site.scales)
-    if not smooth.any() or not additive(site, places, chosen, focus):
+    if not smooth.any() or not _has_derivative(site, places, chosen, level, focus):
         return _singular(site, input_, output, special)
     table = None
     if site.claim.full:
@@ -72,6 +80,65 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         wrong_columns=columns[smooth],
         note="the claimed gradient is NaN or infinite where the numerical derivative is finite",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slopes:
+    """Slopes of every row along one entry, per unit of it: `flat` rows are zero with slope zero; `smooth` is of all."""
+
+    value: Vector
+    bound: Vector
+    flat: Mask
+    smooth: bool
+    estimate: Estimate
+
+
+def _along(site: Site, coordinate: int) -> _Slopes:
+    """Measure every row along one entry."""
+    direction, f0 = np.zeros(site.x.size), site.row_values()
+    direction[coordinate] = size = float(site.scales[coordinate])
+    estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
+    known = estimate.smooth & (estimate.bound <= PRECISE * np.maximum(np.abs(estimate.value), np.abs(f0)) + NOTHING)
+    left = np.full(f0.size, np.inf) if known.all() else _slope_left(site, direction)
+    flat = ~known & np.isfinite(left)
+    return _Slopes(
+        value=np.where(flat, 0.0, estimate.value / size),
+        bound=np.where(flat, left, estimate.bound) / size,
+        flat=flat,
+        smooth=bool((known | flat).all()),
+        estimate=estimate,
+    )
+
+
+def _slope_left(site: Site, direction: Vector) -> Vector:
+    """What the shortest step leaves of slopes that vanish where f does, row by row; infinite where they do not.
+
+    The ladder, which knows the noise of values by their size, has none for values that are zero at x.
+
+    Args:
+        site: the point.
+        direction: a direction; t = 1 changes x by about itself.
+    """
+    f0, found = site.row_values(), []
+    for t in STEPS:
+        try:
+            ends = [site.read(site.x + on_grid(sign * t) * direction) for sign in (1.0, -1.0)]
+        except Exception:  # outside the domain
+            return np.full(f0.size, np.inf)
+        with np.errstate(all="ignore"):
+            found.append(np.abs(np.array(ends) - f0).max(axis=0) / t)
+    with np.errstate(all="ignore"):
+        falls = (f0 == 0) & (FALLING * found[1] <= found[0]) & (FALLING * found[2] <= found[1]) & np.isfinite(found[0])
+    return np.where(falls, found[2], np.inf)
+
+
+def _has_derivative(site: Site, places: slice, rows: Mask, level: Mask, focus: Focus) -> bool:
+    """Whether slopes add up: those of `level` rows, which are zero along an entry, are zero along mixtures as well."""
+    for _ in range(MIXTURES if (rows & level).any() else 0):
+        if not np.isfinite(_slope_left(site, random_direction(site.rng, focus.drawn)))[rows & level].all():
+            return False
+    rest = rows & ~level
+    return not rest.any() or additive(site, places, rest, focus)
 
 
 def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -> KinkNote | None:

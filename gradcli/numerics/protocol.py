@@ -334,7 +334,8 @@ class Protocol:
                     continue
                 pending.remove(pair)
                 self.moved = True
-                self._conclude(pair, seen, CLOSE_BY)
+                text = str(singular[pair].note) if pair in singular else ""
+                self._conclude(pair, seen, "; ".join(filter(None, (CLOSE_BY, text))))
             if not pending:
                 break
         for pair, seen in vouched(site, {p: kinked[p] for p in pending if p in kinked}, self.significance).items():

@@ -1,0 +1,86 @@
+"""A backward that divides zero by zero where forward has the slope zero; and points where no slope exists."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the Functions are PyTorch's as well as the engine's")
+
+import numpy as np
+import torch
+
+import gradcli
+from gradcli import engine
+from gradcli.findings import FindingKind
+from gradcli.verdict import Verdict
+
+SOME, NONE = [1.0, 0.0, -2.0], [0.0, 0.0, 0.0]
+FLAT = {
+    "x |x|": (lambda ns, x: x * x.abs(), lambda ns, g, x: g * (x.abs() + x * x / x.abs()), SOME),
+    "|x| to 1.5": (lambda ns, x: x.abs() ** 1.5, lambda ns, g, x: g * 1.5 * x.abs() ** 1.5 / x, SOME),
+    "x tanh x": (
+        lambda ns, x: x * ns.tanh(x),
+        lambda ns, g, x: g * x * ns.tanh(x) * (1 / x + (1 - ns.tanh(x) ** 2) / ns.tanh(x)),
+        SOME,
+    ),
+    "squared norm": (lambda ns, x: (x * x).sum(), lambda ns, g, x: g * 2 * x * (x / x), NONE),
+    "cube of the norm": (
+        lambda ns, x: (x * x).sum() ** 1.5,
+        lambda ns, g, x: g * 3 * (x * x).sum() ** 1.5 * x / (x * x).sum(),
+        NONE,
+    ),
+    "Huber": (
+        lambda ns, x: ns.where(x.abs() < 1.5, x * x / 2, 1.5 * x.abs() - 1.125),
+        lambda ns, g, x: g * ns.where(x.abs() < 1.5, x * x / x, 1.5 * x / x.abs()),
+        SOME,
+    ),
+}
+"""forward, a backward that is NaN at zero, and the point."""
+STEEP = {
+    "root of |x|": (lambda ns, x: x.abs() ** 0.5, lambda ns, g, x: g * 0.5 * x.abs() ** 0.5 / x, SOME),
+    "root of x": (lambda ns, x: x**0.5, lambda ns, g, x: g * 0.5 / x**0.5, [1.0, 0.0, 2.0]),
+    "x log |x|": (
+        lambda ns, x: ns.where(x == 0, 0 * x, x * ns.log(x.abs() + (x == 0))),
+        lambda ns, g, x: g * (ns.log(x.abs()) + x / x),
+        SOME,
+    ),
+}
+"""The same where slopes are infinite."""
+PLACES = (torch, engine)
+
+
+def evidence_of(ns, forward, backward, point, *, mended):
+    class AtZero(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return forward(ns, x.detach())
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            found = backward(ns, g, x)
+            return ns.where(x == 0, 0 * x, found) if mended else found
+
+    x = ns.tensor(np.array(point), requires_grad=True)
+    with np.errstate(all="ignore"):
+        report = gradcli.check(AtZero, (x,), order=1, seed=4, shrink=False, only=("gradient",))
+    return report.cases[0]
+
+
+@pytest.mark.parametrize("ns", PLACES, ids=["torch", "engine"])
+@pytest.mark.parametrize("name", FLAT)
+def test_nan_where_the_slope_is_zero_fails_and_zero_passes(name, ns) -> None:
+    wrong = evidence_of(ns, *FLAT[name], mended=False)
+    assert wrong.verdict is Verdict.FAILED
+    assert {f.kind for f in wrong.findings} == {FindingKind.NON_FINITE_GRADIENT}
+    assert evidence_of(ns, *FLAT[name], mended=True).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("ns", PLACES, ids=["torch", "engine"])
+@pytest.mark.parametrize("name", STEEP)
+def test_nan_where_there_is_no_slope_is_told_and_no_failure(name, ns) -> None:
+    case = evidence_of(ns, *STEEP[name], mended=False)
+    assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE)
+    (evidence,) = (e for e in case.evidence if e.check == "gradient")
+    assert "no derivative at this point either" in str(evidence.note)
