@@ -206,19 +206,19 @@ def describe_kink(space: Space, note: KinkNote) -> str:
     """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
     name, index = _place(space, note.coordinate)
     if note.jump:
-        return f"{name}{index} lies on a jump, where there is no slope; backward gives {note.claimed:.6g}"
+        return f"{name}{index} lies on a jump, where forward has no slope, and backward gives {note.claimed:.6g}"
     side = ""
     low, high = sorted((note.left, note.right))
     slack = 1e-6 * max(abs(low), abs(high))
     if not low - slack <= note.claimed <= high + slack:
-        side = ", which is neither nor between"
+        side = ", which is not between them"
     elif np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
-        side = ", the right-hand slope: not a mistake"
+        side = ", the right-hand slope, which is no mistake"
     elif np.isclose(note.claimed, note.left, rtol=1e-6, atol=1e-9):
-        side = ", the left-hand slope: not a mistake"
+        side = ", the left-hand slope, which is no mistake"
     return (
-        f"{name}{index} lies on a kink: slopes {_slope(note.left)} from the left and {_slope(note.right)} from the "
-        f"right; backward gives {note.claimed:.6g}{side}"
+        f"{name}{index} lies on a kink: the slope is {_slope(note.left)} on the left and {_slope(note.right)} on the "
+        f"right, and backward gives {note.claimed:.6g}{side}"
     )
 
 

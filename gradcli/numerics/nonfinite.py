@@ -78,7 +78,7 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         bound=float(bound[:, smooth].max()),
         table=table,
         wrong_columns=columns[smooth],
-        note="the claimed gradient is NaN or infinite where the numerical derivative is finite",
+        note="the gradient is NaN or infinite where the numerical derivative is finite",
     )
 
 
@@ -169,9 +169,9 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
 def _singular(site: Site, input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
     values = site.outputs[site.map.codomain.slices[output]]
     beyond = int(np.count_nonzero(~np.isfinite(values)))
-    note = "the claimed gradient is not finite, and the function has no derivative at this point either"
+    note = "the gradient is NaN or infinite, and forward has no derivative at this point either"
     if beyond:
-        note = f"forward is not finite in {beyond} of {values.size} numbers here, and neither is the claimed gradient"
+        note = f"forward is NaN or infinite in {beyond} of {values.size} entries here, and so is the gradient"
     return BlockOutcome(
         input=input_,
         output=output,

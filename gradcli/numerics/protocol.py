@@ -39,7 +39,7 @@ from gradcli.numerics.wider import agreed_in_few_digits, is_drowned, looked_wide
 from gradcli.numerics.witness import same_values
 
 MOVES = 3
-CLOSE_BY = "decided at a point moved by 1e-3 of the scale"
+CLOSE_BY = "tested close by instead, at a point moved by 1e-3 of the scale"
 
 
 @final
