@@ -231,3 +231,18 @@ def test_the_files_that_the_documentation_names_exist() -> None:
         for place in places:
             beside = {(PACKAGE / folder / place).exists() for folder in ("", "reporters", "backends", "..")}
             assert any(beside), f"{page} names {place}"
+
+
+def test_messages_use_the_words_of_the_glossary() -> None:
+    """What CONTRIBUTING.md lists as words not used is in no text that a user can see."""
+    import re
+
+    from tools.messages import sheet
+
+    avoided = re.compile(
+        r"could be had|\bis another one\b|nobody asked for|this very point|\bmend|\btread|\btestimony|\bis heard|"
+        r"\bis no (?:regular file|target|tensor|number|shape)\b|without a word|comes? farthest|came farthest"
+    )
+    lines = list(sheet([]))
+    assert len(lines) > 500
+    assert [line for line in lines if avoided.search(line)] == []

@@ -52,7 +52,7 @@ def _number(found: re.Match[str], whose: str) -> Refusal:
 
 def _unneeded(found: re.Match[str], whose: str) -> Refusal:
     text = (
-        f"{whose}its backward returns a gradient for argument number {found['place']}, which is no tensor that "
+        f"{whose}its backward returns a gradient for argument number {found['place']}, which is not a tensor that "
         "requires one, instead of None"
     )
     return Refusal(kind=FindingKind.UNNEEDED_GRADIENT, message=text)

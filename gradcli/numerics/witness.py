@@ -120,7 +120,7 @@ def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
 def told_of(site: Site) -> Matrix:
     """What the witness says of the claim's rows; the site must have one."""
     if site.testimony is None:
-        raise ValueError("expected a site with a testimony, got one without a witness")
+        raise ValueError("expected a site with a reference, got one without")
     return site.testimony
 
 
