@@ -479,6 +479,28 @@ FUNCTIONS: dict[str, tuple[str, list[tuple[str, str, str, str]]]] = {
             ),
         ],
     ),
+    "Power": (
+        """
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        i = 0
+        out = g
+        while i < 3:
+            out = out * x
+            i += 1
+        return 4 * out
+""",
+        [
+            ("count", "while i < 3:", "while i < 2:", "wrong-gradient"),
+            ("count", "i = 0", "i = 1", "wrong-gradient"),
+        ],
+    ),
     "ComplexSquare": (
         """
     @staticmethod
@@ -493,6 +515,7 @@ FUNCTIONS: dict[str, tuple[str, list[tuple[str, str, str, str]]]] = {
 """,
         [
             ("conjugate", "g * 2 * z.conj()", "g * 2 * z", "missing-conjugate wrong-gradient"),
+            ("sign", "g * 2 * z.conj()", "-g * 2 * z.conj()", "wrong-sign"),
             ("factor", "g * 2 * z.conj()", "g * z.conj()", "wrong-factor"),
         ],
     ),

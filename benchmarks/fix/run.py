@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fix.corpus import Specimen, specimens
-from gradcli.cases import CheckSpec
+from gradcli.cases import CheckSpec, InputsFrom, InputSpec
 from gradcli.fix.search import SECONDS, fixed
 from gradcli.patches import FixResult
 from gradcli.runner.plan import plan
@@ -68,7 +68,11 @@ def patched(specimen: Specimen, folder: Path) -> tuple[FixResult, float]:
     file.write_text(specimen.wrong)
     grad = None if specimen.grad is None else f"{file}:{specimen.grad}"
     target = f"{file}:{specimen.target}"
-    (case,) = plan([CheckSpec(target=target, grad=grad)], Settings())
+    spec = CheckSpec(target=target, grad=grad)
+    if specimen.target == "ComplexSquare":  # real inputs, which would be inferred, have no conjugate
+        z = InputSpec(name="z", shape=(3, 4), dtype="complex128")
+        spec = spec.with_inputs((z,), InputsFrom.FLAGS)
+    (case,) = plan([spec], Settings())
     found = resolve(target).object
     began = time.process_time()
     result = fixed(prepared(found, case), found, target, ends=began + SECONDS)

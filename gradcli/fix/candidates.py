@@ -29,16 +29,16 @@ from gradcli.fix.fitting import Fit, Library
 from gradcli.fix.flow import carrying, names_in, relevant
 from gradcli.fix.idiom import Idiom
 from gradcli.fix.render import Change
+from gradcli.fix.saving import computed_again, materialised, saved_inputs
 from gradcli.fix.scope import Scope
 from gradcli.fix.statements import (
+    accumulated,
     assigned,
     filled,
-    materialised,
     multiplied_by_cotangent,
     out_of_place,
     rearranged,
     returned_values,
-    saved_inputs,
     unpacked,
 )
 
@@ -177,6 +177,23 @@ def near(setting: Setting) -> Iterator[Candidate]:
     for place in slots(setting):
         yield from multiplied_by_cotangent(place, setting.scope)
     yield from out_of_place(definition, setting.idiom)
+    yield from accumulated(definition, setting.idiom)
+
+
+def in_place(setting: Setting) -> Iterator[Candidate]:
+    """Writes of backward made on a copy, or out of place."""
+    yield from out_of_place(setting.draft.backward.node, setting.idiom)
+
+
+def cut_graphs(setting: Setting) -> Iterator[Candidate]:
+    """What takes a tensor out of the graph left out; an intermediate result computed again."""
+    for node in setting.expressions:
+        if any(word in ast.unparse(node) for word in ("detach", "data")):
+            yield from swaps(node, setting.scope, setting.idiom)
+    for role in ("forward", "setup_context"):
+        if setting.draft.has(role):
+            yield from saved_inputs(setting.draft.part(role).node)
+            yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
 
 
 def forward_edits(setting: Setting) -> Iterator[Candidate]:
@@ -184,7 +201,8 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
     for role in ("forward", "setup_context"):
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
-            yield from materialised(setting.draft.part(role).node, setting.idiom)
+            yield from materialised(setting.draft.part(role).node)
+            yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
 
 
 def farther(setting: Setting) -> Iterator[Candidate]:

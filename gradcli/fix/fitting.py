@@ -165,13 +165,17 @@ class Library:
             slack = _CLOSE * max(float(np.abs(right).max(initial=0.0)), 1e-30)
             if abs(c.imag) > _CLOSE * abs(c) or not (np.abs(c.real * spread - right) <= slack).all():
                 return []
-        return [] if c is None or c.real == 0 else list(self._spelt(form, c.real))
+        most = 24 if beside is not None else 6
+        return [] if c is None or c.real == 0 else list(self._spelt(form, c.real, most))
 
-    def _spelt(self, form: Form, c: float) -> Iterator[Fit]:
-        """The coefficient as a short number, or as a number that backward has times or through one."""
+    def _spelt(self, form: Form, c: float, most: int) -> Iterator[Fit]:
+        """The coefficient as a fraction of numbers up to `most`, or as a number that backward has times or through one.
+
+        Of terms only short ones are likely: almost any coefficient is near some fraction.
+        """
         size, negative = abs(c), c < 0
-        near = Fraction(size).limit_denominator(12)
-        if abs(size - near) <= _CLOSE * size and near.numerator <= 24:
+        near = Fraction(size).limit_denominator(most)
+        if abs(size - near) <= _CLOSE * size and near.numerator <= most and (most > 6 or near.denominator <= 4):
             yield _with(form, near, None, negative)
         for cost, value, node in self.scalars:
             for power in (1, -1, 2, -2):

@@ -139,7 +139,8 @@ def probes_of(subjects: Sequence[Subject], seed: int) -> Probes:
     """Probes at these subjects, and close by."""
     made: list[Probe] = []
     for subject in subjects:
-        facts = Facts(subject, seed)
+        # Bound anew, as at inputs that nobody asked for: there a call may take a second, and a candidate may not end.
+        facts = Facts(subject.rebind(subject.arguments), seed)
         for there in (facts, facts.elsewhere):
             if there is not None:
                 made += [p for row in _ROWS if (p := _probe(there, row)) is not None]

@@ -1,6 +1,6 @@
 """The proof of a patch: the whole check at the case's inputs, and at other sizes, before it is offered."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType
 from typing import Any
@@ -16,15 +16,16 @@ from gradcli.verdict import Verdict
 
 USUAL_RESOLUTION = 1e-6
 """A check promises to catch a relative error of this size; a pass that could not have is no proof."""
-_OTHERS = 3
+_OTHERS = 4
 """Sets of other inputs that are tried beside the case's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What a patched target passed, a sentence each."""
+    """What a patched target passed, a sentence each; and whether other sizes could be tried."""
 
     sentences: tuple[str, ...]
+    sizes_tried: bool
 
 
 def proof_of(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType]) -> Proof | None:
@@ -40,12 +41,13 @@ def proof_of(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeT
             there = _inferred_anew(ready, rebuilt(ready, target, codes))
             if there is None or there.verdict is Verdict.FAILED:
                 return None
-        for inputs in _other_inputs(ready):
+        tried = list(_other_inputs(ready))
+        for inputs in tried:
             there = _checked(ready, rebuilt(ready, target, codes), inputs)
             if there is not None and there.verdict is Verdict.FAILED:
                 return None
             others += there is not None and there.verdict is Verdict.PASSED
-    return Proof(sentences=tuple(_sentences(own, others)))
+    return Proof(sentences=tuple(_sentences(own, others)), sizes_tried=bool(tried))
 
 
 def _sentences(own: CheckResult, others: int) -> Iterator[str]:
@@ -84,17 +86,18 @@ def _other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
     known: list[tuple[InputSpec, ...]] = []
     specs = ready.supply.specs
     if all(s.kind == "value" or (s.shape is not None and s.value is None) for s in specs):
-        known += [_resized(specs, step) for step in (2, 5)]
+        known += [_resized(specs, lambda n, number: n + 2 + number), _resized(specs, lambda n, _: 2 * n)]
+        known.append(_resized(specs, lambda n, number: n + 2 * number + 2))  # odd sizes stay odd
     known += ready.supply.alternatives
     for each in known[:_OTHERS]:
         if each != specs:
             yield each
 
 
-def _resized(specs: Sequence[InputSpec], step: int) -> tuple[InputSpec, ...]:
-    """Each size, but 1, exchanged for another one, the same everywhere; different sizes stay different."""
+def _resized(specs: Sequence[InputSpec], other: Callable[[int, int], int]) -> tuple[InputSpec, ...]:
+    """Each size, but 1, exchanged for another one, the same everywhere; `other` gives it for a size and its rank."""
     sizes = sorted({n for s in specs for n in s.shape or () if n > 1})
-    new = {n: n + step + number for number, n in enumerate(sizes)}
+    new = {n: other(n, number) for number, n in enumerate(sizes)}
     return tuple(
         replace(s, shape=tuple(new.get(n, n) for n in s.shape)) if s.kind != "value" and s.shape is not None else s
         for s in specs

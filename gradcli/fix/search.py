@@ -1,6 +1,9 @@
 """From a failing target to a patch that is proven: candidates in stages, screened by probes, proven by the check."""
 
+import math
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -9,20 +12,23 @@ import numpy as np
 
 from gradcli.backends.jax_rules import rule_of
 from gradcli.errors import GradcliError, OverrunError
-from gradcli.fix.candidates import Setting, farther, farthest, fits, forward_edits, near
+from gradcli.findings import FindingKind as K
+from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near
 from gradcli.fix.draft import Draft, draft_of
 from gradcli.fix.examine import Examination, examined, sentences
 from gradcli.fix.expressions import Candidate
 from gradcli.fix.idiom import idiom_of
 from gradcli.fix.probes import Probes, probes_of, running
 from gradcli.fix.prove import Proof, proof_of
+from gradcli.fix.recompute import recomputing
 from gradcli.fix.scope import names_at_end, scope_of
 from gradcli.fix.source import written
 from gradcli.patches import FixResult, Patch
 from gradcli.runner.prepare import Prepared
 from gradcli.verdict import Verdict
-from gradcli.watchdog.case import Watchdog
+from gradcli.watchdog.case import Watchdog, watched
 
+_WRITES = frozenset({K.MUTATES_GRAD_OUTPUT, K.MUTATES_SAVED, K.MUTATES_INPUT})
 SECONDS = 20.0
 """Processor time for a search; most patches take less than a twentieth of it."""
 _PROOFS = 12
@@ -51,10 +57,25 @@ class Search:
     def patch(self, seen: Examination, draft: Draft) -> Patch | None:
         """The first patch that is proven."""
         found = self._mended(seen, draft, _ROUNDS)
-        if found is None:
+        again = None if found is not None else self._recomputed(draft)
+        made, proof = found or again or (None, None)
+        if made is None or proof is None:
             return None
-        made, proof = found
-        return Patch(file=draft.file.path, before=draft.file.text, after=made.file.text, proven=proof.sentences)
+        return Patch(
+            file=draft.file.path,
+            before=draft.file.text,
+            after=made.file.text,
+            proven=proof.sentences,
+            recomputes=again is not None,
+        )
+
+    def _recomputed(self, draft: Draft) -> tuple[Draft, Proof] | None:
+        """A backward that differentiates forward by autograd, where that passes."""
+        if self.ready.backend.name not in ("torch", "engine"):
+            return None
+        made = recomputing(draft, idiom_of(draft.backward.function, self.ready.backend.name).namespace)
+        proof = None if made is None else proof_of(self.ready, self.target, made.codes)
+        return None if made is None or proof is None else (made, proof)
 
     def _mended(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
         """The draft with one mistake after the other mended, and the proof of the last version."""
@@ -83,11 +104,18 @@ class Search:
                 if made is None:
                     continue
                 proof = proof_of(self.ready, self.target, made.codes)
-                if proof is not None:
+                if proof is not None and (proof.sizes_tried or not self._brings_sizes(draft, made)):
                     return made, proof
                 if wrong:
                     partial.append((candidate.cost + 1, candidate))
         return self._continued(draft, partial, rounds)
+
+    def _brings_sizes(self, draft: Draft, made: Draft) -> bool:
+        """Whether an edit brings in a size, or a number that may be one, which a proof at fixed sizes cannot tell."""
+        shapes = [s.shape for s in self.ready.supply.specs if s.shape]
+        sizes = {str(n) for shape in shapes for n in (*shape, math.prod(shape)) if n > 1}
+        brought = Counter(_words(made.file.text)) - Counter(_words(draft.file.text))
+        return any(word in sizes or word in ("shape", "numel", "size") for word in brought)
 
     def _continued(
         self, draft: Draft, partial: Sequence[tuple[float, Candidate]], rounds: int
@@ -115,23 +143,30 @@ class Search:
     ) -> Iterator[tuple[Candidate, frozenset[int]]]:
         """The candidates of a stage that mend what is wrong, all of it first, the shortest first."""
         passed: list[tuple[int, float, int, Candidate, frozenset[int]]] = []
+        # As in a search for inputs, a call that does not return is stopped and says nothing of the other candidates.
+        with watched() as watchdog, watchdog.during("trying patches", searching=True):
+            for number, candidate, left in self._tried(stage, draft, probes, wrong):
+                passed.append((len(left), candidate.cost, number, candidate, left))
+        for *_, candidate, left in sorted(passed, key=lambda p: p[:3]):
+            yield candidate, left
+
+    def _tried(
+        self, stage: Callable[[], Iterator[Candidate]], draft: Draft, probes: Probes, wrong: frozenset[int] | None
+    ) -> Iterator[tuple[int, Candidate, frozenset[int]]]:
+        """The candidates of a stage that mend something, with their numbers, each code once."""
         known: set[bytes] = set()
         for number, candidate in enumerate(sorted(stage(), key=lambda c: c.cost)):
             if self.is_over:
-                break
+                return
             codes = draft.codes_with(candidate.changes)
-            if codes is None:
-                continue
-            mark = b"".join(_mark(code) for code in codes.values())
-            if mark in known:
+            mark = b"" if codes is None else b"".join(_mark(code) for code in codes.values())
+            if codes is None or mark in known:
                 continue
             known.add(mark)
             with running(codes):
                 left = _left(probes, wrong)
             if left is not None:
-                passed.append((len(left), candidate.cost, number, candidate, left))
-        for *_, candidate, left in sorted(passed, key=lambda p: p[:3]):
-            yield candidate, left
+                yield number, candidate, left
 
     def _setting(self, draft: Draft, probes: Probes, wrong: frozenset[int]) -> Setting | None:
         """What backward can use, seen in a run at every probe."""
@@ -160,6 +195,11 @@ class Search:
         )
 
 
+def _words(text: str) -> list[str]:
+    """The names and numbers in a text."""
+    return re.findall(r"\w+", text)
+
+
 def _left(probes: Probes, wrong: frozenset[int] | None) -> frozenset[int] | None:
     """The inputs still wrong with a candidate; None where it is of no use."""
     try:
@@ -186,12 +226,16 @@ def _stages(
         if wrong and len(setting.scopes) == len(probes.each):
             yield from fits(setting, _lacks(probes, wrong))
 
+    kinds = {finding.kind for finding in seen.findings}
+    if not values and kinds & _WRITES:
+        yield lambda: in_place(setting)
+    if not values and K.NOT_TWICE_DIFFERENTIABLE in kinds:
+        yield lambda: cut_graphs(setting)
     yield first
     yield lambda: forward_edits(setting)
     if values:
         yield lambda: farther(setting)
         yield lambda: farthest(setting)
-    del seen
 
 
 def _lacks(probes: Probes, wrong: frozenset[int]) -> list[tuple[list[Any], list[Any]]]:

@@ -171,6 +171,6 @@ def compiled(node: Definition, function: FunctionType) -> CodeType | None:
 def _locate(node: ast.AST) -> None:
     """Give new syntax a place, which compiling asks for; all of it the same, since nobody is shown it."""
     for each in ast.walk(node):
-        if isinstance(each, ast.expr | ast.stmt | ast.keyword | ast.arg) and not hasattr(each, "lineno"):
+        if isinstance(each, ast.expr | ast.stmt | ast.keyword | ast.arg) and not hasattr(each, "col_offset"):
             each.lineno = each.end_lineno = 1
             each.col_offset = each.end_col_offset = 0

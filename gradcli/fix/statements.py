@@ -165,43 +165,21 @@ def _methods(statement: ast.Expr | ast.Assign | ast.Return, idiom: Idiom) -> Ite
             yield Candidate(2.5, (Change(node.func.value, idiom.copied(node.func.value)),))
 
 
-def materialised(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
-    """Zeros in the place of None for the gradients of unused outputs: the call that asks for None removed."""
-    del idiom
+def accumulated(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
+    """Entries added where they were assigned: an index may name one more than once."""
     if isinstance(definition, ast.Lambda):
         return
-    for statement in _own(definition):
-        if (
-            isinstance(statement, ast.Expr)
-            and isinstance(statement.value, ast.Call)
-            and isinstance(statement.value.func, ast.Attribute)
-            and statement.value.func.attr == "set_materialize_grads"
-        ):
-            call = statement.value
-            changed = ast.Call(func=call.func, args=[ast.Constant(value=True)], keywords=[])
-            yield Candidate(1, (Change(call, changed),))
-
-
-def saved_inputs(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
-    """What forward saves or keeps, in another name of its own; a detached or cloned tensor as it was."""
-    names = [a.arg for a in definition.args.args] + sorted(
-        {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    )
-    for node in ast.walk(definition):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "save_for_backward"
-        ):
-            for argument in node.args:
-                if isinstance(argument, ast.Name):
-                    for other in names:
-                        if other != argument.id:
-                            yield Candidate(1.5, (Change(argument, ast.Name(id=other, ctx=ast.Load())),))
-                elif isinstance(argument, ast.Call) and isinstance(argument.func, ast.Attribute):
-                    yield Candidate(1, (Change(argument, argument.func.value),))
-            for i, j in itertools.combinations(range(len(node.args)), 2):
-                yield Candidate(2, (Change(node.args[i], node.args[j]), Change(node.args[j], node.args[i])))
+    for node in _own(definition):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AugAssign) and isinstance(target, ast.Subscript):
+            parts = {"A": target.value, "I": target.slice, "V": node.value}
+            if idiom.by_methods:
+                made = build("A.index_put_((I,), V, accumulate=True)", **parts)
+            elif idiom.namespace is not None:
+                made = build(f"{idiom.namespace}.add.at(A, I, V)", **parts)
+            else:
+                continue
+            yield Candidate(3, (Change(node, ast.Expr(value=made)),))
 
 
 def multiplied_by_cotangent(value: ast.expr, scope: Scope) -> Iterator[Candidate]:

@@ -13,7 +13,6 @@ CASES = {s.name: s for s in specimens()}
 LINES = {
     "engine-TanhLinear-0-chain": "gx = gz.mm(w.t())",
     "engine-Linear-0-assignment": "grad_weight = grad_output.t().mm(input)",
-    "engine-Scaled-0-factor": "return grad_output * ctx.k, None",
     "engine-Softmax-2-sign": "return y * (grad_output - inner)",
     "engine-Relu-0-in_place": "grad_input = grad_output.clone()",
     "engine-Cube-4-detach": "return 3 * x ** 2 * grad_output",
@@ -85,6 +84,43 @@ def test_where_no_edit_is_right_none_is_offered(tmp_path):
     result = outcome(HOPELESS, "Odd", tmp_path)
     assert (result.verdict, result.patch, result.exit_code) == (Verdict.FAILED, None, 1)
     assert result.reason is not None
+
+
+def function(forward: str, backward: str) -> str:
+    head = "class Own(Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    return HEADER + head + indented(forward) + "\n    @staticmethod\n    def backward(ctx, g):\n" + indented(backward)
+
+
+def indented(lines: str) -> str:
+    return "".join(f"        {line}\n" for line in lines.splitlines())
+
+
+def added(result: FixResult) -> list[str]:
+    assert result.patch is not None, result.reason
+    lines = result.patch.diff().splitlines()
+    return [line[1:].strip() for line in lines if line.startswith("+") and not line.startswith("+++")]
+
+
+def test_a_backward_of_one_piece_is_replaced_by_one_that_runs_forward_again(tmp_path):
+    forward = "ctx.save_for_backward(x)\nreturn torch.exp(torch.sin(x)) * (x * x * x + torch.cos(5 * x))"
+    result = outcome(function(forward, '"""Says nothing."""\nreturn g'), "Own", tmp_path)
+    assert result.patch is not None
+    assert result.patch.recomputes
+    assert '"""Says nothing."""' in result.patch.after
+    assert "output = Own.forward(ctx, *inputs)" in added(result)
+
+
+def test_a_saved_intermediate_result_is_computed_again_from_the_inputs(tmp_path):
+    forward = "square = x * x\nctx.save_for_backward(square)\nreturn square * x"
+    result = outcome(function(forward, "(square,) = ctx.saved_tensors\nreturn g * 3 * square"), "Own", tmp_path)
+    assert added(result) == ["ctx.save_for_backward(x)", "x, = ctx.saved_tensors", "square = x * x"]
+    assert not result.patch.recomputes
+
+
+def test_a_write_into_grad_output_is_made_on_a_copy(tmp_path):
+    forward = "ctx.save_for_backward(x)\nreturn x.clamp(min=0)"
+    backward = "(x,) = ctx.saved_tensors\ng[x < 0] = 0\nreturn g"
+    assert added(outcome(function(forward, backward), "Own", tmp_path)) == ["g = g.clone()"]
 
 
 def test_a_number_that_equals_a_size_is_written_as_the_size_and_the_rest_is_kept(tmp_path):
