@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.correct.bodies import BODIES
 from benchmarks.correct.branches import BRANCHES
+from benchmarks.correct.calls import CALLS
 from benchmarks.correct.complexes import COMPLEX
 from benchmarks.correct.entries_arrays import ARRAYS
 from benchmarks.correct.entries_kinks import KINKS
@@ -35,6 +36,7 @@ GROUPS: tuple[Collection, ...] = (
     SOLVERS,
     STOPPED,
     BRANCHES,
+    CALLS,
     TRIANGLES,
     UNITS,
     LAYERS,
