@@ -45,6 +45,28 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
 
 
+def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:
+    """The guess with equal sizes, where the framework refused a gradient with its input's sizes in another order.
+
+    `grad.t()` is refused where the sizes differ; of a square matrix it is a wrong gradient without an error.
+
+    Args:
+        guess: inputs that forward accepts.
+        attempted: runs forward and backward on a guess.
+        judge: what forward has against a guess, None where it accepts it.
+
+    Returns:
+        None where no sizes were exchanged, and where forward or backward refuses equal ones.
+    """
+    refusal = refused_gradient(str(attempted(guess).backward_error))
+    if refusal is None or refusal[0] == refusal[1] or sorted(refusal[0]) != sorted(refusal[1]):
+        return None
+    sizes, equal = set(refusal[1]), min(refusal[1])
+    shapes = {slot: tuple(equal if n in sizes else n for n in shape) for slot, shape in guess.shapes.items()}
+    square = replace(guess, shapes=shapes)
+    return square if judge(square) is None and attempted(square).backward_error is None else None
+
+
 def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callable[[Guess], bool]) -> Guess | None:
     """The guess with tensors of the shapes in which their gradients are returned, where that makes all of them fit.
 

@@ -26,7 +26,7 @@ from gradcli.inputs.choice import (
     overruled_by,
 )
 from gradcli.inputs.domain_search import square_domain
-from gradcli.inputs.for_backward import as_returned, exchanges, merged, narrowed, settled
+from gradcli.inputs.for_backward import as_returned, exchanges, merged, narrowed, settled, squared
 from gradcli.inputs.gates import parts_of
 from gradcli.inputs.messages import Mentions
 from gradcli.inputs.not_found import failure_text
@@ -112,6 +112,7 @@ def infer(
             specs = trials.specs(solution.guess)
             budget.allow(ALTERNATIVE_TRIES)
             others = () if budget.is_slow else alternatives_of(trials, hints, solution.guess, search.runs_backward)
+            others = (search.square, *others) if search.square else others
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
                 specs=specs,
@@ -148,6 +149,7 @@ class _Search:
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
+        self.square: tuple[InputSpec, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.is_degenerate = False
 
@@ -167,6 +169,8 @@ class _Search:
         likeliest = overruled_by(chosen, self._found)
         if likeliest is not None:
             self.overruled = self._trials.specs(likeliest.solution.guess)
+            square = squared(likeliest.solution.guess, self._attempted, self._trials.judge)
+            self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self._attempted)
         best = self._with_defaults_given(optionals.given(chosen.solution))
         self.notes = optionals.notes
@@ -199,7 +203,7 @@ class _Search:
                 if last is None:
                     last = visited + max(MORE_SKELETONS, visited)
                     self._budget.allow(MORE_TRIES)
-                if len(self._found) >= ENOUGH_SOLUTIONS or self._budget.is_slow:
+                if self._is_enough() or self._budget.is_slow:
                     break
             else:
                 failure = outcome
@@ -213,6 +217,10 @@ class _Search:
                     if neighbour not in seen:
                         seen.add(neighbour)
                         heapq.heappush(queue, (priority, next(order), 0, neighbour))
+
+    def _is_enough(self) -> bool:
+        """Whether there are many solutions; three times as many if backward fits none, as one made for vectors does."""
+        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if any(each.fits for each in self._found) else 3)
 
     def runs_backward(self, guess: Guess) -> bool:
         """Whether forward and backward run on a guess without an exception."""

@@ -176,6 +176,45 @@ def test_gradients_that_fit_no_inputs_fail_at_the_first_ones(ns: Any, name: str)
     assert all(spec.shape is not None and min(spec.shape, default=0) > 1 for spec in result.inputs)
 
 
+EXCHANGED: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "an elementwise slope": (lambda ns, x: ns.sin(x), slope),
+    "a power": (lambda ns, x: x * x * x, lambda ns, g, x: 3 * g * x * x),
+    "a factor": (lambda ns, x: 3.0 * x, lambda ns, g, x: 3.0 * g),
+    "a sum": (lambda ns, x: (x * x).sum(), lambda ns, g, x: 2 * g * x),
+    "a mean over rows": (lambda ns, x: ns.exp(x).mean(-1), lambda ns, g, x: g[..., None] * ns.exp(x) / x.shape[-1]),
+    "the output": (lambda ns, x: ns.tanh(x), lambda ns, g, x: g * (1 - ns.tanh(x) ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_a_transposed_gradient_is_seen_at_square_inputs(ns: Any, name: str) -> None:
+    forward, vjp = EXCHANGED[name]
+    assert checked(function_of(ns, forward, vjp)).verdict is Verdict.PASSED
+    result = checked(function_of(ns, forward, lambda ns, g, x: vjp(ns, g, x).T))
+    assert result.verdict is Verdict.FAILED
+    assert "transposed" in {finding.kind.value for finding in result.findings}
+
+
+OF_VECTORS: dict[str, Callable[..., Any]] = {
+    "dot": lambda ns, factor: (lambda ns, u, w: u @ w, lambda ns, g, u, w: (g * w, factor * g * u)),
+    "angle": lambda ns, factor: (
+        lambda ns, u, w: ns.sin(u @ w),
+        lambda ns, g, u, w: (g * ns.cos(u @ w) * w, factor * g * ns.cos(u @ w) * u),
+    ),
+    "three": lambda ns, factor: (
+        lambda ns, u, v, w: (u @ v) * w,
+        lambda ns, g, u, v, w: ((g @ w) * v, factor * (g @ w) * u, g * (u @ v)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_a_function_of_vectors_that_forward_takes_matrices_for_is_given_vectors(ns: Any, name: str) -> None:
+    result = checked(function_of(ns, *OF_VECTORS[name](ns, 1)))
+    assert result.verdict is Verdict.PASSED, result
+    assert checked(function_of(ns, *OF_VECTORS[name](ns, 2))).verdict is Verdict.FAILED
+
+
 def test_single_entries_are_chosen_where_forward_refuses_all_others(ns: Any) -> None:
     class Single(ns.autograd.Function):
         @staticmethod
