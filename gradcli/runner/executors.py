@@ -89,7 +89,7 @@ class ExecutorStaff:
     interrupts: Interrupts
     _tasks: "deque[_Task]" = field(default_factory=deque)
     _ready: deque[tuple[int, Outcome]] = field(default_factory=deque)
-    _awaited: tuple[AtWork, ...] = ()
+    _awaited: tuple[list[Job], float] | None = None
 
     def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
         """The outcomes of `jobs` in their order, each as soon as it and those before it are known.
@@ -103,11 +103,9 @@ class ExecutorStaff:
             while self._tasks or waiting:
                 while waiting and len(self._tasks) < _AHEAD:
                     self._tasks.append(self._submitted(jobs, waiting.popleft()))
-                first, *more = (jobs[number].label for number in self._tasks[0].jobs)
-                label = f"{first} or one of {len(more)} after it" if more else first
-                self._awaited = (AtWork(label=label, since=monotonic()),)
+                self._awaited = [jobs[number] for number in self._tasks[0].jobs], monotonic()
                 result = self._result(self._tasks[0])
-                self._awaited = ()
+                self._awaited = None
                 task = self._tasks.popleft()
                 if isinstance(result, Lost) and len(task.jobs) > 1:
                     self._tasks.extendleft(self._submitted(jobs, range(n, n + 1)) for n in reversed(task.jobs))
@@ -121,7 +119,11 @@ class ExecutorStaff:
 
     def at_work(self) -> tuple[AtWork, ...]:
         """The first case that is awaited; what it does is known where it runs."""
-        return self._awaited
+        if self._awaited is None:
+            return ()
+        (first, *more), since = self._awaited
+        label = f"{first.label} or one of {len(more)} after it" if more else first.label
+        return (AtWork(label=label, since=since),)
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes that are known and have not been handed out, each with its job's position."""

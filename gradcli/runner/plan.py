@@ -4,10 +4,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from gradcli.cases import CheckSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.results import CheckResult
+from gradcli.runner.realms import apart
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -87,7 +89,9 @@ def claimed(target: object, spec: CheckSpec) -> object:
 
     if has_gradient(target):
         return target
-    return with_gradient(target, resolve(spec.grad).object, saved=spec.saved)
+    with apart(spec.grad, spec.target, Path.cwd()):
+        gradient = resolve(spec.grad).object
+    return with_gradient(target, gradient, saved=spec.saved)
 
 
 def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:

@@ -2,7 +2,11 @@
 
 import os
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
 
@@ -24,3 +28,39 @@ def realm_of(target: str, start: Path) -> str:
     while (folder / "__init__.py").is_file():
         folder = folder.parent
     return str(folder)
+
+
+@contextmanager
+def apart(place: str, other: str, start: Path) -> Iterator[None]:
+    """Import `place` inside as if `other` had not been: where their realms differ they share no modules.
+
+    Modules of the other's realm are out of sight meanwhile, and back at the end in place of namesakes. What `place`
+    imports later, when a function of it runs, is looked up as always.
+    """
+    own, others = realm_of(place, start), realm_of(other, start)
+    if own == others:
+        yield
+        return
+    hidden = {
+        name: module
+        for name, module in tuple(sys.modules.items())
+        if _lies_in(module, name, others) and not _lies_in(module, name, own)
+    }
+    path = list(sys.path)
+    for name in hidden:
+        del sys.modules[name]
+    sys.path[:] = [entry for entry in path if os.path.realpath(entry) != others]
+    try:
+        yield
+    finally:
+        sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
+        sys.modules.update(hidden)
+
+
+def _lies_in(module: object, name: str, folder: str) -> bool:
+    """Whether a module is one of the user's below a folder, where packages may be installed too."""
+    file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
+    if not isinstance(file, str) or name.partition(".")[0] in ("__main__", "gradcli"):
+        return False
+    path = Path(os.path.realpath(file))
+    return path.is_relative_to(folder) and not {"site-packages", "dist-packages"} & set(path.parts)

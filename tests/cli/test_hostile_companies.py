@@ -13,6 +13,9 @@ from tests.cli.hostile import CASES, HELPER, program
 _DEADLY = ("Aborts", "ExitsInC", "KillsItself", "WritesToSockets", "Hangs", "Closes")
 _MILD = ("BaseInForward", "Exits", "PatchesTensor", "PatchesJson", "SetsDefaults", "LeavesThread", "ChangesFolder")
 _NAMES = tuple(f"{kind}{name}" for name in (*_DEADLY, *_MILD) for kind in ("", "Right", "Wrong"))
+_SURVIVED = ("BaseInForward", "Exits", "PatchesTensor", "PatchesJson", "PatchesLen", "ChangesFolder", "NoText")
+"""Attacks that a process survives which does not isolate its cases."""
+_NAMES_IN_PROCESS = tuple(f"{kind}{name}" for name in _SURVIVED for kind in ("", "Right", "Wrong"))
 _alone: dict[str, object] = {}
 
 
@@ -46,3 +49,12 @@ def test_a_case_comes_to_what_it_comes_to_alone(
         if name not in _alone:
             _alone[name] = _cases(gradcli, [name], "--timeout", "3")[name]
         assert seen == _alone[name], (name, names, extra)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.sampled_from(_NAMES_IN_PROCESS), min_size=3, max_size=8, unique=True))
+def test_so_it_is_in_the_process_of_the_command(gradcli: Run, attacks: Path, names: list[str]) -> None:
+    for name, seen in _cases(gradcli, names, "--in-process").items():
+        if name not in _alone:
+            _alone[name] = _cases(gradcli, [name], "--timeout", "3")[name]
+        assert seen == _alone[name], (name, names)

@@ -79,3 +79,16 @@ def test_a_problem_of_one_target_costs_no_other_its_result(gradcli: Run, folder:
     assert "input.yaml:3:5: Square.forward has no input 'y'" in told
     assert "shape.yaml:3:25: a shape of 65 axes" in told
     assert "dies.py: its process was killed by SIGABRT while it was imported" in told
+
+
+@pytest.mark.parametrize(("slope", "verdict"), [(2, "passed"), (3, "failed")])
+def test_a_gradient_in_another_folder_has_its_own_helper(gradcli: Run, folder: Path, slope: int, verdict: str) -> None:
+    for name, text in (("a", "value, slope = 2.0, 5.0"), ("b", f"value, slope = 7.0, {slope}.0")):
+        (folder / name).mkdir()
+        (folder / name / "u.py").write_text(text)
+    (folder / "a" / "f.py").write_text("import u\ndef f(x): return u.value * x + later() * x\n"
+        "def later():\n    import u as again\n    return again.value - 2.0\n")  # fmt: skip
+    (folder / "b" / "g.py").write_text("from u import slope\ndef df(x): return slope + 0.0 * x\n")
+    ended = gradcli("check", "a/f.py:f", "--grad", "b/g.py:df", "-i", "x=3", "--format", "json")
+    (case,) = json.loads(ended.stdout)["cases"]
+    assert case["verdict"] == verdict, (case, ended.stderr)
