@@ -1,8 +1,9 @@
 """The operations of a forward pass in order: what each was given, what came out, and whether gradients follow it."""
 
+import sys
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, final
@@ -22,6 +23,22 @@ _OPERATORS_IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "ifloordiv"
 NO_OPERATIONS = frozenset({"requires_grad_", "retain_grad", "register_hook", "backward"})
 _MOST = 400_000
 _BAD = 4096
+
+Copies = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@contextmanager
+def unprofiled() -> Iterator[None]:
+    """The trace's own steps, which the profile function that notes the program's locals need not see: it is slow."""
+    profile = sys.getprofile()
+    if profile is None:
+        yield
+        return
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(profile)
 
 
 @final
@@ -74,6 +91,7 @@ class OperationLog:
     captures: Captures | None = None
     running_module: Callable[[], str | None] = lambda: None
     _resumed: AbstractContextManager[Any] | None = None
+    _entered: AbstractContextManager[Any] | None = None
     modes: list[tuple[str, SourceSite | None]] = field(default_factory=list)
     _objects: dict[int, _Known] = field(default_factory=dict)
     _values: int = 0
@@ -94,23 +112,37 @@ class OperationLog:
         name = _plain(name)
         if name in NO_OPERATIONS or len(self.operations) >= _MOST:
             return call(*args, **keywords)
+        with unprofiled():
+            given, inputs, tracked, kept = self._taken(name, args, keywords, function)
+        result = call(*args, **keywords)
+        with unprofiled():
+            self._keep(kept, name, call, result, function, frame)
+            self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
+        return result
+
+    def _taken(
+        self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], function: Any
+    ) -> tuple[list[Any], tuple[int, ...], tuple[bool, ...], Copies | None]:
+        """What a call is about to be given: its tensors, their values' numbers, which are tracked, and copies."""
         given = list(_tensors(self.lens, args, keywords))
         numbers = [value for value in args if type(value) is float and self._known(value) is not None]
         tracked = tuple([tensor.requires_grad for tensor in given] + [False] * len(numbers))
         inputs = tuple(map(self.value, [*given, *numbers]))
-        kept = self._copies(name, args, keywords, tracked, function)
-        result = call(*args, **keywords)
-        if kept is not None and self.captures is not None:
-            made = next((t for t in self.lens.tensors_in(result) if t.grad_fn is not None), None)
-            if made is not None:
-                module = self.running_module()
-                self.captures.add(name, call, kept, function, frame, module, _sequence(made))
-        self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
-        return result
+        return given, inputs, tracked, self._copies(name, args, keywords, tracked, function)
+
+    def _keep(
+        self, kept: Copies | None, name: str, call: Callable[..., Any], result: Any, function: Any, frame: Any
+    ) -> None:
+        """Keep a call for its check, where it recorded a node."""
+        if kept is None or self.captures is None:
+            return
+        made = next((tensor for tensor in self.lens.tensors_in(result) if tensor.grad_fn is not None), None)
+        if made is not None:
+            self.captures.add(name, call, kept, function, frame, self.running_module(), _sequence(made))
 
     def _copies(
         self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], tracked: tuple[bool, ...], function: Any
-    ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    ) -> Copies | None:
         """Copies of the arguments of a call that is to be checked later; None for any other."""
         if self.captures is None or not any(tracked) or not self.lens.namespace.is_grad_enabled():
             return None
@@ -169,6 +201,17 @@ class OperationLog:
         if self.lens.namespace.is_grad_enabled():
             return None
         return self.modes[-1] if self.modes else ("no_grad", None)
+
+    def enter(self) -> None:
+        """Enter the mode that the program runs in."""
+        self._entered = self.mode()
+        self._entered.__enter__()
+
+    def leave(self) -> None:
+        """Leave it: at the end, or while a compiler looks at the program, which would compile the trace as well."""
+        if self._entered is not None:
+            self._entered.__exit__(None, None, None)
+            self._entered = None
 
     def resume(self) -> None:
         """Listen to a user's own backward, in the middle of a pass."""

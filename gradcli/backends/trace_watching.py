@@ -51,12 +51,13 @@ class OperationWatch:
             self.log.mode = self._function_mode(space.overrides.TorchFunctionMode)
         else:
             self._replace_functions(space)
-        with self.log.mode():
-            self.log.listening = True
-            try:
-                yield
-            finally:
-                self.log.listening = False
+        self.log.enter()
+        self.log.listening = True
+        try:
+            yield
+        finally:
+            self.log.listening = False
+            self.log.leave()
 
     # --- PyTorch: a mode that every public function passes
     def _function_mode(self, kind: type) -> Callable[[], AbstractContextManager[Any]]:

@@ -30,6 +30,7 @@ from gradcli.errors import is_interrupt, message_of, presentable
 from gradcli.traces import SourceSite, TraceGraph
 
 _DEEPEST = 3
+_COMPILED = "compile_wrapper"
 Cotangent = Callable[[Any], Any]
 
 
@@ -91,6 +92,7 @@ class Tracer:
     pass_site: SourceSite | None = None
     fills_grad: bool = False
     keeps_graph: bool = False
+    compiled_depth: int = 0
     asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     phase: str = "forward"
     running_pass: bool = False
@@ -265,6 +267,8 @@ class Tracer:
             return
 
         def returned(frame: FrameType, event: str, _argument: object) -> None:
+            if frame.f_code.co_name == _COMPILED:
+                self._compiled_call(event, frame)
             if event != "return":
                 return
             if frame.f_code.co_name == "forward":
@@ -278,6 +282,18 @@ class Tracer:
         finally:
             if sys.getprofile() is returned:
                 sys.setprofile(None)
+
+    def _compiled_call(self, event: str, frame: FrameType) -> None:
+        """Keep the mode that notes operations away from what torch.compile makes, which would compile it as well."""
+        if "_dynamo" not in frame.f_code.co_filename:
+            return
+        if event == "call":
+            self.compiled_depth += 1
+            self.operations.leave()
+        elif event == "return":
+            self.compiled_depth -= 1
+            if not self.compiled_depth:
+                self.operations.enter()
 
     def _is_untouched(self) -> bool:
         """Whether the program only asked for gradients, and returned something else that can still be run backward."""

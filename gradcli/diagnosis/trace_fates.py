@@ -196,8 +196,8 @@ def _unused(fate: TensorFate) -> str:
     if fate.replaced_at is not None:
         return f"{fate.replaced_at} gives the module another parameter in its place, which is the one that is used"
     if fate.used_at is None:
-        return "no operation of the traced program used it"
-    return f"{fate.used_at} uses it, but the result does not depend on what comes out there"
+        return "no operation that the trace saw used it"
+    return f"{fate.used_at} uses it, but no operation that the trace saw leads from there to the result"
 
 
 def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:

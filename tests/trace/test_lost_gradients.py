@@ -250,8 +250,8 @@ CAUSES = [
      "which nothing called"),
     (replaced_parameter, UNREACHED + "{# replaced} gives the module another parameter in its place, which is"),
     (plain_tensor_of_a_module, "requires_grad is False: Net holds it as a plain tensor, not as an nn.Parameter"),
-    (never_used, UNREACHED + "no operation of the traced program used it"),
-    (used_in_vain, UNREACHED + "{# in vain} uses it, but the result does not depend on what comes out there"),
+    (never_used, UNREACHED + "no operation that the trace saw used it"),
+    (used_in_vain, UNREACHED + "{# in vain} uses it, but no operation that the trace saw leads from there"),
     (never_run, "no backward pass ran: nothing called backward, and the traced function returned no tensor"),
 ]  # fmt: skip
 

@@ -312,7 +312,7 @@ def test_a_block_that_does_not_use_the_leaf_is_not_blamed(framework):
 
     x = fate(traced(framework, loss), "x")
     assert x.symptom == "not-reached"
-    assert x.why == "no path leads from the result to x: no operation of the traced program used it"
+    assert x.why == "no path leads from the result to x: no operation that the trace saw used it"
 
 
 def test_the_gradients_that_are_there_have_no_cause(framework):
