@@ -29,6 +29,8 @@ FULL_ROWS = 100
 PROJECTIONS = 3
 WITNESSED_PROJECTIONS = 2
 """Enough beside a witness: errors cancel in one random cotangent almost never, in two never."""
+LONG_PROJECTIONS = 2
+"""Of more outputs than are watched: reading a projection takes as long as many a forward there."""
 WATCHED_OUTPUTS = 20_000
 """Up to this many outputs are differentiated one by one beside the projections, to see their kinks."""
 
@@ -179,7 +181,8 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
             jvp_rows=False,
             outputs=outputs,
         )
-    cotangents, row_block = _signed_rows(map_, rng, PROJECTIONS if projections is None else projections)
+    usual = PROJECTIONS if m <= WATCHED_OUTPUTS else LONG_PROJECTIONS
+    cotangents, row_block = _signed_rows(map_, rng, usual if projections is None else projections)
     outputs, forms = map_.value_and_vjps(x, cotangents)
     watch = m <= WATCHED_OUTPUTS
     claim = Claim(
