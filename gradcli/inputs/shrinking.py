@@ -195,6 +195,8 @@ def _code(argument: Argument) -> str:
     array: NDArray[Any] = argument.value if argument.sparsity is None else argument.sparsity.dense(argument.value)
     if array.size == 0:
         return f"numpy.zeros({array.shape})"
+    if array.dtype.kind not in "fc" or np.isfinite(array).all():
+        return repr(array.tolist())
     return _nested(array.tolist())
 
 

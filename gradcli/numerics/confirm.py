@@ -28,6 +28,7 @@ MOVES = (2.0**-10, 2.0**-10, 2.0**-16, 2.0**-24, 2.0**-24)
 EXPLAINS = 0.1
 """What does not add up explains a difference only if it is at least this part of it."""
 SECOND_START = 0.006
+COARSEST_FINER = 2.0**-4
 RANDOM, PERIODS = 0.05, 10.0
 """Values that depart from a smooth curve by this part of themselves look random; a claim that would take them so many
 times as far over the shortest steps says why."""
@@ -109,12 +110,12 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
     drawn[moves] = site.scales[moves]
     focus = Focus(drawn=drawn, judged=site.scales)
     direction = random_direction(site.rng, drawn)
-    judged = [
-        site.judge(site.glance(direction, focus, start).rough(), input_, output, significance)
-        for start in (SECOND_START, SECOND_START * FINER[0])
-    ]
-    latest = judged[0]
-    if not (found.additive and all(judgement.off for judgement in judged)):
+
+    def judged(start: float) -> Judgement:
+        return site.judge(site.glance(direction, focus, start).rough(), input_, output, significance)
+
+    latest = judged(SECOND_START)
+    if not (found.additive and latest.off and judged(_finer_start(site, output, latest)).off):
         return None
     if latest.error < LOOSE * latest.scale and (_claim_moves(site, direction, latest.error) or iterates(site)):
         return None
@@ -129,6 +130,17 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
         if judgement.off and judgement.error > 0.01 * latest.error:
             return Decision(outcome=Outcome.DIFFERS, judgement=latest, located=found.entries, searched=True)
     return None
+
+
+def _finer_start(site: Site, output: int, latest: Judgement) -> float:
+    """A start 256 times finer, or as much finer as leaves the rounding of the values well below a difference.
+
+    Rounding is 32 eps |u·f| / t, and a difference must exceed three bounds: one of a millionth in a single entry of a
+    million is lost in the rounding of their sum at the finest steps.
+    """
+    size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
+    readable = 2 * FAIL_FACTOR * 32 * EPS * size / latest.error
+    return SECOND_START * min(max(FINER[0], readable / SECOND_START), COARSEST_FINER)
 
 
 def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:

@@ -207,8 +207,8 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
 def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
     """The coarsest of three steps through many entries: as short as rounding allows, since all leave some truncation.
 
-    Rounding, 32 eps |u·f| / t at the finest of them, stays below half of what a row may miss of its block. Truncation of
-    the slope falls with the sixth power of the steps: halving them is worth more than the rounding that it costs.
+    Rounding, 32 eps |u·f| / t at the finest of them, stays below half of what a row may miss of its block. Truncation
+    falls with the sixth power of the steps: halving them is worth more than the rounding that it costs.
     """
     values = np.abs(site.row_values())
     largest = 0.0
