@@ -29,7 +29,7 @@ from gradcli.fix.fitting import Fit, Library
 from gradcli.fix.flow import carrying, names_in, relevant
 from gradcli.fix.idiom import Idiom
 from gradcli.fix.render import Change
-from gradcli.fix.saving import computed_again, materialised, saved_inputs
+from gradcli.fix.saving import computed_again, kept_arguments, materialised, saved_inputs
 from gradcli.fix.scope import Scope
 from gradcli.fix.statements import (
     accumulated,
@@ -202,6 +202,8 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
             yield from materialised(setting.draft.part(role).node)
+            if setting.idiom.by_methods and not setting.draft.has("setup_context"):
+                yield from kept_arguments(setting.draft.part(role).node, setting.draft.backward.node, slots(setting))
             yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
 
 

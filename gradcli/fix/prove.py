@@ -6,11 +6,12 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from gradcli.backends.jax_rules import rule_of
-from gradcli.cases import InputsFrom, InputSpec
+from gradcli.cases import Expectation, InputsFrom, InputSpec
 from gradcli.errors import GradcliError
 from gradcli.fix.probes import running
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
+from gradcli.runner.plan import CheckCase
 from gradcli.runner.prepare import Prepared
 from gradcli.verdict import Verdict
 
@@ -61,8 +62,8 @@ def _sentences(own: CheckResult, others: int) -> Iterator[str]:
 
 def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None) -> CheckResult | None:
     """The result at the case's own inputs, or at others; None where these cannot be had."""
-    settings = replace(ready.case.settings, shrink=False, figures=False, tables=False)
-    case = replace(ready.case, settings=settings)
+    case = _plain(ready.case)
+    settings = case.settings
     try:
         if inputs is None:
             return check_object(target, case, supply=ready.supply, backends=(ready.backend,))
@@ -74,11 +75,18 @@ def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
 
 def _inferred_anew(ready: Prepared, target: object) -> CheckResult | None:
     """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
-    case = replace(ready.case, settings=replace(ready.case.settings, shrink=False, samples=1))
+    case = _plain(ready.case)
+    case = replace(case, settings=replace(case.settings, samples=1))
     try:
         return check_object(target, case)
     except GradcliError:
         return None
+
+
+def _plain(case: CheckCase) -> CheckCase:
+    """The case without what only a report needs, and held to pass: a spec may say that the target has to fail."""
+    settings = replace(case.settings, shrink=False, figures=False, tables=False)
+    return replace(case, settings=settings, spec=replace(case.spec, expect=Expectation()))
 
 
 def _other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:

@@ -93,3 +93,18 @@ def _saving(definition: Definition) -> list[ast.Call]:
 
 def _bound(definition: Definition) -> set[str]:
     return {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def kept_arguments(forward: Definition, backward: Definition, places: list[ast.expr]) -> Iterator[Candidate]:
+    """An argument of forward kept on ctx, and a factor of what backward returns."""
+    if isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda) or not backward.args.args:
+        return
+    context, *given = [a.arg for a in forward.args.args]
+    own = backward.args.args[0].arg
+    first = forward.body[1] if ast.get_docstring(forward) and len(forward.body) > 1 else forward.body[0]
+    for name in given:
+        stored = ast.parse(f"{context}.{name} = {name}").body[0]
+        for place, operation in itertools.product(places, (ast.Mult, ast.Div)):
+            kept = ast.Attribute(value=ast.Name(id=own, ctx=ast.Load()), attr=name, ctx=ast.Load())
+            scaled = ast.BinOp(left=place, op=operation(), right=kept)
+            yield Candidate(4, (Change(first, (stored, first)), Change(place, scaled)))

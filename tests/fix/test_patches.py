@@ -6,7 +6,14 @@ import pytest
 
 from benchmarks.fix.corpus import specimens
 from benchmarks.fix.run import agrees, patched
+from gradcli import engine as torch
+from gradcli.cases import CheckSpec, Expectation
+from gradcli.fix.prove import proof_of
 from gradcli.patches import FixResult
+from gradcli.runner.plan import plan
+from gradcli.runner.prepare import prepared
+from gradcli.settings import Settings
+from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
 
 CASES = {s.name: s for s in specimens()}
@@ -53,6 +60,7 @@ HOPELESS = HEADER + (
     "class Odd(Function):\n"
     "    @staticmethod\n"
     "    def forward(ctx, x):\n"
+    "        ctx.x = x\n"
     "        return torch.exp(torch.sin(x)) * (x * x * x + torch.cos(5 * x))\n\n"
     "    @staticmethod\n"
     "    def backward(ctx, g):\n"
@@ -71,6 +79,24 @@ KEEPS = HEADER + (
     "        return (g   # the cotangent\n"
     "                * 2 * x)\n"
 )
+
+
+def test_a_spec_that_says_the_target_fails_does_not_turn_the_proof_round(tmp_path):
+    (tmp_path / "odd.py").write_text(HOPELESS)
+    target = f"{tmp_path / 'odd.py'}:Odd"
+    spec = CheckSpec(target=target, expect=Expectation(verdict="failed"))
+    (case,) = plan([spec], Settings())
+    found = resolve(target).object
+    ready = prepared(found, case)
+    assert proof_of(ready, found, {}) is None
+    right = type(found.__name__, (found,), {"backward": staticmethod(right_backward)})
+    assert proof_of(ready, right, {}) is not None
+
+
+def right_backward(ctx, g):
+    x = ctx.x
+    wave = x * x * x + torch.cos(5 * x)
+    return g * torch.exp(torch.sin(x)) * (torch.cos(x) * wave + 3 * x * x - 5 * torch.sin(5 * x))
 
 
 def outcome(text: str, target: str, folder) -> FixResult:
@@ -115,6 +141,11 @@ def test_a_saved_intermediate_result_is_computed_again_from_the_inputs(tmp_path)
     result = outcome(function(forward, "(square,) = ctx.saved_tensors\nreturn g * 3 * square"), "Own", tmp_path)
     assert added(result) == ["ctx.save_for_backward(x)", "x, = ctx.saved_tensors", "square = x * x"]
     assert not result.patch.recomputes
+
+
+def test_an_argument_that_nobody_kept_is_kept_on_ctx(tmp_path):
+    text = function("return x * k", "return g, None").replace("forward(ctx, x)", "forward(ctx, x, k)")
+    assert added(outcome(text, "Own", tmp_path)) == ["ctx.k = k", "return g * ctx.k, None"]
 
 
 def test_a_write_into_grad_output_is_made_on_a_copy(tmp_path):
