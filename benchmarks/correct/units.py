@@ -147,6 +147,25 @@ SCALED = (
 )
 
 
+TAILS = (
+    Scaled(
+        name="log of a sigmoid",
+        body=lambda ns, x: -ns.log1p(ns.exp(-x)),
+        vjp=lambda ns, g, x: g * (1 - 1 / (1 + ns.exp(-x))),
+        draw=at(0.5, 90.0, -3.0),
+        wrong=(1, 1, 1),
+    ),
+    Scaled(
+        name="softplus",
+        body=lambda ns, x: ns.log1p(ns.exp(x)),
+        vjp=lambda ns, g, x: g * (1 - 1 / (1 + ns.exp(x))),
+        draw=at(0.5, -60.0, 3.0),
+        wrong=(1, 1, 1),
+    ),
+)
+"""Right to rounding of what they are nearer to zero: far out in its tail the gradient is lost in 1 - 1."""
+
+
 def function(ns: Any, scaled: Scaled, *, spoilt: bool = False, hidden: bool = False) -> Any:
     """The function as a Function of PyTorch or of the engine.
 
@@ -185,7 +204,7 @@ def function(ns: Any, scaled: Scaled, *, spoilt: bool = False, hidden: bool = Fa
     return Scaling
 
 
-for scaled in SCALED:
+for scaled in (*SCALED, *TAILS):
     UNITS.add(function(torch, scaled), scaled.draw, name=scaled.name)
     UNITS.add(
         function(engine, scaled),

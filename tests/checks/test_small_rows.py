@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import gradcli
-from benchmarks.correct.units import SCALED, function
+from benchmarks.correct.units import SCALED, TAILS, function
 from gradcli import engine
 from gradcli.verdict import Verdict
 
@@ -37,7 +37,7 @@ def check(ns, scaled, *, spoilt, hidden, order=1):
     return case
 
 
-@pytest.mark.parametrize(("scaled", "ns", "hidden"), in_ways(SCALED, 1))
+@pytest.mark.parametrize(("scaled", "ns", "hidden"), in_ways((*SCALED, *TAILS), 2))
 def test_a_right_gradient_passes_at_both_orders(scaled, ns, hidden) -> None:
     case = check(ns, scaled, spoilt=False, hidden=hidden, order=2)
     assert case.verdict is Verdict.PASSED, case.findings
