@@ -89,7 +89,7 @@ def test_a_folder_that_a_target_removes_is_told(folder: Path) -> None:
     (folder / "gone").mkdir()
     (folder / "gone" / "m.py").write_text("import os, shutil\nshutil.rmtree(os.getcwd())\nclass F: pass\n")
     environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"}
-    command = f"cd gone && {shlex.quote(sys.executable)} -m gradcli check m.py:F functions:Square"
+    command = f"cd gone && {shlex.quote(sys.executable)} -m gradcli check m.py:F m.py:Again functions:Square"
     ended = subprocess.run(
         ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, timeout=120, check=False
     )

@@ -14,7 +14,7 @@ from typing import Never
 
 from gradcli.errors import UsageError
 from gradcli.runner.interference import end_refused
-from gradcli.runner.jobs import Broken, attempt
+from gradcli.runner.jobs import Broken, Refused, attempt
 from gradcli.runner.realms import realm_of
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.footprint import Footprint
@@ -46,6 +46,10 @@ def serve(channel: Channel, crashes: int = _STDERR) -> None:
             except (EOFError, GarbledError, OSError):
                 return
             footprint, modules = _settled(task), _own_modules()
+            if not os.path.isdir(task.folder):
+                said = f"{task.job.target}: the working directory {task.folder} no longer exists"
+                _send(channel, Reply(outcome=Refused(message=said, exit_code=UsageError.exit_code), left=(said,)))
+                continue
             with end_refused():
                 outcome = attempt(task.job, partial(_begin, channel, task.folder, footprint, modules))
             if os.getpid() != own:  # a fork in the user's code came back here
