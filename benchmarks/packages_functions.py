@@ -73,7 +73,13 @@ FUNCTIONS: tuple[Row, ...] = (
         "called with X alone, backward asks for needs_input_grad[1] and raises IndexError, which is a note",
     ),
     right("entmax", "entmax.root_finding:NormmaxBisectFunction"),
-    right("entmax", "entmax.root_finding:BudgetBisectFunction"),
+    wrong(
+        "entmax",
+        "entmax.root_finding:BudgetBisectFunction",
+        finding="non-finite-gradient",
+        because="where no entry of the result lies between 0 and 1 backward divides by their number, 0, before it "
+        "discards the quotient: second derivatives by grad_output are NaN in PyTorch; order 1 is right",
+    ),
     wrong("entmax", "entmax.losses:SparsemaxLossFunction", finding="not-twice-differentiable", because=_LOSS),
     wrong("entmax", "entmax.losses:Entmax15LossFunction", finding="not-twice-differentiable", because=_LOSS),
     right("sparsemax", "sparsemax.sparsemax:SparsemaxFunction"),
