@@ -259,6 +259,5 @@ for solver in SOLVERS:
         function(engine, solver, 1e-6),
         *((lambda rng, draw=draw: draw(rng).detach().numpy()) for draw in solver.draws),
         name=f"{solver.name} on the engine",
-        reference=solver.reference,
-        tolerance=1e-2,
+        unproved="written once with the one of PyTorch, which is proved",
     )
