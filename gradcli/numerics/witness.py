@@ -143,10 +143,11 @@ def same_values(witness: VectorMap, site: Site) -> bool:
         own = np.asarray(witness.value(site.x), dtype=np.float64)
     except Exception:
         return False
-    for place in site.map.codomain.slices:
-        size = float(np.abs(site.outputs[place]).max(initial=0.0))
-        if not (np.abs(own[place] - site.outputs[place]) <= SAME * size).all():
-            return False
+    with np.errstate(invalid="ignore"):  # infinity less infinity is no number, and so not the same
+        for place in site.map.codomain.slices:
+            size = float(np.abs(site.outputs[place]).max(initial=0.0))
+            if not (np.abs(own[place] - site.outputs[place]) <= SAME * size).all():
+                return False
     return True
 
 
