@@ -148,7 +148,7 @@ def test_a_module_of_pytorch_belongs_to_pytorch():
 
 
 def test_a_backward_pass_of_nodes_is_not_there_to_trace():
-    with pytest.raises(TargetError, match="which numpy does not have"):
+    with pytest.raises(TargetError, match="which the numpy backend does not have"):
         gradcli.trace(squares, (np.ones(3),))
 
 

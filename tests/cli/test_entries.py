@@ -43,7 +43,7 @@ def checked(target: Any, inputs: tuple[Any, ...], **settings: Any) -> CheckResul
     info = backend.describe(target)
     case = case_of(CheckSpec(target="tests:Target"), Settings(tables=True, samples=1, **settings))
     supply = supply_from(inputs, backend, info, case)
-    return check_object(target, case, supply=supply, backend=backend, info=info)
+    return check_object(target, case, supply=supply, backends=(backend,), info=info)
 
 
 def tables_of(result: CheckResult) -> tuple[GradientTable, ...]:
@@ -231,7 +231,7 @@ def test_nothing_is_measured_unless_it_is_asked_for() -> None:
     info = backend.describe(sine(engine))
     case = case_of(CheckSpec(target="tests:Target"), Settings(samples=1))
     result = check_object(
-        sine(engine), case, supply=supply_from(given, backend, info, case), backend=backend, info=info
+        sine(engine), case, supply=supply_from(given, backend, info, case), backends=(backend,), info=info
     )
     assert result.figures is None
     asked = checked(sine(engine), given)

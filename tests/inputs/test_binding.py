@@ -219,7 +219,7 @@ def inferred(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
 
 def of_spec(ns: Any, target: Any, **more: Any) -> CheckResult:
     backend = backend_named("torch" if ns.__name__ == "torch" else "engine")
-    return check_object(target, case_of(CheckSpec(target=f"{__name__}:target", **more), SETTINGS), backend=backend)
+    return check_object(target, case_of(CheckSpec(target=f"{__name__}:target", **more), SETTINGS), backends=(backend,))
 
 
 WAYS = (by_tuple, by_name, by_flags, without_the_default, inferred)

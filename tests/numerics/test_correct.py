@@ -131,7 +131,7 @@ def test_points_beyond_the_domain_are_no_kinks() -> None:
     map_ = FormulaMap(np.errstate(all="ignore")(np.arccos), slope, space((3,)), space((3,)))
     (block,) = verify(map_, np.array([0.5, 2.0, -0.25]), seed=0).blocks
     assert (block.outcome, block.doubt) == (Outcome.UNDECIDED, Doubt.DOMAIN)
-    assert "1 of 3 numbers" in str(block.note)
+    assert "1 of 3 entries" in str(block.note)
 
 
 def test_the_budget_is_kept_to() -> None:
