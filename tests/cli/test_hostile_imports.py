@@ -85,6 +85,19 @@ def test_no_module_of_the_working_directory_takes_the_place_of_the_library_s(gra
     assert b"functions:Forgets" in ended.stdout
 
 
+def test_a_target_that_removes_modules_of_gradcli_is_refused_and_harms_no_other(gradcli: Run, folder: Path) -> None:
+    names = "[name for name in sys.modules if name.startswith('gradcli')]"
+    (folder / "drops.py").write_text(
+        f"import sys\nfor name in {names}: del sys.modules[name]\nfrom functions import Square"
+    )
+    ended = gradcli("check", "drops.py:Square", "functions.py:Square", "functions.py:Forgets", "-i", "x=3")
+    assert ended.returncode == 2, ended.stderr
+    assert b"drops.py:Square removed or replaced modules of gradcli" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+    assert b"PASS functions.py:Square" in ended.stdout
+    assert b"FAIL functions.py:Forgets" in ended.stdout
+
+
 def test_a_folder_that_a_target_removes_is_told(folder: Path) -> None:
     (folder / "gone").mkdir()
     (folder / "gone" / "m.py").write_text("import os, shutil\nshutil.rmtree(os.getcwd())\nclass F: pass\n")

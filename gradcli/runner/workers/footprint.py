@@ -26,9 +26,12 @@ class Footprint:
     """The state of this process when a job came; `realm` is the folder of the user's modules.
 
     `imported` is called when the target has been imported: the state of the user's own modules counts from then on.
+    `lost_modules` are those of gradcli's that the import removed or replaced: put back, they stand beside others that
+    were imported anew with classes of their own.
     """
 
     realm: str
+    lost_modules: tuple[str, ...] = ()
     _own: Own = field(init=False)
     _known: frozenset[int] = field(init=False)
     _state: Mapping[str, object] = field(init=False)
@@ -46,7 +49,7 @@ class Footprint:
 
     def left(self) -> tuple[str, ...]:
         """What is not as it was, in a few words each."""
-        changed = list(replaced_since(self._own, restore=False))
+        changed = [*self.lost_modules, *replaced_since(self._own, restore=False)]
         changed += self._patched_when_imported()
         for before, now in ((self._state, _state()), (self._users, self._users_values())):
             changed += [name for name, value in before.items() if name not in now or now[name] != value]

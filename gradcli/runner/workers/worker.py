@@ -8,7 +8,6 @@ import io
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Never
 
@@ -51,7 +50,7 @@ def serve(channel: Channel, crashes: int = _STDERR) -> None:
                 _send(channel, Reply(outcome=Refused(message=said, exit_code=UsageError.exit_code), left=(said,)))
                 continue
             with end_refused():
-                outcome = attempt(task.job, partial(_begin, channel, task.folder, footprint, modules))
+                outcome = attempt(task.job, partial(_begin, channel, task, footprint, modules))
             if os.getpid() != own:  # a fork in the user's code came back here
                 os._exit(1)
             left = _left(footprint)
@@ -94,14 +93,21 @@ def _left(footprint: Footprint) -> tuple[str, ...]:
         return (f"what cannot be looked at: {type(error).__name__}",)
 
 
-def _begin(channel: Channel, folder: Path, footprint: Footprint, modules: dict[str, ModuleType]) -> None:
+def _begin(channel: Channel, task: Task, footprint: Footprint, modules: dict[str, ModuleType]) -> None:
     try:
-        os.chdir(folder)
+        os.chdir(task.folder)
     except FileNotFoundError:
-        raise UsageError(f"the working directory {folder} no longer exists") from None
+        raise UsageError(f"the working directory {task.folder} no longer exists") from None
+    footprint.lost_modules = tuple(name for name in modules if sys.modules.get(name) is not modules[name])
     sys.modules.update(modules)
     footprint.imported()
     channel.send(Begun())
+    if footprint.lost_modules:
+        lost = ", ".join(footprint.lost_modules[:2])
+        raise UsageError(
+            f"{task.job.target} removed or replaced modules of gradcli while it was imported ({lost}, ...): expected "
+            "them to stay in sys.modules, since its Function has to be of the classes that gradcli knows"
+        )
 
 
 def _send(channel: Channel, reply: Reply) -> None:
