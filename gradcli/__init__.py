@@ -1,11 +1,11 @@
 """gradcli: a gradient checker whose verdict comes from an error bound and whose diagnosis names the bug."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from gradcli._version import __version__
 
+TYPE_CHECKING = False  # as type checkers know it: to import typing takes as long as Python's own start
 if TYPE_CHECKING:
+    from typing import Any
+
     from gradcli.api import check, trace
     from gradcli.results import Report
     from gradcli.tolerance import GradcheckError, GradcheckWarning, gradcheck, gradgradcheck
@@ -35,8 +35,10 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a public name on first use, so that importing gradcli costs nothing."""
     if name not in _HOME:
         raise AttributeError(f"module 'gradcli' has no attribute {name!r}", name=name)
+    from importlib import import_module
+
     return getattr(import_module(_HOME[name]), name)

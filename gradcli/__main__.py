@@ -2,9 +2,10 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from gradcli._version import __version__
+
+TYPE_CHECKING = False  # as type checkers know it; to import it takes as long as the rest of `--version`
 
 if TYPE_CHECKING:
     from gradcli.cli.request import CheckRequest
