@@ -5,66 +5,70 @@ import sys
 
 from gradcli._version import __version__
 
-TYPE_CHECKING = False  # as type checkers know it; to import it takes as long as the rest of `--version`
-
-if TYPE_CHECKING:
-    from gradcli.cli.request import CheckRequest
-
 _WITH_WORKERS = ("check", "list", "trace", "init", "replay")
 """Commands that run the user's code, in worker processes unless `--in-process` is given."""
 
 
 def main() -> int:
     """Run the command line and return its exit code; the version alone is shown without importing anything."""
+    import gc
+
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         sys.stdout.write(f"gradcli {__version__}\n")
         return 0
+    gc.disable()  # collections would take a tenth of the start, and find nothing: the site enables them again
+    with_workers = bool(arguments) and arguments[0] in _WITH_WORKERS and "--in-process" not in arguments
     try:
-        return _run(arguments)
+        if with_workers:
+            _begin_workers()
+        return _command(arguments, with_workers)
     except KeyboardInterrupt:
         sys.stderr.write("gradcli: interrupted\n")
         return 130
 
 
-def _run(arguments: list[str]) -> int:
-    """Run a command; the nursery of its workers, where it needs one, is begun first, as a copy of this process."""
+def _begin_workers() -> None:
+    """Begin the nursery of the workers, a copy of this process; in that copy this does not return."""
+    from gradcli.runner import execute  # noqa: F401 - what both processes use is imported once
+    from gradcli.runner.planning import gather  # noqa: F401
+    from gradcli.runner.workers import birth, nursery
+
+    descriptor = birth.begin()
+    if descriptor is not None:
+        nursery.main(descriptor)
+
+
+def _leave_workers() -> None:
+    """Let the nursery end, and what is left here be: it is not looked through once more when the interpreter ends."""
     import gc
 
-    gc.disable()  # collections would take a tenth of the start, and find nothing: the site enables them again
-    if arguments[:1] and arguments[0] in _WITH_WORKERS and "--in-process" not in arguments:
-        from gradcli.runner import execute, gather  # noqa: F401 - what both processes use is imported once
-        from gradcli.runner.workers import birth, nursery
+    from gradcli.runner.workers import birth
 
-        descriptor = birth.begin()
-        if descriptor is not None:
-            nursery.main(descriptor)
-        try:
-            return _command(arguments)
-        finally:
-            birth.leave()
-            gc.freeze()  # what is left is not looked through once more when the interpreter ends
-    return _command(arguments)
+    birth.leave()
+    gc.freeze()
 
 
-def _command(arguments: list[str]) -> int:
+def _command(arguments: list[str], with_workers: bool) -> int:
     """Run a command; Typer, which takes longer to import than a small Function to check, only where it is needed."""
-    from gradcli.cli.ordinary import ordinary_request
+    try:
+        from gradcli.cli.arguments.ordinary import ordinary_request
 
-    request = ordinary_request(arguments)
-    if request is None:
-        from gradcli.cli.app import run
+        request = ordinary_request(arguments)
+        if request is None:
+            from gradcli.cli.app import run
 
-        return run(arguments)
-    from gradcli.cli.exits import exit_code_of
+            return run(arguments)
+        from gradcli.cli.exits import Exit
 
-    return exit_code_of(lambda: _check(request))
+        with Exit() as end:
+            from gradcli.cli.pipeline import check
 
-
-def _check(request: "CheckRequest") -> int:
-    from gradcli.cli.pipeline import check
-
-    return check(request)
+            end.code = check(request)
+        return end.code
+    finally:
+        if with_workers:
+            _leave_workers()
 
 
 def _own_modules_first() -> None:

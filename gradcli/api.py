@@ -8,12 +8,12 @@ from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backends_for, with_gradient
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult, Report
-from gradcli.runner.allow import allowed_by
+from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.case import check_object, run_case
-from gradcli.runner.gather import gather, is_named
-from gradcli.runner.given import Given, supply_from
-from gradcli.runner.limits import require_settings
-from gradcli.runner.plan import CheckCase, case_of, plan, require_checks
+from gradcli.runner.outcome.allow import allowed_by
+from gradcli.runner.planning.gather import gather, is_named
+from gradcli.runner.planning.limits import require_settings
+from gradcli.runner.planning.plan import CheckCase, case_of, plan, require_checks
 from gradcli.settings import DEFAULT_ORDER, Settings
 from gradcli.spec.resolve import resolve
 
@@ -108,7 +108,14 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
 
 @graphs_recorded()
 def trace(
-    target: object, inputs: Given | None = None, *, seed: int = 0, check: bool = False, every_node: bool = False
+    target: object,
+    inputs: Given | None = None,
+    *,
+    seed: int = 0,
+    check: bool = False,
+    every_node: bool = False,
+    memory: bool = False,
+    budget: int | None = None,
 ) -> "TraceGraph":
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
 
@@ -119,6 +126,8 @@ def trace(
         inputs: as for `check`.
         check: check the backward of each custom Function against the derivative of its own forward.
         every_node: check those of the framework's own operations as well.
+        memory: count what the pass needs memory for; the ledger is in `memory`.
+        budget: the most bytes that it may need at one time; asks for the ledger as well.
         seed: fixes the inputs drawn, the cotangents, and the random generators while the target runs.
 
     Returns:
@@ -130,7 +139,7 @@ def trace(
     """
     from gradcli.runner.trace import trace_target
 
-    return trace_target(target, inputs, seed=seed, check=check, every_node=every_node)
+    return trace_target(target, inputs, seed=seed, check=check, every_node=every_node, memory=memory, budget=budget)
 
 
 @graphs_recorded()

@@ -3,9 +3,11 @@
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from gradcli.frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -148,12 +148,18 @@ def presentable(error: BaseException) -> BaseException:
     message = message_of(error)
     if issubclass(own, Exception | SystemExit) and _is_plain(error, message):
         return error
+    return presented(error)
+
+
+def presented(error: BaseException) -> BaseException:
+    """A PresentedError under the name of `error`, with its message and traceback."""
+    own = type(error)
     kind = type(
         type.__getattribute__(own, "__name__"),
         (PresentedError,),
         {"__module__": type.__getattribute__(own, "__module__")},
     )
-    made: BaseException = kind(message)
+    made: BaseException = kind(message_of(error))
     made.__cause__ = None
     return made.with_traceback(_TRACEBACK.__get__(error))
 

@@ -1,7 +1,8 @@
 """What a report draws: blocks of a Jacobian, and the error against the step; plain numbers that travel."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from gradcli.frozen import dataclass
 
 if TYPE_CHECKING:
     from gradcli.traces import TraceGraph

@@ -14,8 +14,10 @@ class FindingKind(Enum):
     WRONG_FACTOR = (
         "wrong-factor",
         "GC101",
-        "The returned gradient is the right one times a constant.",
-        "One factor c fits every entry: returned = c × numerical, within the error bounds, and c is not 1.",
+        "A factor of the returned gradient is missing, is one too many, or is another than it should be.",
+        "One factor c fits every entry: returned = c × numerical, within the error bounds, and c is not 1; the report "
+        "then has it as `factor`. Or one expression of backward lacks a factor or stands where another belongs: with "
+        "that changed, the gradient agrees with slopes of forward, here and at other inputs.",
         "Multiply by the missing factor. Where c is 1/k for an argument k, the factor k of the chain rule was left "
         "out; where c is the size of an axis or 1/size, a sum and a mean were confused.",
     )
@@ -30,7 +32,8 @@ class FindingKind(Enum):
         "transposed",
         "GC103",
         "The returned gradient is the transpose of the right one: its axes are in another order.",
-        "Returned and numerical gradient agree only after a permutation of the axes.",
+        "Returned and numerical gradient agree only after a permutation of the axes; or the gradient agrees with "
+        "slopes of forward, here and at other inputs, once one operand inside backward is transposed.",
         "Transpose the result, or exchange the operands of the matrix product.",
     )
     SWAPPED_GRADIENTS = (
@@ -75,7 +78,8 @@ class FindingKind(Enum):
         "GC109",
         "The returned gradient was reduced in the wrong way: a mean for a sum, or over the wrong axis.",
         "The returned gradient is the numerical one times or divided by the size of a reduced axis, or it equals "
-        "what a reduction over another axis gives.",
+        "what a reduction over another axis gives; or the gradient agrees with slopes of forward, here and at other "
+        "inputs, once one reduction inside backward is another.",
         "Use sum for the gradient of a broadcast, over the axes that forward broadcast.",
     )
     MISSING_TERM = (
@@ -84,15 +88,17 @@ class FindingKind(Enum):
         "The returned gradient lacks a term.",
         "Adding one term of a simple form (grad_output times inputs and output, sums of these along axes, matrix "
         "products) makes the gradient agree with slopes of forward along several directions and for several "
-        "cotangents. Or, for a small Function, the missing part of the Jacobian has rank one or two in every "
-        "slice, or lies off the diagonal. Either must hold at a second point.",
+        "values of grad_output. Or, for a small Function, the missing part of the Jacobian has rank one or two along "
+        "some axes, or is all that lies off the diagonal. Or a term is put to one expression of backward, or has its "
+        "sign changed. Each must hold at a second point.",
         "Differentiate every place where the input occurs, statistics such as a mean or a norm included.",
     )
     WRONG_SHIFT = (
         "wrong-shift",
         "GC111",
         "The returned gradient is the right one, shifted cyclically along an axis.",
-        "Returned and numerical gradient agree after a roll by a few places.",
+        "Returned and numerical gradient agree after a roll by a few places; or the gradient agrees with slopes of "
+        "forward, here and at other inputs, once one index, range or order inside backward is another.",
         "Look for an index that is off by one.",
     )
     WRONG_ENTRIES = (
@@ -115,7 +121,7 @@ class FindingKind(Enum):
         "GC114",
         "backward is not linear in grad_output.",
         "backward(a·u + b·v) differs from a·backward(u) + b·backward(v) by more than rounding.",
-        "Use grad_output once, as a factor; do not clamp, square or normalise it.",
+        "Multiply every term by grad_output exactly once; do not clamp, square or normalise grad_output.",
     )
     MISSING_CONJUGATE = (
         "missing-conjugate",
@@ -158,8 +164,9 @@ class FindingKind(Enum):
         "low-precision",
         "GC203",
         "The returned gradient is only as accurate as a lower precision, such as float32.",
-        "Its errors are those of float32 or lower although the inputs are float64; or all its entries are float32 "
-        "numbers, or were rounded to float32 on the way, while forward computes in float64.",
+        "The gradient's errors are as large as the rounding of float32 or less precise types although the inputs are "
+        "float64; or all its entries are float32 numbers, or were rounded to float32 on the way, while forward "
+        "computes in float64.",
         "Remove conversions to a lower precision from backward.",
     )
     MUTATES_INPUT = (
@@ -169,7 +176,7 @@ class FindingKind(Enum):
         "The bytes of the input are compared before and after the call. For an input that requires no gradient, "
         "such as running statistics, a change is a note.",
         "Work on a copy, or call ctx.mark_dirty and return the tensor. Where the change is intended, allow it in a "
-        "spec with the reason: `allow: {mutates-input: the kernel hands its logits over}`.",
+        "spec with the reason: `allow: {mutates-input: forward overwrites its logits to save memory}`.",
     )
     MUTATES_GRAD_OUTPUT = (
         "mutates-grad-output",
@@ -195,8 +202,8 @@ class FindingKind(Enum):
     NONDETERMINISTIC_BACKWARD = (
         "nondeterministic-backward",
         "GC305",
-        "backward gives different gradients for the same input and cotangent.",
-        "Two runs on the same input and cotangent are compared, and so are two backward passes through one graph "
+        "backward gives different gradients for the same input and grad_output.",
+        "Two runs on the same input and grad_output are compared, and so are two backward passes through one graph "
         "with different random seeds.",
         "Remove randomness and state from backward; draw a random mask in forward and keep it on ctx.",
     )
@@ -287,8 +294,8 @@ class FindingKind(Enum):
         "Forward mode (jvp) disagrees with backward.",
         "For tangents v and cotangents u, the jvp J v and the vjp J^T u must satisfy <J v, u> = <v, J^T u>. A jvp "
         "that raises or always returns None is a note, because nobody gets a wrong number.",
-        "jvp must apply the Jacobian whose transpose backward applies; backward has been verified by then, so "
-        "correct jvp.",
+        "Correct jvp: it must apply the Jacobian whose transpose backward applies. backward is not at fault, since it "
+        "is verified before jvp is compared with it.",
     )
     VMAP_MISMATCH = (
         "vmap-mismatch",
@@ -308,10 +315,10 @@ class FindingKind(Enum):
         "leaks-memory",
         "GC501",
         "The graph of a call stays in memory after its result is released.",
-        "After a call's result and leaves are released, its graph node still exists: ctx holds an output whose "
-        "graph holds ctx, or something that outlives the call holds an output or ctx even after a garbage "
-        "collection.",
-        "Save outputs with save_for_backward, not as attributes of ctx, and detach what outlives the call.",
+        "After a call's result and leaves are released, its graph node still exists. Either ctx holds an output, whose "
+        "graph holds ctx; or the class, a module or another object that outlives the call holds an output or ctx, even "
+        "after a garbage collection.",
+        "Save outputs with ctx.save_for_backward, not as attributes of ctx; keep detached tensors after the call.",
     )
     SPECIAL_POINT = (
         "special-point",

@@ -2,8 +2,8 @@
 
 import difflib
 import os
-from dataclasses import dataclass
 
+from gradcli.frozen import dataclass
 from gradcli.verdict import Verdict
 
 
@@ -33,6 +33,16 @@ class Patch:
             self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
         )
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+    def changed_lines(self) -> list[tuple[int, int, str]]:
+        """Where the texts differ: the first line and the one after the last, from 1, and what takes their place."""
+        before, after = self.before.splitlines(keepends=True), self.after.splitlines(keepends=True)
+        matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+        return [
+            (start + 1, stop + 1, "".join(after[first:last]))
+            for tag, start, stop, first, last in matcher.get_opcodes()
+            if tag != "equal"
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

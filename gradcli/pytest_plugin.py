@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from gradcli.pytest_session import Session
     from gradcli.results import Report
-    from gradcli.runner.plan import CheckCase
+    from gradcli.runner.planning.plan import CheckCase
 
 _SUFFIXES = (".yaml", ".yml")
 _MARK_OPTIONS = ("order", "samples", "seed", "significance", "budget")
@@ -27,9 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="Collect gradcli's specs in this file or folder, besides those of the ini key gradcli_specs; repeatable.",
+        help="Collect gradcli specs in this file or folder, in addition to the ini key gradcli_specs; repeatable.",
     )
-    parser.addini("gradcli_specs", "Files and folders whose specs of gradcli are collected.", type="paths", default=[])
+    parser.addini("gradcli_specs", "Files and folders with gradcli specs to collect.", type="paths", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import final
 
 from gradcli.reporters.plain import plain_case
-from gradcli.runner.configuration import configuration, settings_from
 from gradcli.runner.execute import execute
-from gradcli.runner.interrupts import Interrupted, Interrupts
-from gradcli.runner.plan import CheckCase, plan
-from gradcli.runner.saved import FOLDER
+from gradcli.runner.planning.configuration import configuration, settings_from
+from gradcli.runner.planning.plan import CheckCase, plan
+from gradcli.runner.process.interrupts import Interrupted, Interrupts
 from gradcli.runner.staff import InProcess, Staff
+from gradcli.runner.store.saved import FOLDER
 from gradcli.runner.workers.workforce import Workforce
 from gradcli.spec.load import load_specs
 from gradcli.verdict import Verdict
@@ -56,6 +56,11 @@ class Session:
             return InProcess(start=self._start, interrupts=self._interrupts)
         path = [os.path.abspath(entry) for entry in sys.path]
         workforce = Workforce(
-            size=1, timeout=self._settings.timeout, start=self._start, path=path, interrupts=self._interrupts
+            size=1,
+            timeout=self._settings.timeout,
+            start=self._start,
+            path=path,
+            interrupts=self._interrupts,
+            triton=self._settings.triton,
         )
         return self._open.enter_context(workforce)

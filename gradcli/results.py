@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ from gradcli._version import __version__
 from gradcli.cases import Argument, InputSpec
 from gradcli.figures import Figures
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
+from gradcli.patches import Patch
 from gradcli.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
@@ -137,7 +139,8 @@ class Entry:
 class Finding:
     """A named mistake: the sentence, where it shows, the worst entries, and the line of backward.
 
-    `stray` is the input in whose place the gradient was returned, where gradients are mixed up.
+    `stray` is the input in whose place the gradient was returned, where gradients are mixed up. `corrected` is the text
+    of the user's file with the mistake corrected, where one edit was found that does it; reports leave it out.
     """
 
     kind: FindingKind
@@ -153,6 +156,7 @@ class Finding:
     location: Location | None = None
     hint: str | None = None
     stray: str | None = None
+    corrected: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """This finding as in the report's `findings`."""
@@ -243,6 +247,7 @@ class CheckResult:
     fault: Fault | None = None
     arguments: tuple[Argument, ...] = field(default=(), repr=False)
     figures: Figures | None = field(default=None, repr=False)
+    patch: Patch | None = field(default=None, repr=False)
 
     @property
     def resolution(self) -> float | None:
@@ -327,7 +332,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the cases of the HTML page."""
-        from gradcli.reporters.html_page import fragment
+        from gradcli.reporters.html.page import fragment
 
         return fragment(self)
 

@@ -2,8 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from gradcli.frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Any
 
@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.effort import Counted
-from gradcli.backends.framework import unit_roundoff
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import Lingering, OtherCalls, Seeds, Values, Visit
-from gradcli.backends.written_apart import Pair
+from gradcli.backends.tensor.call_records import Lingering, OtherCalls, Seeds, Values, Visit
+from gradcli.backends.tensor.framework import unit_roundoff
+from gradcli.backends.tensor.written_apart import Pair
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
-from gradcli.numerics.space import Space
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.frozen import dataclass
+from gradcli.numerics.maps.space import Space
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.results import Stage
 from gradcli.targets import TargetInfo, Trial
 
@@ -28,7 +29,7 @@ Gradients = tuple[NDArray[Any] | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawGradient:
-    """What backward itself returned in one place, before the framework looked at it."""
+    """One value that backward returned, before the framework checks or casts it."""
 
     is_none: bool
     is_tensor: bool
@@ -40,7 +41,7 @@ class RawGradient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawBackward:
-    """One call of backward by hand: what it returned, what it raised, what it changed in place.
+    """A direct call of the user's backward, around the framework: what it returned, raised and changed in place.
 
     `container` names what was returned in place of a tuple where the framework insists on one; `sums_down` says whether
     the framework sums a gradient that is larger by broadcasting down to its input's shape.
@@ -81,7 +82,7 @@ class Batched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """Outputs and gradients of a call in the other manner: compiled where the target is not, and the reverse.
+    """Outputs and gradients of a call in the other mode: compiled if the target is not, and plain if it is.
 
     `roundoff` is the unit roundoff of the coarsest numbers that it computes with.
     """
@@ -92,7 +93,7 @@ class Compiled:
 
 
 class Layout(Enum):
-    """How a tensor of equal values may lie in memory."""
+    """The memory layouts in which tensors of equal values are tried."""
 
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"
@@ -102,7 +103,7 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A backward pass to make: the cotangents, and how they lie in memory."""
+    """A backward pass to run: the cotangents, and their memory layout."""
 
     cotangents: Sequence[NDArray[Any] | None]
     layout: Layout = Layout.CONTIGUOUS
@@ -117,7 +118,7 @@ class Counters:
     stages: dict[str, Stage] = field(default_factory=dict)
 
     def book(self, stage: str, before: "Counters", seconds: float) -> None:
-        """Book what ran since `before`, a copy of the counters, under `stage`."""
+        """Add the calls since `before`, a copy of the counters, to those of `stage`."""
         spent = Stage(forward=self.forward - before.forward, backward=self.backward - before.backward, seconds=seconds)
         known = self.stages.get(stage)
         self.stages[stage] = spent if known is None else known + spent
@@ -153,7 +154,7 @@ class Backend(ABC):
         """`target` at these arguments; `info` is what `describe` said. Raises UserCodeError where forward raises."""
 
     def session(self) -> AbstractContextManager[object]:
-        """A context for a target's first call and its battery together, so that generators are looked after once."""
+        """A context around a target's first call and its battery: random generators are restored once, at its end."""
         return nullcontext()
 
     def on(self, device: str | None) -> "Backend":
@@ -168,7 +169,7 @@ class Backend(ABC):
 
     def construct(self, target: object, keywords: Mapping[str, Any]) -> object:  # noqa: ARG002 - as above
         """An instance of such a class. Raises UserCodeError where the constructor raises."""
-        raise TargetError(f"{self.name} has no classes to make an instance of; got {type(target).__name__}")
+        raise TargetError(f"the {self.name} backend cannot make an instance of a class, got {type(target).__name__}")
 
     @abstractmethod
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
@@ -217,21 +218,21 @@ class Subject(Counted):
     @property
     def first_order_only(self) -> str | None:
         """Why higher orders are not offered; None where they are."""
-        return "once-differentiable: backward is marked so" if self.info.once_differentiable else None
+        return "backward is marked once_differentiable" if self.info.once_differentiable else None
 
     @property
     def insists_on(self) -> str | None:
-        """The lower precision in which everything is judged where forward refuses 64 bits; else None."""
+        """The precision of the whole check if forward does not run in 64 bits; else None."""
         return None
 
     @property
     def rounding(self) -> float:
-        """The unit roundoff of the numbers in which everything is judged."""
+        """The unit roundoff of the precision of the check."""
         return 2.0**-53 if self.insists_on is None else unit_roundoff(self.insists_on)
 
     @property
     def roundoff_inside(self) -> float:
-        """The unit roundoff of the coarsest numbers that the user's code computes with, where that can be told."""
+        """The unit roundoff of the lowest precision that the user's code computes in, as far as that is known."""
         return 2.0**-53
 
     @property
@@ -244,11 +245,11 @@ class Subject(Counted):
         return None
 
     @abstractmethod
-    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
+    def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """A context for many calls: random generators are restored once, at its end.
 
-        Where it is `trusting`, they are not set before each call, and whoever asks for it sees to what has to be
-        repeated because somebody drew from one.
+        A `lazy` session does not seed them before each call; whoever opens it has to run again what drew random
+        numbers (`Session.attempts`).
         """
 
     @abstractmethod
@@ -263,7 +264,8 @@ class Subject(Counted):
     def body_map(self, order: int) -> VectorMap | None:
         """`derivative_map(order)` with the framework's own gradient of forward's body in place of backward.
 
-        None where there is no body apart from what is tested, where it gives other values, or carries no gradient.
+        None if forward has no body that can run without the rule under test, or that body returns other values than
+        forward, or no gradient flows through it.
         """
 
     @abstractmethod
@@ -276,7 +278,7 @@ class Subject(Counted):
 
     @property
     def first_call(self) -> ForwardCall:
-        """What the call was like that bound the arguments; another call where that one was not kept."""
+        """The call that was made when the arguments were bound; a new call if that one was not kept."""
         return self.call()
 
     def called_again(self) -> tuple[NDArray[Any], ...]:
@@ -300,7 +302,7 @@ class Subject(Counted):
     ) -> tuple[Gradients, Gradients] | None:
         """Gradients of two passes through one graph, the second with the random generators set to another seed.
 
-        None where nobody is known to draw, or no graph can be kept. Raises UserCodeError where a pass does.
+        None if no random numbers were drawn so far, or no graph can be kept. Raises UserCodeError if a pass raises.
         """
         return None
 
@@ -321,7 +323,7 @@ class Subject(Counted):
         """As `backward`, with active inputs and cotangents laid out in memory as asked. Raises UserCodeError."""
 
     def laid_out(self, inputs: Layout) -> "Subject | None":  # noqa: ARG002 - for those that override it
-        """The same Function called on active inputs that lie in memory so; None where that cannot be had."""
+        """The same Function with active inputs in this memory layout; None if the backend cannot do that."""
         return None
 
     @abstractmethod
@@ -340,12 +342,12 @@ class Subject(Counted):
     ) -> Visit | None:
         """As `visit`, with the tensor at position `first` passed at `second` too, in its place; None where it cannot.
 
-        The input at `second` is no active one then: its gradient is part of that of the first.
+        The input at `second` is not active then: its gradient is part of the gradient of the first.
         """
         return None
 
     def lingering(self) -> Lingering | None:
-        """What is left of a call's graph when its result is gone; None where nothing is. Raises UserCodeError."""
+        """What is left of a call's graph after its result was deleted; None if nothing is. Raises UserCodeError."""
         return None
 
     @property
@@ -370,12 +372,12 @@ class Subject(Counted):
         return None
 
     def otherwise_compiled(self, cotangents: Sequence[NDArray[Any]]) -> Compiled | None:  # noqa: ARG002
-        """A call compiled where the target is not, and the reverse; None where that cannot be. Raises UserCodeError."""
+        """A call in the other mode (compiled or plain) than the target's; None if impossible. Raises UserCodeError."""
         return None
 
     @abstractmethod
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
-        """Call the user's backward by hand and return exactly what it returns."""
+        """Call the user's backward directly, and return exactly what it returns."""
 
     @abstractmethod
     def backward_interleaved(

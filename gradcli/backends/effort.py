@@ -1,4 +1,4 @@
-"""How many lines of the user's code a call runs: what tells an iteration that stops early here and late there."""
+"""How many lines of the user's code a call runs, which shows whether an iteration stops earlier at other inputs."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ _is_users_file = functools.cache(is_users_file)
 
 
 class EffortExceededError(Exception):
-    """The user's code went over more lines than it was given."""
+    """The user's code ran more lines than allowed."""
 
 
 Line = tuple[CodeType, int]
@@ -48,7 +48,7 @@ class LinesSeen:
     runs: Counter[Line] = field(default_factory=Counter)
 
     def loops_alike(self, other: "LinesSeen") -> bool:
-        """Whether each function that both ran went as often over the line that it went over most.
+        """Whether each function that ran in both calls ran its most frequent line equally often.
 
         Branches change which lines are run, but only the number of an iteration's steps changes that.
         """
@@ -73,7 +73,7 @@ class LinesSeen:
 
 
 class Counted(ABC):
-    """What can be called, and the lines of the user's code counted that the call runs."""
+    """Something that can be called, and can count the lines of the user's code that a call runs."""
 
     @abstractmethod
     def call(self) -> object:

@@ -1,4 +1,4 @@
-"""The generators that user code shares with everybody, NumPy's and Python's: their states, and whether anyone drew."""
+"""The global random generators of NumPy and Python: snapshots of their states, and whether numbers were drawn since."""
 
 import ctypes
 import random
@@ -19,7 +19,7 @@ class _Twister(ctypes.Structure):
 
 @final
 class SharedGenerator:
-    """The generator behind `np.random`, looked at where it lies: to ask NumPy for a copy takes 50 microseconds.
+    """The generator behind `np.random`, read directly in memory: to ask NumPy for a copy takes 50 microseconds.
 
     A number drawn moves the twister, but for the second of a pair of normal ones, which NumPy keeps. Where one is kept,
     or the layout is another than known, NumPy is asked.
@@ -29,7 +29,7 @@ class SharedGenerator:
         self._known: tuple[Any, bytes, Any] | None = None
 
     def state(self) -> Any:
-        """A snapshot, for `np.random.set_state`; the last one again while nobody draws."""
+        """A snapshot for `np.random.set_state`; the same object again until a number is drawn."""
         if self._known is not None and self._is(self._known[0], self._known[1]):
             return self._known[2]
         full, source = np.random.get_state(), get_bit_generator()
@@ -56,7 +56,7 @@ def _memory_of(source: Any) -> bytes | None:
 
 
 def _is_told_by(seen: bytes, full: Any) -> bool:
-    """Whether the memory says all that NumPy's own copy says: the same twister, and no number kept."""
+    """Whether the memory holds the whole state, as NumPy's own copy shows it: the same numbers, and none kept apart."""
     twister = _Twister.from_buffer_copy(seen)
     _, key, position, kept, _ = full
     return not kept and twister.position == position and bool((np.frombuffer(twister.key, np.uint32) == key).all())
@@ -79,7 +79,7 @@ class PythonGenerator:
         self._known: tuple[bytes, Any] | None = None
 
     def state(self) -> Any:
-        """A snapshot, for `random.setstate`; the last one again while nobody draws."""
+        """A snapshot for `random.setstate`; the same object again until a number is drawn."""
         if self._known is not None and self._is(*self._known):
             return self._known[1]
         full, seen = random.getstate(), _memory_of_python()

@@ -1,4 +1,4 @@
-"""Running the user's code: generators reset, repeats silenced, exceptions told apart by whose they are."""
+"""Running the user's code: random generators and modes set and restored, output dropped, exceptions attributed."""
 
 import contextlib
 import io
@@ -6,21 +6,22 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO, final
 
 import numpy as np
 
-from gradcli.backends.framework import Framework
-from gradcli.errors import ControlFlow, GradcliError, OverrunError, UserCodeError, message_of, presentable
+from gradcli.backends.tensor.framework import Framework
+from gradcli.errors import ControlFlow, GradcliError, OverrunError, UserCodeError, message_of, presentable, presented
 from gradcli.watchdog.alarm import cleaning
-from gradcli.watchdog.case import Call, Distance, current
+from gradcli.watchdog.case import CURRENT, Call, Distance
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
 _LONGEST_SAID = 8000
-_LIBRARIES = ("torch", "jax", "jaxlib", "numpy")
+_LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
 _STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
 
 
@@ -45,7 +46,10 @@ def users_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
 
 def users_traceback(error: BaseException) -> str:
     """The user's part of a traceback, formatted as Python does it."""
-    frames = users_frames(error.__traceback__)
+    return _formatted(users_frames(error.__traceback__), error)
+
+
+def _formatted(frames: list[traceback.FrameSummary], error: BaseException) -> str:
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
     said = "".join(traceback.format_exception_only(type(error), error))
     return "".join([*lines, said[:_LONGEST_SAID]]).rstrip()
@@ -63,7 +67,7 @@ def is_users_own(error: BaseException) -> bool:
 
 
 def phase_of(error: BaseException) -> str:
-    """What of the user's code raised: the first function in a file of theirs, "the target" where there is none."""
+    """The name of the user's function that raised: the outermost one in a file of theirs, else "the target"."""
     frames = users_frames(error.__traceback__)
     return frames[0].name if frames and frames[0].name.isidentifier() else "the target"
 
@@ -76,11 +80,24 @@ def _raised_on_host(text: str) -> str | None:
     return raised[0] if raised else None
 
 
+def _in_kernel(error: BaseException) -> tuple[list[traceback.FrameSummary], BaseException]:
+    """The user's frames of an exception, and the exception itself.
+
+    Triton's interpreter raises one of its own for what is raised in a kernel, and another for each function that the
+    kernel is in: the first one tells.
+    """
+    frames = users_frames(error.__traceback__)
+    while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+        error = error.__cause__
+        frames += users_frames(error.__traceback__)
+    return frames, error
+
+
 def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
     if isinstance(error, OverrunError):
         return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
-    frames = users_frames(error.__traceback__)
+    frames, error = _in_kernel(error)
     last = frames[-1] if frames else None
     text = message_of(error).strip() or "no message"
     host = _raised_on_host(text)
@@ -89,82 +106,111 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
         if host
         else f"{phase} raised {type(error).__name__}: {text}",
         phase=phase,
-        user_traceback=host or users_traceback(error),
+        user_traceback=host or _formatted(frames, error),
         file=last.filename if last else None,
         line=last.lineno if last else None,
         error_type=type(error).__name__,
     )
 
 
+class ModeLeftError(RuntimeError):
+    """The user's code entered a mode of its framework, and returned without exiting it."""
+
+
 class RepeatError(ControlFlow):
-    """Random numbers were drawn that nobody had set; no Exception, so that nobody takes it for the user's own."""
+    """Random numbers were drawn in a lazy session. Not an Exception, so that it cannot be taken for the user's own."""
 
 
-_CALLS_TRUSTED = 32
-"""After so many calls a trusting session looks whether somebody drew: what seems noisy is called hundreds of times."""
+_CALLS_BETWEEN_LOOKS = 32
+"""After so many calls a lazy session looks whether somebody drew: what seems noisy is called hundreds of times."""
+
+
+@final
+class Attempt:
+    """A first run inside a lazy session; `is_void` says afterwards that it has to be repeated."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self.is_void = False
+
+    def __enter__(self) -> "Attempt":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Suppress the error of a run that has to be repeated."""
+        if error is None or isinstance(error, UserCodeError | RepeatError):
+            self.is_void = self._session.needs_rerun()
+        return self.is_void
 
 
 @final
 class Session:
-    """A time at whose end one framework's random generators, Python's and NumPy's are back where they were.
+    """A context that restores the random generators of one framework, of Python and of NumPy at its end.
 
-    A trusting one leaves them as they are until somebody draws from one: few functions do, and to set the generators
-    before every call takes longer than many a call. What ran by then has to run again, with care: each call from the
-    same seed.
+    Each call of the user's code is seeded alike. A lazy session seeds nothing until a number is drawn: few functions
+    draw, and seeding takes longer than many calls. What ran until then has to run again, with every call seeded.
     """
 
-    def __init__(self, framework: Framework, *, trusting: bool) -> None:
+    def __init__(self, framework: Framework, *, lazy: bool) -> None:
         self._framework = framework
         self._state = framework.random_state()
-        self.trusting = trusting
+        self.lazy = lazy
         self._has_erred = False
         self._is_repeatable = False
-        self._calls = self._calls_seen = 0
+        self.calls = self._looked_at = 0
         self._is_as_it_was = True
 
-    def take_care(self) -> bool:
-        """Set the generators before every call from now on; returns whether someone has drawn without that."""
-        drawn = self.trusting and self._is_disturbed()
-        self.trusting = False
+    def seed_every_call(self) -> bool:
+        """Seed every call from now on; returns whether random numbers were drawn before, without a seed."""
+        drawn = self.lazy and self._is_disturbed()
+        self.lazy = False
         self._has_erred = self._has_erred or drawn
         return drawn
 
     def check(self) -> bool:
-        """Whether someone has drawn while nobody took care; from then on care is taken."""
-        return self.trusting and self._is_disturbed() and self.take_care()
+        """Whether random numbers were drawn without a seed; if so, every call is seeded from now on."""
+        return self.lazy and self._is_disturbed() and self.seed_every_call()
 
     def _is_disturbed(self) -> bool:
-        if self._calls_seen != self._calls:
+        if self._looked_at != self.calls:
             self._is_as_it_was = self._framework.is_in_state(self._state)
-            self._calls_seen = self._calls
+            self._looked_at = self.calls
         return not self._is_as_it_was
 
     def enter(self, seed: int) -> None:
-        """Before a call of the user's code: set the generators, or see now and then that nobody has drawn.
+        """Before a call of the user's code: seed the generators, or look now and then whether numbers were drawn.
 
         Raises:
-            RepeatError: somebody has, and whoever called `begin` has to start again.
+            RepeatError: they were, in a first attempt, which has to start again.
         """
-        self._calls += 1
-        if self.trusting and self._calls % _CALLS_TRUSTED == 0 and self.check() and self._is_repeatable:
+        if self.lazy and self.check() and self._is_repeatable:
             raise RepeatError
-        if not self.trusting:
+        if not self.lazy:
             self._framework.seed(seed)
 
-    def begin(self) -> None:
-        """What ran so far does not count: it took care of itself. What runs now can be repeated."""
+    def attempts(self) -> Iterator[AbstractContextManager["Attempt"]]:
+        """One context to run in, and a second one if random numbers were drawn in the first.
+
+        In the second, every call is seeded, and what was computed in the first must not be used.
+        """
         self.check()
         self._has_erred, self._is_repeatable = False, True
+        first = Attempt(self)
+        yield first
+        if first.is_void:
+            yield nullcontext(first)
 
-    def must_repeat(self) -> bool:
-        """Whether what ran since `begin` has to run again, as it does with care from now on."""
+    def needs_rerun(self) -> bool:
+        """Whether what ran in the first attempt has to run again."""
         self.check()
-        repeat, self._has_erred, self._is_repeatable = self._has_erred, False, False
-        return repeat
+        rerun, self._has_erred, self._is_repeatable = self._has_erred, False, False
+        return rerun
 
     def close(self) -> None:
         """Put the generators back where they were."""
-        if not self.trusting or self._is_disturbed():
+        if not self.lazy or self._is_disturbed():
             self._framework.restore_random_state(self._state)
 
 
@@ -173,15 +219,15 @@ _sessions: dict[str, Session] = {}
 
 
 @contextlib.contextmanager
-def generators_kept(framework: Framework, *, trusting: bool = False) -> Iterator[Session]:
-    """Restore every random generator at the end; within a session it is that one, which takes care if asked to."""
+def generators_kept(framework: Framework, *, lazy: bool = False) -> Iterator[Session]:
+    """A session that restores every random generator at its end; inside another session, that one."""
     outer = _sessions.get(framework.name)
     if outer is not None:
-        if not trusting:
-            outer.take_care()
+        if not lazy:
+            outer.seed_every_call()
         yield outer
         return
-    session = _sessions[framework.name] = Session(framework, trusting=trusting)
+    session = _sessions[framework.name] = Session(framework, lazy=lazy)
     try:
         yield session
     finally:
@@ -189,49 +235,64 @@ def generators_kept(framework: Framework, *, trusting: bool = False) -> Iterator
         session.close()
 
 
-def take_care(framework: Framework) -> None:
-    """Set the generators before every call from now on."""
+def seed_every_call(framework: Framework) -> None:
+    """Seed every call from now on."""
     if framework.name in _sessions:
-        _sessions[framework.name].take_care()
+        _sessions[framework.name].seed_every_call()
 
 
-def is_trusting(framework: Framework) -> bool:
-    """Whether the generators are left alone before a call, because nobody is known to draw from them."""
-    return framework.name in _sessions and _sessions[framework.name].trusting
+def seeds_lazily(framework: Framework) -> bool:
+    """Whether calls are not seeded, because no random numbers were drawn so far."""
+    return framework.name in _sessions and _sessions[framework.name].lazy
 
 
 def has_drawn(framework: Framework) -> bool:
-    """Whether what has just run drew random numbers that nobody had set, so that it has to run again."""
+    """Whether random numbers were drawn without a seed, so that what has just run has to run again."""
     return framework.name in _sessions and _sessions[framework.name].check()
 
 
 @final
-class _Unheard(io.TextIOBase):
-    """A stream that drops what is printed, however much that is, and lets nobody close it."""
+class _NullStream(io.TextIOBase):
+    """A stream that drops what is written to it, and cannot be closed."""
 
     def write(self, text: str) -> int:
         """Drop the text."""
         return len(text)
 
     def writable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def close(self) -> None:
         """Stay open: every call of the user's code is given this one."""
 
 
-_UNHEARD = _Unheard()
+_NULL_STREAM = _NullStream()
 
 
 @final
 class UsersCode(contextlib.AbstractContextManager[None]):
-    """What `users_code` gives: a context that is entered once, written out because it is entered for every call."""
+    """The context of every call of the user's code; everything that it sets is restored at its end.
+
+    It sets: the random generators of Python, NumPy and the framework to `seed` (except in a lazy session); NumPy's
+    floating-point warnings off; autocast off; graph recording on, if `recording`; output dropped, if `silent`; and
+    the watchdog's time limit. It is a class rather than a generator because it is entered for every call.
+
+    Args:
+        framework: whose generators and modes are set.
+        silent: whether what the code prints is dropped.
+        seed: what the generators are set to.
+        recording: whether a graph is recorded, whatever the caller of the checker has set.
+        asked: whether it runs at inputs that were asked for; elsewhere its time is limited.
+        forward: how often forward is among what runs; the time of one call tells how sparingly to call it.
+        distance: how far from the inputs asked for it runs.
+    """
 
     __slots__ = (
+        "_autocast",
         "_call",
-        "_calm",
         "_framework",
+        "_modes",
         "_numpy",
         "_own",
         "_process",
@@ -243,35 +304,52 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         "_watchdog",
     )
 
-    def __init__(self, framework: Framework, call: Call, *, silent: bool, seed: int, recording: bool) -> None:
+    def __init__(
+        self,
+        framework: Framework,
+        *,
+        silent: bool,
+        seed: int = 0,
+        recording: bool = False,
+        asked: bool = False,
+        forward: int = 1,
+        distance: Distance | None = None,
+    ) -> None:
         self._framework, self._silent, self._seed, self._recording = framework, silent, seed, recording
-        self._call = call
+        self._call = Call(asked, forward, distance)
         self._recorded = True
+        self._modes = 0
         self._process = os.getpid()
         self._own: Session | None = None
         self._streams: tuple[TextIO, TextIO] | None = None
         self._numpy = np.errstate(all="ignore")
-        self._calm: contextlib.AbstractContextManager[None] | None = None
-        self._watchdog = current()
+        self._autocast: contextlib.AbstractContextManager[None] | None = None
+        self._watchdog = CURRENT.get()
 
     def __enter__(self) -> None:
-        """Set the generators, and drop what is printed if that is asked for: the numerics call forward many times."""
+        """Set everything that the class says."""
         framework = self._framework
         if self._watchdog is not None:
             self._watchdog.admit(self._call)
         session = _sessions.get(framework.name)
         if session is None:
-            session = self._own = _sessions[framework.name] = Session(framework, trusting=False)
-        session.enter(self._seed)
+            session = self._own = _sessions[framework.name] = Session(framework, lazy=False)
+        session.calls += 1
+        if not session.lazy or session.calls % _CALLS_BETWEEN_LOOKS == 0:
+            session.enter(self._seed)
         if self._silent:
             self._streams = sys.stdout, sys.stderr
-            sys.stdout = sys.stderr = _UNHEARD
+            sys.stdout = sys.stderr = _NULL_STREAM
         self._numpy.__enter__()
-        self._calm = framework.calm()
-        if self._calm is not None:
-            self._calm.__enter__()
+        self._autocast = framework.autocast_off() if framework.has_autocast else None
+        if self._autocast is not None:
+            self._autocast.__enter__()
         if self._recording:
-            self._recorded = framework.record(True)
+            self._recorded = framework.namespace.is_grad_enabled()
+            if not self._recorded:
+                framework.namespace.set_grad_enabled(True)
+        if framework.mode_count is not None:
+            self._modes = framework.mode_count()
         if self._watchdog is not None:
             self._watchdog.start(self._call)
 
@@ -279,20 +357,23 @@ class UsersCode(contextlib.AbstractContextManager[None]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Put back the streams, and the generators if nobody else will; make what the user's code raised safe to show.
+        """Restore everything, and make what the user's code raised safe to show.
 
-        A child process that the user's code made, and that comes back here, ends: it is no checker.
+        If the user's code forked, the child process ends here.
 
         Raises:
             OverrunError: the time was over.
+            ModeLeftError: a mode was left entered, which would rewrite what the checker computes from now on.
         """
         stopped = self._watchdog is not None and self._watchdog.stop(self._call, returned=kind is None)
         if os.getpid() != self._process:
             os._exit(0 if error is None else 1)
-        if self._recording:
-            self._framework.record(self._recorded)
-        if self._calm is not None:
-            self._calm.__exit__(None, None, None)
+        count = self._framework.mode_count
+        left = () if count is None or count() <= self._modes else self._framework.exit_modes(self._modes)
+        if self._recording and self._framework.namespace.is_grad_enabled() is not self._recorded:
+            self._framework.namespace.set_grad_enabled(self._recorded)
+        if self._autocast is not None:
+            self._autocast.__exit__(None, None, None)
         self._numpy.__exit__(None, None, None)
         if self._streams is not None:
             sys.stdout, sys.stderr = self._streams
@@ -302,32 +383,16 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         if stopped and self._watchdog is not None:
             frames = users_frames(trace)
             raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
-        if error is not None and (shown := presentable(error)) is not error:
+        if error is None:
+            if left:
+                raise ModeLeftError(f"{', '.join(left)} was entered and not exited: enter it with a `with` statement")
+            return
+        own = type(error)  # not isinstance, which asks the error for its __class__
+        if issubclass(own, GradcliError) and not issubclass(own, UserCodeError) and users_frames(trace):
+            raise presented(error)  # gradcli's own, of a call that the user's code made
+        if (shown := presentable(error)) is not error:
             raise shown
 
 
-def users_code(
-    framework: Framework,
-    *,
-    silent: bool,
-    seed: int = 0,
-    recording: bool = False,
-    asked: bool = False,
-    forward: int = 1,
-    distance: Distance | None = None,
-) -> UsersCode:
-    """Run the user's code inside: generators set to `seed`, then restored; floating-point warnings off.
-
-    In a trusting session the generators are not set; whoever opened it sees to it that nobody draws.
-
-    Args:
-        framework: whose generators are set, beside Python's and NumPy's.
-        silent: whether what the code prints is dropped.
-        seed: what the generators are set to.
-        recording: whether a graph is recorded, whatever the caller of the checker has set.
-        asked: whether it runs at inputs that were asked for; elsewhere its time is limited.
-        forward: how often forward is among what runs; the time of one call tells how sparingly to call it.
-        distance: how far from the inputs asked for it runs.
-    """
-    call = Call(asked, forward, distance)
-    return UsersCode(framework, call, silent=silent, seed=seed, recording=recording)
+users_code = UsersCode
+"""The context by the name under which it is used: `with users_code(framework, silent=True):`."""

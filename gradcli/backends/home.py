@@ -1,8 +1,7 @@
-"""The inputs that were asked for, and how far from them a point is."""
+"""The user's own inputs, and how far from them another point is."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
@@ -10,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.numerics.probe import entry_scales
+from gradcli.frozen import dataclass
+from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.watchdog.case import Distance
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 @final
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The active inputs, flat, and the size of each entry; what a map takes after them, such as cotangents, is free."""
+    """The active inputs, flat, with the size of each entry; cotangents that a map takes after them do not count."""
 
     point: FloatArray
     scales: FloatArray
@@ -29,11 +29,8 @@ class Home:
         """The subject's own inputs."""
         return cls(subject.point, entry_scales(subject.domain, subject.point))
 
-    def farthest(self, points: Sequence[FloatArray]) -> Distance:
-        """The largest change of an entry at any of the points, in units of its size; computed when it is needed."""
-        return partial(self._farthest, points)
-
-    def _farthest(self, points: Sequence[FloatArray]) -> float:
+    def farthest(self, points: Sequence[FloatArray]) -> float:
+        """The largest change of an entry at any of the points, in units of its size."""
         inputs = slice(0, self.point.size)
         with np.errstate(all="ignore"):
             moved = [float(np.max(np.abs(x[inputs] - self.point) / self.scales, initial=0.0)) for x in points]
@@ -47,4 +44,4 @@ class Home:
         flat = [np.asarray(value).reshape(-1) for value in values]
         parts = [part.astype(np.complex128).view(np.float64) if part.dtype.kind == "c" else part for part in flat]
         whole = np.concatenate(parts).astype(np.float64) if parts else np.zeros(0)
-        return self._farthest([whole]) if whole.shape == self.point.shape else math.inf
+        return self.farthest([whole]) if whole.shape == self.point.shape else math.inf

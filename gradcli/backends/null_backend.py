@@ -1,4 +1,4 @@
-"""A backend whose every gradient is nothing: whatever claims to test gradients must fail on it."""
+"""A backend that returns None for every gradient: a check that passes on it tests nothing."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend, FloatArray, ForwardCall, Gradients, Layout, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import Session
-from gradcli.backends.visits import OtherCalls, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import OtherCalls, Seeds, Values, Visit
 from gradcli.cases import Argument
-from gradcli.numerics.space import Space
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.maps.space import Space
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.targets import TargetInfo, Trial
 
 
@@ -82,9 +82,9 @@ class NullSubject(Subject):
         """The inner subject's."""
         return self._inner.point
 
-    def session(self, *, trusting: bool = False) -> AbstractContextManager[Session]:
+    def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """The inner subject's."""
-        return self._inner.session(trusting=trusting)
+        return self._inner.session(lazy=lazy)
 
     def derivative_map(self, order: int) -> VectorMap:
         """The inner map with zeros for its gradient."""

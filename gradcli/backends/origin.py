@@ -1,16 +1,16 @@
-"""What stands behind a call: whose node its backward is, and the body that the framework may differentiate instead."""
+"""Which rule a target tests: how its node is recognised, and forward's body for the framework to differentiate."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from gradcli.backends.body import body_of
-from gradcli.backends.framework import Framework
+from gradcli.backends.tensor.body import body_of
+from gradcli.backends.tensor.framework import Framework
+from gradcli.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where the claim of a target comes from.
+    """The rule that a target tests.
 
     `owns` tells whether a Function class of the graph is the target's own; `body` gives forward's body for what
     ctx.needs_input_grad says of each argument, and is None where there is none.

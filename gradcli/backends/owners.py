@@ -1,4 +1,4 @@
-"""Which framework a value is of, told by where it comes from and without importing any."""
+"""Which framework a value belongs to, from the module of its type; no framework is imported for it."""
 
 from collections.abc import Iterable, Mapping
 from types import ModuleType
@@ -18,13 +18,13 @@ FRAMEWORKS = ("torch", "jax", "engine")
 
 
 def owner_of(value: object) -> str | None:
-    """The backend that a value speaks for: a module, a function, a class, or an instance of a framework's class."""
+    """The backend of the framework that a module, function, class or instance belongs to."""
     places = _places(value)
     return next((name for place, name in OWNERS.items() if place in places), None)
 
 
 def framework_among(values: Iterable[object]) -> str | None:
-    """The backend that the values speak for, the first one of `OWNERS` where they are of several."""
+    """The backend that the values belong to; the first one of `OWNERS` if they belong to several."""
     places = {place for value in values for place in _places(value)}
     return next((name for place, name in OWNERS.items() if place in places), None)
 

@@ -1,15 +1,15 @@
-"""Which frameworks the code of a callable names, itself and through what it calls; nothing is run or imported."""
+"""Which frameworks a callable uses, in its own code or in what it calls; nothing is run or imported for it."""
 
 import dis
 import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.owners import FRAMEWORKS, framework_among, owner_of
+from gradcli.frozen import dataclass
 
 Names = frozenset[str]
 """What the code that refers to a value names: of a module or an object only these attributes count."""
@@ -21,7 +21,7 @@ _MOST_VALUES = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """The backends that a callable's own names speak for, and those that differentiate and are named further away."""
+    """The backends that a callable's own code names, and differentiating ones that are named in what it calls."""
 
     own: str | None
     further: tuple[str, ...]

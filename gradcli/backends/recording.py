@@ -11,8 +11,8 @@ _FRAMEWORKS = ("torch", "gradcli.engine")
 def graphs_recorded() -> Iterator[None]:
     """Leave `no_grad` and `inference_mode` of every framework that is loaded, and be back in them at the end.
 
-    Tensors that are made in inference mode can never be part of a graph, so that it does not do to switch recording on
-    around the calls of the user's code.
+    Tensors that are made in inference mode can never be part of a graph: switching recording on around each call of
+    the user's code would not be enough.
     """
     with contextlib.ExitStack() as stack:
         for framework in [sys.modules[name] for name in _FRAMEWORKS if name in sys.modules]:

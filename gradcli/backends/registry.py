@@ -1,4 +1,4 @@
-"""Which backend a target belongs to, told without importing a framework."""
+"""Which backend a target belongs to, found without importing a framework."""
 
 import importlib.util
 import inspect
@@ -7,26 +7,32 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.base import Backend
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
 from gradcli.backends.reach import module_values, reached_by
-from gradcli.backends.written_apart import MARK, Pair
+from gradcli.backends.tensor.written_apart import MARK, Pair
 from gradcli.errors import MissingExtraError, TargetError, UsageError
 
-_BACKENDS = {"engine": "EngineBackend", "torch": "TorchBackend", "jax": "JaxBackend", "numpy": "NumpyBackend"}
-"""The backends in the order in which they are asked, each with its class in the module of its name."""
+_BACKENDS = {
+    "engine": ("tensor.engine_backend", "EngineBackend"),
+    "torch": ("torch.backend", "TorchBackend"),
+    "jax": ("jax.backend", "JaxBackend"),
+    "numpy": ("numpy.backend", "NumpyBackend"),
+}
+"""The backends in the order in which they are asked, each with its module in this package and its class."""
 _EXTRAS = ("torch", "jax")
 
 
 @cache
 def _made(name: str) -> Backend:
-    backend: Backend = getattr(import_module(f"gradcli.backends.{name}_backend"), _BACKENDS[name])()
+    module, kind = _BACKENDS[name]
+    backend: Backend = getattr(import_module(f"gradcli.backends.{module}"), kind)()
     return backend
 
 
 def backends() -> Iterator[Backend]:
-    """The backends in their order, each imported when it is its turn: the first that claims a target is the last."""
+    """The backends in their order, each imported only if no earlier one claims the target."""
     return map(_made, _BACKENDS)
 
 

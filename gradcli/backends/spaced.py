@@ -1,19 +1,19 @@
-"""A Subject that has settled, from its first call, which spaces it maps between."""
+"""A Subject whose input and output spaces are known from its first call."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.tensor_maps import spaces_of_order
-from gradcli.backends.visits import Outputs, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import Outputs, Seeds, Values, Visit
+from gradcli.backends.tensor.maps import spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
-from gradcli.numerics.space import Space
+from gradcli.numerics.maps.space import Space
 
 
 class SpacedSubject(Subject):
-    """A Function bound to arguments whose call said what its outputs are like."""
+    """A Function bound to arguments, with the shapes and dtypes of its outputs from one call."""
 
     _domain: Space
     _codomain: Space

@@ -1,1 +1,1 @@
-"""The battery: one property of a Function a file, each a Check that yields Evidence."""
+"""The battery of checks: each file holds one Check, which tests one property of a Function and yields Evidence."""

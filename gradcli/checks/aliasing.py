@@ -1,4 +1,4 @@
-"""One tensor passed in two places must get the sum of the gradients that two of the same values get."""
+"""A tensor passed for two arguments must get the sum of the gradients that two separate, equal tensors get."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.backends.visits import Visit
+from gradcli.backends.tensor.call_records import Visit
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.seeding import all_finite, signed_cotangents
@@ -37,7 +37,7 @@ class AliasingCheck(Check):
     sentence = "one tensor passed for two inputs gets the sum of the gradients of two tensors with the same values"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare, for each pair of inputs of one shape and dtype, the same tensor twice with two equal ones."""
+        """For each pair of inputs of one shape and dtype, compare one tensor passed twice with two equal tensors."""
         subject = situation.subject
         pairs = list(islice(_pairs(subject), _PAIRS))
         if not pairs or subject.info.backward is None:
@@ -73,7 +73,11 @@ class AliasingCheck(Check):
         if shared is None or shared.in_place:
             return None
         if shared.numbers != apart.numbers:
-            return self._found(situation, first, f"other outputs carry a gradient when one tensor is passed for {both}")
+            return self._found(
+                situation,
+                first,
+                f"which outputs carry a gradient changes when one tensor is passed for {both}",
+            )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:
             return None
@@ -83,8 +87,8 @@ class AliasingCheck(Check):
         name = situation.input_name(parted)
         if parted == first:
             message = (
-                f"{both}: one tensor passed for both does not get the sum of the gradients that two tensors with the "
-                "same values get"
+                f"one tensor passed for {both} does not get the sum of the gradients that two tensors with the same "
+                "values get"
             )
         else:
             message = f"{name}: its gradient changes when one tensor is passed for {both}"
@@ -118,9 +122,9 @@ def _equal(arguments: Arguments, pair: Pair) -> Iterator[Arguments]:
 
 
 def _apart(situation: Situation, arguments: Arguments) -> Visit | None:
-    """The call with two tensors of equal values; None where there is nothing to compare with.
+    """The call with two tensors of equal values; None if that call cannot serve as a reference.
 
-    So it is where the Function refuses them or is not finite there, and where forward writes into its inputs.
+    It cannot if the Function raises or is not finite there, or if forward writes into its inputs.
     """
     subject = situation.subject
     try:

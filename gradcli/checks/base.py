@@ -1,9 +1,9 @@
-"""What a check of the battery is, and what it is given."""
+"""The base class of all checks, and what a check is given."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.together import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
-from gradcli.numerics.noise import stored_roundoff
-from gradcli.numerics.probe import entry_scales
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.frozen import dataclass
+from gradcli.numerics.differences.formats import stored_roundoff
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.results import Evidence, Finding, Location
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
@@ -30,7 +31,7 @@ FACTORS = (-3.0, 2.0)
 """Of two cotangents mixed: a change of sign and a sum."""
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
-FIRST_ORDER_ERRORS = "first order errors"
+FIRST_ORDER_ERRORS = "errors-of-order-1"
 """The name under which a situation keeps how far each gradient is from its reference, once that is measured."""
 _VARIATION = 4.0
 """Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
@@ -40,7 +41,7 @@ _VARIATION = 4.0
 class Situation:
     """A Function at its inputs, with the run's settings and the case's own seed.
 
-    `sweep` says that other inputs are tried as well, which is done once a case.
+    `sweep` asks for the checks at other inputs as well, which run once for each case.
     """
 
     subject: Subject
@@ -50,7 +51,7 @@ class Situation:
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` returned when it was first asked for under this name, by whichever check."""
+        """The result of `make`, computed once for all checks that ask under this name."""
         if name not in self._runs:
             self._runs[name] = make()
         return self._runs[name]
@@ -60,7 +61,7 @@ class Situation:
         return self.passes()[0]
 
     def together(self) -> Together | None:
-        """The gradients that most checks need, by one graph; None where each has to make passes of its own."""
+        """The gradients that most checks need, from one graph; None if each check has to run its own passes."""
         if "together" not in self._runs:
             u, v = self.cotangents(), self.constant_cotangents()
             self._runs["together"] = passed_together(
@@ -109,7 +110,7 @@ class Situation:
         return found
 
     def by_hand(self) -> RawBackward:
-        """What backward itself returns for `cotangents()`, from one call by hand for all checks."""
+        """What backward itself returns for `cotangents()`, from one direct call for all checks."""
         if "by hand" not in self._runs:
             self._runs["by hand"] = self.subject.raw_backward(self.cotangents())
         found: RawBackward = self._runs["by hand"]
@@ -132,21 +133,20 @@ class Situation:
         return list(self._runs[name])
 
     def rounding_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
-        """For each active input, what rounding can do to a gradient, entry by entry.
+        """A bound on the rounding error of the gradient of each active input, entry by entry.
 
-        That of forward's values, and eight times the rounding of backward itself, which takes some passes to measure:
-        terms that cancel inside it (a normalisation over one entry) can be larger than anything in forward.
+        It is the error from rounding forward's values, plus eight times the measured rounding error of backward
+        itself, in which terms may cancel that are larger than any value of forward.
         """
         noise = self._backward_noise(cotangents)
         return [part + 8 * own for part, own in zip(self.value_floor(cotangents), noise, strict=True)]
 
     def coarse_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
-        """For each active input, what rounding can do to the gradient of a forward that computes in a low precision.
+        """A bound on the rounding error of the gradient of each active input, if forward computes in a low precision.
 
-        Changes of the cotangent by a few units of 64 bits leave nothing of it. Those that half precision sees, a
-        hundredth, make a backward that is not linear depart by a hundredth of what it departs by for other cotangents.
-        Where forward's values are 64-bit numbers, its gradient has no right to such noise, but for what is left of
-        terms that cancel: a small one added between them keeps the units of the large, for all cotangents nearly u.
+        The error is measured by changing the cotangents by about 1 %, which half precision resolves; changes in the
+        last bits of float64 would not show it. If forward's values are float64 numbers, the low-precision tolerance
+        does not apply, except for what is left of terms that cancel.
         """
         noise = [8 * own for own in self._backward_noise(cotangents, (2.0**-9, 2.0**-7))]
         if self.roundoff_of_values > 2.0**-53:
@@ -170,12 +170,11 @@ class Situation:
         return found
 
     def value_floor(self, cotangents: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
-        """For each active input, what rounding of forward's values can do to a gradient, entry by entry.
+        """A bound on the error of each gradient that comes from rounding forward's values, entry by entry.
 
-        64 eps sum_j |u_j f_j| / s_i, with eps that of the coarsest numbers inside and s_i the power of two above |x_i|,
-        or 1 if that is less (a function of large numbers may still vary over 1): the rounding of <u, f> seen as a
-        slope. A gradient smaller than this (a saturated softmax) is all cancellation, and reordering its sums changes
-        it.
+        64 eps sum_j |u_j f_j| / s_i, with eps the unit roundoff of the lowest precision inside, and s_i the power of
+        two above |x_i|, at most 1: the rounding error of <u, f> over the scale of x. The terms of a smaller gradient
+        (that of a saturated softmax) cancel, so that adding them in another order changes it.
         """
         subject = self.subject
         outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
@@ -189,12 +188,11 @@ class Situation:
     def _backward_noise(
         self, cotangents: Sequence[NDArray[Any]], sizes: tuple[float, float] = (2.0**-28, 2.0**-26)
     ) -> list[NDArray[np.float64]]:
-        """How far each gradient is at most from what tiny changes of the cotangent make of it.
+        """The measured rounding error of each gradient: how much it changes with tiny changes of the cotangent.
 
-        From backward((1 + d) u) / (1 + d) over several tiny d: they would be equal but for rounding, which falls
-        otherwise each time; a backward that is not linear departs by about d times its gradient, which is below every
-        tolerance that this is added to. And from backward with every entry of u changed by a few units of rounding,
-        each by its own: where terms cancel, a common factor keeps them doing so, and these do not.
+        Two kinds of change: backward((1 + d) u) / (1 + d) for several tiny d, which is equal for all d up to rounding
+        (if backward is not linear, the difference is about d times the gradient, below every tolerance that this is
+        added to); and every entry of u changed by a few units of rounding, which shows the error of terms that cancel.
         """
         subject = self.subject
         generator = np.random.default_rng([self.seed, 19])
@@ -215,9 +213,9 @@ class Situation:
         return [np.maximum(part, np.sqrt(np.mean(part**2))) if part.size else part for part in noise]
 
     def _one_after_another(self, sets: Sequence[Sequence[NDArray[Any]]]) -> Sequence[Gradients]:
-        """The gradients for each of the cotangents, through one graph where a second pass gives the same again.
+        """The gradients for each of the cotangents, through one graph if a second pass gives the same gradients.
 
-        Where it does not, the difference is a mistake, and must not be taken for rounding.
+        If it does not, the difference is a mistake of backward, and must not be measured as rounding.
         """
         first, second = self.passes()
         found = None
@@ -228,16 +226,16 @@ class Situation:
         return found or [self.subject.backward(each) for each in sets]
 
     def tolerance(self, relative: float) -> float:
-        """A tolerance for what must agree but for rounding, no finer than the precision that forward insists on."""
+        """A tolerance for what must agree up to rounding, no finer than the precision of the check."""
         return max(relative, 32 * self.subject.rounding, _VARIATION * self.settings.nondeterminism)
 
     @property
     def significance(self) -> float:
-        """The relative error that matters: the run's, or four times what the target is declared to vary by."""
+        """The smallest relative error that counts: that of the run, or four times the declared nondeterminism."""
         return max(self.settings.significance, _VARIATION * self.settings.nondeterminism)
 
     def map_of(self, subject: Subject, order: int) -> VectorMap:
-        """The map of `order`, noisy by what the target is declared to vary by."""
+        """The map of `order`, with the declared nondeterminism as its noise."""
         map_ = subject.derivative_map(order)
         varies = self.settings.nondeterminism
         return VaryingMap(map_, varies) if varies else map_
@@ -279,10 +277,10 @@ class Check(ABC):
         hint: str | None = None,
         raised: UserCodeError | None = None,
     ) -> Evidence:
-        """The property is broken, and the evidence proves the name `kind`; `raised` tells the line where it showed.
+        """The property does not hold, and the evidence proves the finding `kind`; `raised` gives the line, if known.
 
         Raises:
-            OverrunError: `raised` is one, of which no property follows.
+            OverrunError: `raised` is one, which says nothing about the property.
         """
         if isinstance(raised, OverrunError):
             raise raised

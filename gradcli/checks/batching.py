@@ -1,4 +1,4 @@
-"""A rule for vmap must give for a batch what a loop over it gives."""
+"""A vmap rule must give for a batch what a loop over the batch gives."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,13 +1,14 @@
 """Running the battery on one Function at one set of inputs."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import perf_counter
+from typing import final
 
 from gradcli.backends.base import Counters, Subject
-from gradcli.backends.guard import RepeatError
-from gradcli.backends.refusals import refusal_of
+from gradcli.backends.tensor.refusals import refusal_of
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.registry import CHECKS
 from gradcli.checks.returns import ReturnsCheck
@@ -47,87 +48,108 @@ def run_battery(
     excuse: Excuse | None = None,
     part: Part = Part.ALL,
 ) -> tuple[Evidence, ...]:
-    """Every check of this part of the battery that is asked for, in order, until one fails that the others rest on.
+    """Run the checks of this part of the battery, in order, until one fails that later ones depend on.
 
-    With `sweep`, inputs other than the subject's own are tried too. What `excuse` makes of a check's evidence takes its
-    place. Where random numbers turn out to have been drawn, all of it is done once more with the generators set before
-    every call.
+    With `sweep`, inputs other than the subject's own are tried too. The evidence of each check is passed through
+    `excuse`. If random numbers were drawn, everything runs once more with every call seeded.
 
     Raises:
         UserCodeError: the user's own code raised.
     """
-    with watched() as watchdog, subject.session(trusting=True) as session:
-        session.begin()
-        situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
-        try:
-            found = tuple(_run(situation, excuse or _as_found, part, watchdog))
-        except (UserCodeError, RepeatError):
-            if not session.must_repeat():
-                raise
-        else:
-            if not session.must_repeat():
-                return found
-        return tuple(_run(replace(situation, _runs={}), excuse or _as_found, part, watchdog))
+    with watched() as watchdog, subject.session(lazy=True) as session:
+        for attempt in session.attempts():
+            situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
+            battery = _Battery(situation=situation, watchdog=watchdog, excuse=excuse or _as_found)
+            with attempt:
+                for check in battery.due(part):
+                    battery.run(check)
+    return tuple(battery.found)
 
 
 def _as_found(found: Sequence[Evidence], subject: Subject) -> Sequence[Evidence]:  # noqa: ARG001 - the type of Excuse
     return found
 
 
-def _run(situation: Situation, excuse: Excuse, part: Part, watchdog: Watchdog) -> Iterator[Evidence]:
-    failed, counters = False, situation.subject.counters
-    for check in filter(part.holds, CHECKS):
-        if failed and check.name in _FOR_THE_UNFAILED:
-            continue
-        if not situation.settings.wants(check.name):
-            yield left_out(check.name, "left out on request")
-            continue
-        before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
-        try:
-            own, refused = _found_by(check, situation, watchdog)
-        finally:
-            counters.book(check.name, before, perf_counter() - began)
-        found = excuse(own, situation.subject)
-        yield from found
+@final
+@dataclass(slots=True, kw_only=True)
+class _Battery:
+    """The checks of one run of the battery, and what they found."""
+
+    situation: Situation
+    watchdog: Watchdog
+    excuse: Excuse
+    found: list[Evidence] = field(default_factory=list)
+    failed: bool = False
+    stopped: bool = False
+
+    def due(self, part: Part) -> Iterator[Check]:
+        """The checks of this part, one at a time, until one fails that later ones depend on."""
+        for check in filter(part.holds, CHECKS):
+            if self.stopped:
+                return
+            if self.failed and check.name in _FOR_THE_UNFAILED:
+                continue
+            if not self.situation.settings.wants(check.name):
+                self.found.append(left_out(check.name, "left out on request"))
+            elif self._is_optional(check) and (why := self.watchdog.leaves_out(check.name)) is not None:
+                with _booked(check, self.situation.subject.counters):
+                    self._take(check, [left_out(check.name, why)])
+            else:
+                yield check
+
+    def _is_optional(self, check: Check) -> bool:
+        return check.optional and check.name not in self.situation.settings.only
+
+    def run(self, check: Check) -> None:
+        """Run a check, and keep what it found and what it cost.
+
+        Raises:
+            UserCodeError: the user's own code raised.
+        """
+        optional = self._is_optional(check)
+        own: list[Evidence] = []
+        with (
+            _booked(check, self.situation.subject.counters),
+            self.watchdog.during(check.name, optional=optional, sparing=optional) as phase,
+        ):
+            try:
+                for evidence in check.run(self.situation):
+                    if phase.cut is None:
+                        own.append(evidence)
+            except OverrunError as error:
+                phase.cut = phase.cut or str(error)
+            except UserCodeError as error:
+                own, self.stopped = _refused(check, self.situation, error), True
+        self._take(check, own if self.stopped or phase.cut is None else _cut(check, own, phase.cut))
+
+    def _take(self, check: Check, own: Sequence[Evidence]) -> None:
+        """Keep the evidence that counts, and stop if later checks would only repeat the failure."""
+        found = self.excuse(own, self.situation.subject)
+        self.found += found
         fails = any(e.verdict is Verdict.FAILED for e in found)
-        failed = failed or fails
-        if refused or (fails and check.name in _STOPPING):
-            return
-        if check.name == "forward" and any(e.verdict is Verdict.INCONCLUSIVE for e in found):
-            return
+        doubts = any(e.verdict is Verdict.INCONCLUSIVE for e in found)
+        self.failed = self.failed or fails
+        self.stopped = self.stopped or (fails and check.name in _STOPPING) or (doubts and check.name == "forward")
 
 
-def _found_by(check: Check, situation: Situation, watchdog: Watchdog) -> tuple[Sequence[Evidence], bool]:
-    """What a check found, and whether the framework refused what backward returned, as it would for the checks to come.
+@contextmanager
+def _booked(check: Check, counters: Counters) -> Iterator[None]:
+    """Count the calls and the time of what runs inside as those of the check."""
+    before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
+    try:
+        yield
+    finally:
+        counters.book(check.name, before, perf_counter() - began)
 
-    Where the check's time is over, a failure stands; where there is none, the inputs that had passed do, and the rest
-    counts as left out.
 
-    Raises:
-        UserCodeError: the user's own code raised.
-    """
-    optional = check.optional and check.name not in situation.settings.only
-    why = watchdog.leaves_out(check.name) if optional else None
-    if why is not None:
-        return [left_out(check.name, why)], False
-    found = []
-    with watchdog.during(check.name, optional=optional, sparing=optional) as phase:
-        try:
-            for evidence in check.run(situation):
-                if phase.cut is None:
-                    found.append(evidence)
-        except OverrunError as error:
-            phase.cut = phase.cut or str(error)
-        except UserCodeError as error:
-            return _refused(check, situation, error), True
-    if phase.cut is None:
-        return found, False
+def _cut(check: Check, found: Sequence[Evidence], why: str) -> list[Evidence]:
+    """The evidence of a check that ran out of time: a failure, or the inputs that passed and a note on the rest."""
     failed, passed = ([e for e in found if e.verdict is each] for each in (Verdict.FAILED, Verdict.PASSED))
-    return failed or [*(e for e in passed if e.input is not None), left_out(check.name, phase.cut)], False
+    return failed or [*(e for e in passed if e.input is not None), left_out(check.name, why)]
 
 
-def _refused(check: Check, situation: Situation, error: UserCodeError) -> Sequence[Evidence]:
-    """What is wrong with what backward returned, where the framework refused it; raises the error otherwise."""
+def _refused(check: Check, situation: Situation, error: UserCodeError) -> list[Evidence]:
+    """The failure that the framework's error about a returned gradient stands for; raises any other error."""
     refusal = refusal_of(error, situation.subject.info.name)
     if refusal is None:
         raise error
@@ -137,5 +159,5 @@ def _refused(check: Check, situation: Situation, error: UserCodeError) -> Sequen
 
 
 def left_out(check: str, why: str) -> Evidence:
-    """That a check was not made, or not to its end."""
+    """Evidence that a check did not run, or not to its end."""
     return Evidence(check=check, verdict=Verdict.SKIPPED, note=why)

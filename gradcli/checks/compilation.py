@@ -1,4 +1,4 @@
-"""A function must give the same compiled and not: under jit its Python runs once, on tracers."""
+"""A function must give the same results with and without jit, under which its Python code runs once, on tracers."""
 
 from collections.abc import Iterator
 from typing import final
@@ -23,7 +23,7 @@ class CompilationCheck(Check):
     sentence = "outputs and gradients are the same under jit and without it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare one call in the other manner: compiled where the target is not, and the reverse."""
+        """Compare with one call in the other mode: compiled if the target is not, plain if it is."""
         subject = situation.subject
         if not comparable(situation):
             return

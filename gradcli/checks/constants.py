@@ -1,4 +1,4 @@
-"""Number arguments at other values, which a value such as 1 or 0 cannot tell apart."""
+"""Number arguments at other values: a constant of 1 or 0 can hide a missing factor or term."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,8 +9,8 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
+from gradcli.checks.elsewhere.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
 from gradcli.checks.gradient import comparable
-from gradcli.checks.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence
@@ -55,18 +55,18 @@ class ConstantsCheck(Check):
 
 
 def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
-    """Why a wrong gradient at another value of a number is no mistake of backward's; None where it is one.
+    """Why a wrong gradient at another value of a number is not a mistake in backward; None if it is one.
 
-    An implicit derivative is right in the limit of an iteration, so that how accurate it is depends on where forward
-    stops. A number that backward alone uses damps, scales or clips the gradient on purpose, and the user said by how
-    much. Any other number has a derivative that is right or wrong at any value, and a neutral one only hides which.
+    An implicit derivative is exact only in the limit of an iteration, so that its error depends on where forward stops.
+    A number that only backward uses damps, scales or clips the gradient on purpose. The gradient for any other number
+    has to be right at every value.
     """
     if argument.fixed and _same_forward(subject, other):
-        return f"{argument.name} was given and forward does not depend on it"
+        return f"you gave {argument.name}, and forward does not depend on it: backward may use it on purpose"
     if sets_accuracy(argument.name):
         return f"{argument.name} sets how accurate forward is"
     if loops_until_satisfied(subject, other, argument.value):
-        return f"{argument.name} decides how many steps forward iterates"
+        return f"{argument.name} decides how many iterations forward runs"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Gradients of 64-bit inputs that hold the digits of a lower precision: too few bits, whatever their dtype says.
+"""Gradients of 64-bit inputs that are only accurate to a lower precision, although their dtype is float64.
 
 A gradient is linear in the cotangents, whose 53 bits are random: its entries are float32 numbers by chance once in
 2^29, and by design only where they are zero. What was rounded to float32 on the way and multiplied after that has all
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Situation
 from gradcli.errors import UserCodeError
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.maps.vector_map import VectorMap
 
 _SINGLE = 29
 """The bits at the end of a 53-bit significand that are zero in a float32 number."""
@@ -55,7 +55,7 @@ def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
 def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
     """Gradients that are off by what float32 does, and that stay as they are where the body's derivative changes.
 
-    What an iteration that was stopped early is off by changes with its input; what was rounded to float32 does not.
+    The error of an iteration that was stopped early changes with its input; that of rounding to float32 does not.
     """
     errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
     off = [place for place, error in errors.items() if _FINEST < error < _COARSEST]

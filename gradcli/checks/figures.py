@@ -1,4 +1,4 @@
-"""What is measured for a report to draw, when one is asked for; it decides nothing."""
+"""Measurements that a report draws, if one is asked for; no verdict depends on them."""
 
 import math
 from collections.abc import Iterable
@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.errors import UserCodeError
 from gradcli.figures import ErrorCurve, Figures, JacobianBlock, Rows
-from gradcli.numerics.difference import directional_derivative
-from gradcli.numerics.line import point_along
-from gradcli.numerics.probe import entry_scales, random_direction, signed_cotangents, snap
-from gradcli.numerics.space import Vector
-from gradcli.numerics.vector_map import Matrix, VectorMap
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.sampling.directions import entry_scales, random_direction, signed_cotangents, snap
+from gradcli.numerics.sampling.line import point_along
 from gradcli.results import Evidence, Mismatch
 
 _LARGEST = 64

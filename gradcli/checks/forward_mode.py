@@ -1,4 +1,4 @@
-"""A jvp of the Function's own must be the derivative that backward is the transpose of."""
+"""The Function's own jvp must be the derivative whose transpose backward is."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final

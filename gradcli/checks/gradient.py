@@ -1,4 +1,4 @@
-"""The claim itself: backward against error-bounded differences of forward, and of backward at higher orders."""
+"""The gradient: backward against differences of forward with error bounds; at higher orders, of backward."""
 
 from collections.abc import Iterator, Sequence
 from typing import final
@@ -10,9 +10,9 @@ from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
 from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
+from gradcli.numerics.maps.space import Space
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import DIFFERENCES
-from gradcli.numerics.space import Space
-from gradcli.numerics.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification, verify
 from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Reason, Verdict
@@ -64,7 +64,7 @@ class HigherOrderCheck(Check):
     """backward is itself differentiated rightly, up to the order asked for."""
 
     name = "higher-order"
-    sentence = "the derivatives of backward agree with differences of backward, order by order"
+    sentence = "each higher derivative agrees with finite differences of the one below it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Verify orders 2 to the highest asked for, stopping at the first that is not right."""
@@ -83,7 +83,7 @@ class HigherOrderCheck(Check):
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note=f"{reason}, higher orders are not offered",
+                note=f"{reason}; higher orders are not checked",
             )
             return
         map_ = situation.map_of(subject, order)
@@ -115,13 +115,13 @@ class HigherOrderCheck(Check):
         where = users_frames(cause.__traceback__)
         place = f" at {where[-1].filename}:{where[-1].lineno}" if where else ""
         if not situation.settings.order_asked:
-            lower = "first order only" if order == 2 else f"orders up to {order - 1} only"
+            lower = "only order 1 was checked" if order == 2 else f"only orders up to {order - 1} were checked"
             return Evidence(
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
                 note=f"{lower}: backward raises when it is differentiated{place} ({type(cause).__name__}: {text[0]}); "
-                f"with --order {order} this is a failure",
+                f"a note, and a failure with --order {order}",
             )
         return self.failed(
             FindingKind.NOT_TWICE_DIFFERENTIABLE,
@@ -178,7 +178,7 @@ def evidence_of(
 
 
 def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, output: int) -> Evidence:
-    """A claim proven wrong at this very point, whatever holds close by."""
+    """A gradient that is proven wrong at exactly this point, and may be right nearby."""
     name, index = _place(map_.domain, note.coordinate)
     slopes = f"slopes {_slope(note.left)} from the left and {_slope(note.right)} from the right"
     if note.left == note.right:
@@ -211,11 +211,11 @@ def describe_kink(space: Space, note: KinkNote) -> str:
     low, high = sorted((note.left, note.right))
     slack = 1e-6 * max(abs(low), abs(high))
     if not low - slack <= note.claimed <= high + slack:
-        side = ", which is not between them"
+        side = ", which is not between these slopes"
     elif np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
-        side = ", the right-hand slope, which is no mistake"
+        side = ", the right-hand slope, which is accepted"
     elif np.isclose(note.claimed, note.left, rtol=1e-6, atol=1e-9):
-        side = ", the left-hand slope, which is no mistake"
+        side = ", the left-hand slope, which is accepted"
     return (
         f"{name}{index} lies on a kink: the slope is {_slope(note.left)} on the left and {_slope(note.right)} on the "
         f"right, and backward gives {note.claimed:.6g}{side}"

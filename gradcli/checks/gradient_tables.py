@@ -1,4 +1,4 @@
-"""Entries of gradients as backward returns them beside differences of forward, for a reader; they decide nothing."""
+"""Tables of gradient entries, returned and by differences, for readers; no verdict depends on them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.errors import UserCodeError
 from gradcli.figures import GradientEntry, GradientTable, in_bounds
-from gradcli.numerics.difference import directional_derivative
-from gradcli.numerics.estimate import Estimate, Status
-from gradcli.numerics.probe import entry_scales, signed_cotangents, snap
-from gradcli.numerics.space import Vector
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.estimate import Estimate, Status
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.sampling.directions import entry_scales, signed_cotangents, snap
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
@@ -31,11 +31,11 @@ _WHY = {
     Status.KINK: "a kink",
     Status.JUMP: "a jump",
     Status.CUSP: "a cusp",
-    Status.STAIRCASE: "forward moves in steps",
+    Status.STAIRCASE: "forward is constant between jumps",
     Status.DOMAIN: "the edge of the domain",
     Status.UNRESOLVED: "no bound",
 }
-_LATE = "not measured in time"
+_LATE = "no time to measure"
 
 
 def gradient_tables(subject: Subject, evidence: Iterable[Evidence], *, seed: int) -> tuple[GradientTable, ...]:

@@ -8,7 +8,7 @@ from operator import mul
 from gradcli.backends.base import Subject
 from gradcli.backends.effort import LinesSeen, at_most
 from gradcli.cases import Argument
-from gradcli.checks.other_calls import grown_calls
+from gradcli.checks.elsewhere.calls import grown_calls
 from gradcli.errors import UserCodeError
 
 _LINES = 100_000
@@ -17,10 +17,10 @@ _STEPS = 4
 
 
 def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
-    """Whether a loop of forward at these arguments goes round as often whatever the sizes of the inputs.
+    """Whether forward has a loop whose number of iterations does not depend on the sizes of the inputs.
 
-    A loop over axes or entries goes round more often where there are more of them. Where forward refuses other sizes,
-    the lengths of axes and their products are compared with how often the loop goes round.
+    A loop over axes or entries runs more often if there are more of them. If forward rejects other sizes, the number of
+    iterations is compared with the lengths of axes and their products.
     """
     own = _lines(subject, arguments)
     if own is None or own.longest_loop() < _STEPS:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Layout, Subject
-from gradcli.backends.framework import same_values
+from gradcli.backends.tensor.framework import same_values
 from gradcli.checks.base import Check, Situation, differs
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -30,7 +30,7 @@ class LayoutCheck(Check):
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the layouts, grad_output first; an input layout that forward refuses is a note.
 
-        A forward that draws random numbers may draw them in the order of memory: its inputs are left as they lie.
+        A forward that draws random numbers may draw them in memory order: the layout of its inputs is left alone.
         """
         subject = situation.subject
         passed = situation.together()
@@ -45,7 +45,7 @@ class LayoutCheck(Check):
         yield told or next((e for e in found if e.note), None) or next(filter(None, together))
 
     def _together(self, situation: Situation, inputs: Layout, outputs: Layout) -> Evidence | None:
-        """What is wrong when inputs and grad_output lie so: nearly always nothing, and three passes show it."""
+        """What is wrong in other layouts of inputs and grad_output, by three passes; nearly always nothing."""
         expanded = outputs is Layout.EXPANDED
         if expanded and situation.by_hand().changed_cotangents:
             return None  # writing into one number that stands for many: named already, as writing
@@ -89,8 +89,8 @@ class LayoutCheck(Check):
                 return
             if problem is not None:
                 notes.append(
-                    f"forward itself gives other values for inputs that are {layout.value} in memory, so that "
-                    "the gradients cannot be compared"
+                    f"not checked for {layout.value} inputs: forward itself gives other values when its inputs are "
+                    f"{layout.value} in memory, so that the gradients cannot be compared"
                 )
         yield self.passed("; ".join(notes) or None)
 

@@ -1,4 +1,4 @@
-"""backward is a linear map of grad_output: a vector-Jacobian product and nothing else."""
+"""backward is linear in grad_output, since it computes a vector-Jacobian product."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, final
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import FACTORS, LARGE, Check, Situation, mixed, relative_gap
 from gradcli.findings import FindingKind
-from gradcli.numerics.noise import stored_roundoff
+from gradcli.numerics.differences.formats import stored_roundoff
 from gradcli.results import Evidence
 
 LINEARITY_TOLERANCE = 128 * 2.0**-24
@@ -44,8 +44,8 @@ class LinearityCheck(Check):
                 broken = True
                 yield self.failed(
                     FindingKind.IGNORES_GRAD_OUTPUT,
-                    f"{name}: backward does not use grad_output: different cotangents, zero among them, give the same "
-                    "gradient",
+                    f"{name}: backward does not use grad_output: different values of it, zero among them, give the "
+                    "same gradient",
                     input=name,
                 )
             elif self._nonlinear(situation, place, (u, v, mixture), (*parts, got)):
@@ -60,7 +60,7 @@ class LinearityCheck(Check):
             yield self.passed()
 
     def _ignored(self, situation: Situation, of_u: Gradients, of_v: Gradients) -> list[bool]:
-        """For each active input, whether its gradient has nothing to do with the cotangent."""
+        """For each active input, whether its gradient does not depend on the cotangent."""
         alike = [looks_constant(one, two) for one, two in zip(of_u, of_v, strict=True)]
         if not any(alike):
             return alike
@@ -79,7 +79,7 @@ class LinearityCheck(Check):
         cotangents: tuple[Cotangents, Cotangents, Cotangents],
         gradients: tuple[Gradients, Gradients, Gradients],
     ) -> bool:
-        """Whether the gradient of one input for the combination is not that of the gradients, beyond rounding."""
+        """Whether the gradient for the combined cotangents differs from the combined gradients, beyond rounding."""
         of_u, of_v, of_mixed = (each[place] for each in gradients)
         if of_u is None or of_v is None or of_mixed is None:
             return False

@@ -1,4 +1,4 @@
-"""The graph of a call must go away with its result."""
+"""The graph of a call must be freed with its result."""
 
 from collections.abc import Iterator
 from typing import final
@@ -17,7 +17,7 @@ class MemoryCheck(Check):
     sentence = "the graph of a call is freed as soon as its result is released"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Call forward, release all that came of it, and look whether the node of backward is there still."""
+        """Call forward, delete its result, and look whether the graph node of backward still exists."""
         subject = situation.subject
         if not subject.has_graph:
             note = f"{subject.info.backend} keeps no graph that could outlive a call"
@@ -32,11 +32,12 @@ class MemoryCheck(Check):
                 FindingKind.LEAKS_MEMORY,
                 f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: when the result is released, "
                 f"the graph and all it saved stay {until}",
+                hint="save the output with ctx.save_for_backward instead",
             )
         else:
             yield self.failed(
                 FindingKind.LEAKS_MEMORY,
                 "the graph of a call stays in memory after its result is released and garbage is collected: the class, "
                 "the module or another object that outlives the call keeps an output of forward, or ctx",
-                hint="detach what outlives a call, as in output.detach()",
+                hint="keep output.detach() instead of output, and do not keep ctx",
             )

@@ -1,4 +1,4 @@
-"""backward must not write into what is not its own: grad_output, saved tensors, inputs."""
+"""backward must not write into grad_output, saved tensors or inputs."""
 
 from collections.abc import Iterator
 from typing import final
@@ -17,7 +17,7 @@ class MutationCheck(Check):
     sentence = "backward changes neither grad_output nor the inputs nor what was saved"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare the bytes before and after a backward by hand."""
+        """Compare the bytes before and after a direct call of backward."""
         raw = situation.by_hand()
         if not raw.available or raw.error is not None:
             return

@@ -1,4 +1,4 @@
-"""A nondeterminism that the spec declares, with its reason: what repeats and differences may vary by."""
+"""A nondeterminism that the spec declares: by how much repeated calls and differences may vary."""
 
 from typing import final
 
@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
-from gradcli.numerics.vector_map import Effort, VectorMap
+from gradcli.numerics.maps.vector_map import Effort, VectorMap
 
 
 @final
 class VaryingMap(VectorMap):
-    """A map whose values are declared to vary by `relative` of the largest of their block, in every evaluation."""
+    """A map whose values vary in every evaluation by up to `relative` times the largest value of their block."""
 
     def __init__(self, inner: VectorMap, relative: float) -> None:
         self.domain = inner.domain

@@ -1,7 +1,6 @@
-"""Inputs other than those given: a branch that these do not take may be wrong."""
+"""Inputs other than those given, which may take another branch of forward, where backward is wrong."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -9,14 +8,15 @@ import numpy as np
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.backends.effort import at_most
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.failing_elsewhere import failures
+from gradcli.checks.elsewhere.failing import failures
+from gradcli.checks.elsewhere.points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
+from gradcli.checks.elsewhere.proof import simplest, told, wrong_at
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iterating import iterates
-from gradcli.checks.other_points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
-from gradcli.checks.wrong_elsewhere import simplest, told, wrong_at
 from gradcli.errors import UserCodeError
-from gradcli.numerics.probe import entry_scales
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.frozen import dataclass
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.results import Evidence
 
 LARGEST = 1_000
@@ -33,17 +33,17 @@ _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 
 @final
 class OtherInputsCheck(Check):
-    """What the inputs at hand cannot show: other branches of forward. A note where the user gave the values."""
+    """Gradients in other branches of forward than the given inputs take; a note if the user gave the values."""
 
     name = "other-inputs"
     optional = True
     sentence = (
-        "the gradients are right at larger, smaller, negative, special and equal inputs as well; what is wrong there "
-        "fails where the inputs were drawn at random, and is a note where their values were given"
+        "the gradients are right at larger, smaller, negative, special and equal inputs as well; a wrong gradient "
+        "there is a failure if gradcli drew the inputs, and only a note if you gave their values"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare claim and witness at other inputs; differences decide where they part."""
+        """Compare backward with autodiff of forward's body at other inputs; if they differ, differences decide."""
         subject = situation.subject
         if not situation.sweep or not comparable(situation) or subject.domain.size > LARGEST:
             return
@@ -72,7 +72,7 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
-        why = "these are not the inputs that were asked for"
+        why = "these are not the inputs that were given"
         if counts:
             lone = "backward's value at a kink is a convention"
             why = "forward iterates, and may not have converged there" if steps else lone
@@ -81,7 +81,7 @@ class OtherInputsCheck(Check):
 
 @final
 class _Sweep:
-    """Claim and witness at other values of some of the inputs; `compared` says whether they could be, anywhere."""
+    """Gradient and reference at other values of some of the inputs; `compared` says whether they could be anywhere."""
 
     def __init__(self, situation: Situation, witness: VectorMap | None, rooms: Mapping[int, Room]) -> None:
         self.compared = False
@@ -108,7 +108,7 @@ class _Sweep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Claim and witness at one of the other inputs, for one cotangent; `other` is None without a witness."""
+    """Gradient and reference at one of the other inputs, for one cotangent; `other` is None without a reference."""
 
     arguments: Arguments
     point: FloatArray
@@ -118,7 +118,7 @@ class Comparison:
     other: FloatArray | None
 
     def doubtful(self, situation: Situation) -> bool:
-        """Whether it is worth asking differences here: claim and witness part, and not for a reason that is known."""
+        """Whether differences have to decide here: gradient and reference differ, for no known reason."""
         map_ = situation.subject.derivative_map(1)
         if self.other is not None and not self.apart(situation):
             return False
@@ -151,9 +151,9 @@ class Comparison:
         return False
 
     def _iterates(self, subject: Subject) -> bool:
-        """Whether a loop of forward goes round another number of times at the inputs given, or close by.
+        """Whether a loop of forward has another number of iterations at the given inputs or near them.
 
-        It then iterates until it is satisfied, and what holds of its limit need not hold of what it stops at.
+        It then iterates until convergence, and a derivative of the limit need not be that of the value it stops at.
         """
         given, forward, map_ = subject.point, subject.info.forward, subject.derivative_map(1)
         with at_most(LINES, forward) as own:
@@ -173,9 +173,9 @@ class Comparison:
             return bool((values == values.astype(np.float32)).all())
 
     def _seems_wrong(self, map_: VectorMap) -> bool:
-        """Whether quotients to both sides agree with each other, and not with the claim, in one of the worst entries.
+        """Whether quotients on both sides agree with each other but not with backward, in one of the worst entries.
 
-        At a kink any choice between the slopes is right. Gaps too narrow for plain quotients are worth asking about.
+        At a kink any value between the slopes is right. Differences too small for plain quotients count as wrong here.
         """
         gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
         here = float(self.cotangent @ self.value)

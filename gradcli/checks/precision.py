@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.backends.framework import unit_roundoff
+from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.few_bits import in_few_bits
 from gradcli.findings import FindingKind
+from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence
 
 ALLOWED = {"float32": 1e-3, "complex64": 1e-3, "float16": 0.1, "bfloat16": 0.25}
@@ -25,7 +26,7 @@ _BODY_MARGIN = 8.0
 
 @final
 class PrecisionCheck(Check):
-    """A Function given a lower precision is judged in float64, and its backward in that precision must follow."""
+    """A Function given a lower precision is checked in float64; backward in that precision must agree with it."""
 
     name = "precision"
     sentence = "backward in the inputs' own lower precision agrees with backward in float64"
@@ -35,7 +36,8 @@ class PrecisionCheck(Check):
         subject = situation.subject
         if subject.insists_on is not None:
             yield self.passed(
-                f"forward refuses float64: checked in {subject.insists_on}, errors below its rounding stay unseen"
+                f"forward or backward does not run in float64, so it was checked in {subject.insists_on}: errors below "
+                "the rounding of that precision cannot be detected"
             )
             return
         low = subject.in_given_precision()
@@ -59,13 +61,13 @@ class PrecisionCheck(Check):
                 name = situation.input_name(subject.active[place])
                 yield self.failed(
                     FindingKind.LOW_PRECISION,
-                    f"{name}: backward in {dtype} differs from backward in float64 by {error:.1e} of the largest entry",
+                    f"{name}: backward in {dtype} differs from backward in float64 by {of_largest(error)}",
                     input=name,
                 )
                 return
         note = (
             f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} agrees with it to "
-            f"within {ALLOWED[dtype]:g} of the largest entry"
+            f"within {of_largest(ALLOWED[dtype])}"
         )
         yield replace(self.passed(note), max_rel_error=worst)
 

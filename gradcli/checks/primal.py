@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import ForwardCall, Subject
-from gradcli.backends.containers import container_leaves
-from gradcli.backends.framework import same_values
+from gradcli.backends.tensor.containers import container_leaves
+from gradcli.backends.tensor.framework import same_values
 from gradcli.checks.base import Check, Situation, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -93,7 +93,7 @@ class ForwardCheck(Check):
                 )
 
     def _empty(self, situation: Situation) -> Iterator[str]:
-        """A note for each block without entries, beside which others are checked."""
+        """A note for each block without entries, if others are checked."""
         subject = situation.subject
         for block in subject.domain.blocks:
             if not block.size:
@@ -107,7 +107,7 @@ class ForwardCheck(Check):
 
 
 def _allowed(situation: Situation, number: int, values: NDArray[Any]) -> float:
-    """How far two calls may part: as declared, or as far as rounding of the inputs takes the output.
+    """How much two calls may differ: by the declared nondeterminism, or by the effect of rounding the inputs.
 
     Linear algebra on the processor sums in an order that depends on where in memory its operands lie.
     """
@@ -131,7 +131,7 @@ def _close_by(subject: Subject) -> Iterator[Outputs]:
 
 
 def requires_gradient(situation: Situation, position: int) -> bool:
-    """Whether the argument at a position is differentiated by; what is not may be a buffer that is meant to change."""
+    """Whether the argument at a position requires a gradient; others may be buffers that forward updates."""
     return situation.subject.arguments[position].requires_grad
 
 
@@ -144,7 +144,7 @@ def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
 
 
 def _unseen(situation: Situation) -> Iterator[str]:
-    """A note for each argument that holds tensors in a container, which a Function is not differentiated by."""
+    """A note for each argument that holds tensors in a container: a Function gets no gradients for those."""
     for argument in situation.subject.arguments:
         leaves = [] if argument.is_tensor else container_leaves(argument.value)
         if any(path and getattr(leaf, "requires_grad", False) is True for path, leaf in leaves):
@@ -155,12 +155,12 @@ def _unseen(situation: Situation) -> Iterator[str]:
 
 
 def _moved_in_place(subject: Subject) -> Iterator[str]:
-    """A note for inputs that forward reaches by another way than its arguments."""
+    """A note for inputs that forward reads from elsewhere than its arguments."""
     if subject.moved_in_place:
         names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
         yield (
-            f"forward or backward uses {names} through something other than its arguments, such as a module or a "
-            "closure: the check changed the tensors in place and restored them"
+            f"forward or backward reads {names} from elsewhere than its arguments, such as a module or a closure: "
+            "gradcli changed the tensors in place for the check and restored them; nothing to do"
         )
 
 

@@ -1,4 +1,4 @@
-"""The battery, in the order in which it runs: what a case needs, then what time allows."""
+"""The checks of the battery in their order: first those that decide a case, then the optional ones."""
 
 from gradcli.checks.aliasing import AliasingCheck
 from gradcli.checks.base import Check

@@ -5,14 +5,16 @@ from typing import final
 
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
-from gradcli.checks.other_calls import disturbing_calls
+from gradcli.checks.elsewhere.calls import disturbing_calls
+from gradcli.checks.outside import outside_memory
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
+from gradcli.verdict import Verdict
 
 _AGAIN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,
-    "two backward passes on the same input and cotangent give different gradients",
+    "two backward passes on the same input and grad_output give different gradients",
 )
 _DRAWN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,
@@ -42,6 +44,10 @@ class RepeatCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare gradients: a second pass through one graph, and passes with other calls of forward before them."""
+        outside = tuple(outside_memory(self, situation))
+        yield from outside
+        if any(evidence.verdict is Verdict.FAILED for evidence in outside):
+            return
         reference, same_graph = situation.passes()
         apart, raised = self._interleaved(situation, reference)
         others = [g for g in (apart, same_graph) if g is not None and not isinstance(g, UserCodeError)]
@@ -65,7 +71,7 @@ class RepeatCheck(Check):
             yield from (self._differing(situation, reference, same_graph, *_RETAINED)[:1] or self._reseeded(situation))
 
     def _reseeded(self, situation: Situation) -> list[Evidence]:
-        """A finding for each gradient that changes with the seed, although the graph that it is of does not."""
+        """A finding for each gradient that changes with the random seed although the graph is the same."""
         passes = situation.subject.backward_reseeded(situation.cotangents())
         return [] if passes is None else self._differing(situation, *passes, *_DRAWN)
 

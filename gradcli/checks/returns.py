@@ -1,4 +1,4 @@
-"""What backward returns, before the framework looks at it: how many values, None or not, and their shapes."""
+"""What backward returns, before the framework checks it: the number of values, None or not, and their shapes."""
 
 from collections.abc import Iterator, Sequence
 from typing import final
@@ -7,7 +7,7 @@ import numpy as np
 
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import user_code_error
-from gradcli.backends.refusals import refusal_of
+from gradcli.backends.tensor.refusals import refusal_of
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.errors import UserCodeError
@@ -23,7 +23,7 @@ class ReturnsCheck(Check):
     sentence = "backward returns one value for each argument of forward: None, or a gradient of its shape"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Call backward by hand and look at what it returns."""
+        """Call backward directly and look at what it returns."""
         raw = situation.by_hand()
         if not raw.available:
             yield from self._refused(situation)
@@ -36,7 +36,7 @@ class ReturnsCheck(Check):
             yield self.passed("; ".join([*self._summed(situation, raw), *self._left_out(situation, raw)]) or None)
 
     def _refused(self, situation: Situation) -> Iterator[Evidence]:
-        """What the framework refuses of what a rule inside the target returns."""
+        """Errors of the framework about the gradients that a rule inside the target returns."""
         if not situation.subject.active or not situation.subject.output_numbers:
             return
         try:
@@ -73,8 +73,8 @@ class ReturnsCheck(Check):
             return f"has {called}"
         one = len(filled) == 1
         return (
-            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} left out, so that "
-            f"{'its gradient' if one else 'their gradients'} must be None"
+            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} not passed, so that backward "
+            f"must return None for {'it' if one else 'them'}"
         )
 
     def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
@@ -85,8 +85,8 @@ class ReturnsCheck(Check):
             return
         if got < len(positional):
             yield (
-                f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that gives "
-                f"{positional[-1].name} fails"
+                f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that passes "
+                f"{positional[-1].name} fails; return one value for each parameter"
             )
 
     def _places(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:

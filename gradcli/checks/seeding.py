@@ -14,7 +14,7 @@ _SIGNED = _GENERATOR.choice([-1.0, 1.0], _LENGTH) * (0.5 + 0.5 * _GENERATOR.rand
 
 
 def signed(shape: Sequence[int], dtype: np.dtype[Any], start: int) -> NDArray[Any]:
-    """Such numbers in an array, from place `start` on: the same each time, at no cost."""
+    """An array of such numbers, from position `start` on; the same in every call."""
     size = math.prod(shape)
     found = np.resize(np.roll(_SIGNED, -start), size)
     if dtype.kind == "c":

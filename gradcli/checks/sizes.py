@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.gradient import comparable
-from gradcli.checks.in_parts import follows_from_parts
-from gradcli.checks.resizing import (
+from gradcli.checks.batch.parts import follows_from_parts
+from gradcli.checks.batch.resizing import (
     Batch,
     Resized,
     batches,
@@ -20,8 +19,10 @@ from gradcli.checks.resizing import (
     framework_fails_too,
     seems_wrong,
 )
+from gradcli.checks.elsewhere.proof import Wrong, measured, wrong_at
+from gradcli.checks.gradient import comparable
+from gradcli.checks.outside import accesses_at
 from gradcli.checks.seeding import all_finite
-from gradcli.checks.wrong_elsewhere import Wrong, measured, wrong_at
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence
@@ -70,11 +71,17 @@ class SizesCheck(BatchCheck):
     sentence = "the gradients are right for other sizes of the batch, where forward accepts them"
 
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
-        """Try a larger size, 2 or 3, and 1: the last only where another is accepted, since forward may broadcast it."""
+        """Try a larger size, 2 or 3, and 1; the last only if another is accepted, since 1 may be broadcast."""
         accepted = asked = 0
         for size in self._others(situation, batch):
-            call = None if size == 1 and not accepted else call_resized(situation, batch, size)
-            if call is None:
+            if size == 1 and not accepted:
+                continue
+            with accesses_at(situation, batch, size) as accesses:
+                call = call_resized(situation, batch, size)
+            if (outside := accesses.problem(self)) is not None:
+                yield outside
+                continue
+            if call is None or accesses.found:
                 continue
             accepted += 1
             if call.error is not None:
@@ -185,9 +192,9 @@ def _outputs(situation: Situation) -> list[NDArray[Any]]:
 
 
 def _proven(situation: Situation, call: Resized) -> Wrong | None:
-    """What differences prove wrong at another size; None where the framework itself does no better.
+    """A gradient that differences prove wrong at another size; None if the framework's own derivative fails too.
 
-    A single point at which a gradient is wrong is not for sizes to tell: the values there are nobody's choice.
+    A gradient that is wrong at a single point only is not reported: the values were chosen by this check.
     """
     gradients = call.visit.gradients or ()
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
@@ -201,8 +208,8 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
 def _is_about_the_size(situation: Situation, call: Resized) -> bool:
     """Whether a gradient is wrong at that size for other values as well, and all are right at the size given.
 
-    What is cut or stretched may be a matrix of less rank, or lie where forward is rough: that is about the values. Of
-    several inputs another may be the worst for other values.
+    Cut or stretched values may form a singular matrix, or lie where forward is not smooth: the mistake then does not
+    depend on the size. Among several inputs, another one may be the worst for other values.
     """
     for number in range(_CONFIRMED):
         again = wrong_at(situation, _moved(call.arguments, number))
@@ -212,7 +219,7 @@ def _is_about_the_size(situation: Situation, call: Resized) -> bool:
 
 
 def _moved(arguments: Sequence[Argument], number: int) -> tuple[Argument, ...]:
-    """The arguments with every number that takes a gradient off by up to an eighth of its size, each time otherwise."""
+    """The arguments with every entry that gets a gradient changed by up to an eighth, differently in each call."""
     rng = np.random.default_rng([_MOVED, number])
     return tuple(
         replace(a, value=a.value * (1 + rng.uniform(-0.125, 0.125, a.value.shape)).astype(a.value.real.dtype))

@@ -1,7 +1,6 @@
-"""The backward passes that several checks need, made through one graph, where they bear each other out."""
+"""The backward passes that several checks need, run through one graph if their results are consistent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Gradients, Layout, Pass, RawBackward, Subject
 from gradcli.errors import UserCodeError
+from gradcli.frozen import dataclass
 
 Cotangents = Sequence[NDArray[Any]]
 
@@ -31,7 +31,7 @@ def passed_together(
     tolerance: float,
     laid_out: bool,
 ) -> Together | None:
-    """The gradients for u by hand, and for v and a u + b v by two passes more; None where they do not fit each other.
+    """The gradients for u by a direct call, and for v and a u + b v by two more passes; None if they are inconsistent.
 
     Where the last is a times the first and b times the second, backward is linear in grad_output, gives the same again
     through a graph that was kept, and does not mind how grad_output lies in memory: a mistake in any of that would have
@@ -89,7 +89,7 @@ def _fits(
     factors: tuple[float, float],
     tolerance: float,
 ) -> bool:
-    """Whether the gradient for the mixture is the mixture of the gradients; never where one is not finite."""
+    """Whether the gradient for the combination is the combination of the gradients, and all of them are finite."""
     if of_u is None or of_v is None or of_mixture is None:
         return of_u is None and of_v is None and of_mixture is None
     if not of_u.size:

@@ -1,4 +1,4 @@
-"""Outputs that are not used: their gradient arrives as zeros, or as None."""
+"""Outputs that are not used in the loss: their cotangent arrives as zeros, or as None."""
 
 from collections.abc import Iterator
 from typing import final

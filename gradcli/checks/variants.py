@@ -1,4 +1,4 @@
-"""The same Function, called in other ways that the inputs given cannot tell apart."""
+"""The same Function called in other ways: with other inputs requiring a gradient, or other arguments."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,10 +17,10 @@ from gradcli.watchdog.case import entries_allowed
 
 @final
 class UntrackedCheck(Check):
-    """Inputs whose gradient was not asked for must not spoil the others' when it is."""
+    """Gradients must stay right if inputs that were not tracked require a gradient too."""
 
     name = "untracked"
-    sentence = "the gradients stay right when the float inputs that were given without requires_grad require one too"
+    sentence = "the gradients stay right when float inputs given with requires_grad=False require a gradient too"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Verify the tracked inputs once more with every float input tracked."""
@@ -49,7 +49,7 @@ def variant(
     *,
     inputs: list[int] | None = None,
 ) -> Iterator[Evidence]:
-    """Verify another subject; a failure is reported with the label, anything less is no news."""
+    """Verify another subject; a failure is reported with the label, anything else is not reported."""
     map_ = situation.map_of(other, 1)
     try:
         found = verify(

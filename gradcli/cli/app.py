@@ -7,17 +7,18 @@ from typing import Annotated
 import typer
 
 from gradcli._version import __version__
-from gradcli.cli.check import check_command
-from gradcli.cli.completion import VARIABLE, completed
+from gradcli.cli.arguments.completion import VARIABLE, completed
+from gradcli.cli.arguments.memory_option import CommandWithBudget
+from gradcli.cli.commands.check import check_command
+from gradcli.cli.commands.explain import explain_command
+from gradcli.cli.commands.fix import fix_command
+from gradcli.cli.commands.init import init_command
+from gradcli.cli.commands.list import list_command
+from gradcli.cli.commands.merge import merge_command
+from gradcli.cli.commands.replay import replay_command
+from gradcli.cli.commands.schema import schema_command
+from gradcli.cli.commands.trace import trace_command
 from gradcli.cli.exits import guarded
-from gradcli.cli.explain import explain_command
-from gradcli.cli.fix import fix_command
-from gradcli.cli.init import init_command
-from gradcli.cli.listing import list_command
-from gradcli.cli.merge import merge_command
-from gradcli.cli.replay import replay_command
-from gradcli.cli.schema import schema_command
-from gradcli.cli.trace import trace_command
 
 _EXIT_CODES = """
 Exit codes: 0 every case passed, 1 a case failed, 2 usage or a target is wrong, 3 the user's code raised,
@@ -52,9 +53,12 @@ def application() -> typer.Typer:
     )
     app.callback()(_main)
     app.command("check", short_help="check gradients")(guarded(check_command))
-    app.command("trace", short_help="run once; show the graph and the hooks, and why a .grad is missing")(trace_command)
+    tracing = app.command(
+        "trace", short_help="run once; show the graph and the hooks, and why a .grad is missing", cls=CommandWithBudget
+    )
+    tracing(trace_command)
     app.command("list", short_help="list the Functions found, and how they would be checked")(guarded(list_command))
-    app.command("explain", short_help="explain a finding, verdict, reason or symptom")(guarded(explain_command))
+    app.command("explain", short_help="explain a name that reports use")(guarded(explain_command))
     app.command("fix", short_help="show a proven patch for a wrong backward")(guarded(fix_command))
     app.command("init", short_help="write a spec for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))

@@ -1,22 +1,26 @@
 """How a command ends: every error becomes its exit code and a message on standard error, in one place."""
 
+import errno
 import functools
 import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec
+from types import TracebackType
+from typing import TYPE_CHECKING, ParamSpec, final
 
 from gradcli._version import __version__
 from gradcli.errors import GradcliError, RelayedError, UsageError
 from gradcli.reporters.escaping import lines_of, one_line
-from gradcli.runner.interrupts import Interrupted
+from gradcli.runner.process.interrupts import Interrupted
 
 if TYPE_CHECKING:
     from gradcli.results import CheckResult
 
 FAULT = 70
 INTERRUPTED = 130
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
+"""Errors of the system that say that a limit of this process or machine is reached."""
 _PLACED = re.compile(r"[^\n]+?:\d+:\d+: ")
 _P = ParamSpec("_P")
 
@@ -28,23 +32,40 @@ def guarded(command: Callable[_P, int]) -> Callable[_P, None]:
 
     @functools.wraps(command)
     def run(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        raise typer.Exit(exit_code_of(functools.partial(command, *args, **kwargs)))
+        with Exit() as end:
+            end.code = command(*args, **kwargs)
+        raise typer.Exit(end.code)
 
     run.__annotations__ = {**command.__annotations__, "return": None}
     return run
 
 
-def exit_code_of(command: Callable[[], int]) -> int:
-    """The code that a command returns, or that of the error it raises, which is said on standard error."""
-    try:
-        return max(command(), _unwritten())
-    except (Exception, KeyboardInterrupt, Interrupted) as error:
-        return leave(error)
+@final
+class Exit:
+    """The end of a command: `code` is what the command sets, or that of an error, which is said on standard error."""
+
+    def __init__(self) -> None:
+        self.code = 0
+
+    def __enter__(self) -> "Exit":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Say what was raised, unless it ends the process itself."""
+        if error is None:
+            self.code = max(self.code, _unwritten())
+            return False
+        if not isinstance(error, Exception | KeyboardInterrupt | Interrupted):
+            return False
+        self.code = leave(error)
+        return True
 
 
 def _unwritten() -> int:
     """2 where standard output could not be written, which is said; 0 where it could."""
-    from gradcli.cli.streams import report_stream
+    from gradcli.cli.output.streams import report_stream
 
     problem = report_stream().problem
     if problem is None:
@@ -63,6 +84,12 @@ def leave(error: BaseException) -> int:
 
         say(prefixed(explained(error)))
         return error.exit_code
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+        say(
+            f"Error: the system refused what gradcli needs to run: {error.strerror}; raise the limit that is reached "
+            "(`ulimit -a` lists the limits), or run fewer workers at a time (-j 1)"
+        )
+        return UsageError.exit_code
     if isinstance(error, RelayedError):
         say(str(error))
     else:

@@ -1,41 +1,41 @@
 """The path of a check from what was asked to its exit code."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, final
 
-from gradcli.cli.exits import write_error
-from gradcli.cli.growing import GrowingReport
-from gradcli.cli.options import (
+from gradcli.cli.arguments.options import (
     choice_from,
     format_from,
     inputs_from,
     reports_from,
     shard_from,
 )
-from gradcli.cli.progress import Progress
-from gradcli.cli.request import CheckRequest
-from gradcli.cli.show import Format, conclude, format_named, show, write_report
-from gradcli.cli.slow_cases import slow_cases_told, slowest
+from gradcli.cli.arguments.request import CheckRequest
+from gradcli.cli.exits import write_error
+from gradcli.cli.output.growing import GrowingReport
+from gradcli.cli.output.progress import Progress
+from gradcli.cli.output.show import Format, conclude, format_named, show, write_report
+from gradcli.cli.output.slow_cases import slow_cases_told, slowest
+from gradcli.cli.output.streams import ReportStream, report_stream
 from gradcli.cli.staffing import Site, site, starting_folder
-from gradcli.cli.streams import ReportStream, report_stream
 from gradcli.errors import UsageError
 from gradcli.results import CheckResult, Fault, Report
-from gradcli.runner.choose import chosen
-from gradcli.runner.configuration import Configuration, configuration, default_targets, settings_from
 from gradcli.runner.execute import execute
-from gradcli.runner.gather import gather_all
-from gradcli.runner.interrupts import Interrupted
-from gradcli.runner.last import note_failed
-from gradcli.runner.plan import CheckCase, plan
-from gradcli.runner.saved import FOLDER
+from gradcli.runner.planning.choose import chosen
+from gradcli.runner.planning.configuration import Configuration, configuration, default_targets, settings_from
+from gradcli.runner.planning.gather import gather_all
+from gradcli.runner.planning.plan import CheckCase, plan
+from gradcli.runner.process.interrupts import Interrupted
+from gradcli.runner.store.last import note_failed
+from gradcli.runner.store.saved import FOLDER
 from gradcli.settings import Settings
 
 if TYPE_CHECKING:
-    from gradcli.runner.cache import Cache
+    from gradcli.runner.store.cache import Cache
 
 _REFUSED = (Fault.USAGE, Fault.NOTHING)
 """Where nothing else came of any case nothing has been run, and no report is written."""
@@ -50,16 +50,83 @@ def check(request: CheckRequest) -> int:
         raise UsageError("--in-process runs cases one after the other and cannot stop one: leave out -j and --timeout")
     with (
         site(
-            in_process=request.in_process, size=settings.jobs, timeout=settings.timeout, executor=request.executor
+            in_process=request.in_process,
+            size=settings.jobs,
+            timeout=settings.timeout,
+            executor=request.executor,
+            triton=settings.triton,
         ) as here,
         slow_cases_told(here.staff, wanted=not request.quiet),
     ):
-        return _checked(request, settings, configured, here, stream)
+        run = _planned(request, settings, configured, here, stream)
+        fail_fast = run.settings.fail_fast
+        with run:
+            for result in execute(
+                run.cases, here.staff, here.start, known=run.known, fail_fast=fail_fast, failures=FOLDER
+            ):
+                run.add(result)
+        return run.concluded()
 
 
-def _checked(
+@final
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """The cases of a run and their results, each shown as it comes; `end` is the signal that ended the run early."""
+
+    settings: Settings
+    start: Path
+    started: float
+    cases: tuple[CheckCase, ...]
+    known: tuple[CheckResult | None, ...]
+    cache: "Cache | None"
+    form: Format
+    stream: ReportStream
+    progress: Progress
+    reports: tuple[GrowingReport, ...]
+    shown: list[CheckResult] = field(default_factory=list)
+    end: Interrupted | None = None
+
+    def __enter__(self) -> None:
+        self.progress.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Take the progress away; an interrupt waits until what is known has been written."""
+        self.progress.__exit__(kind, error, trace)
+        self.end = error if isinstance(error, Interrupted) else None
+        return self.end is not None
+
+    def add(self, result: CheckResult) -> None:
+        """Show a result, and append it to the reports that grow."""
+        show(result, self.form, self.stream, self.progress)
+        self.shown.append(result)
+        for report in self.reports if result.fault not in _REFUSED else ():
+            report.add(result)
+
+    def concluded(self) -> int:
+        """Show the end of the run, write the reports, and return the exit code. Raises Interrupted if a signal came."""
+        report = Report(
+            cases=tuple(self.shown),
+            seed=self.settings.seed,
+            seconds=perf_counter() - self.started,
+            allow_inconclusive=self.settings.allow_inconclusive,
+            interrupted=self.end is not None,
+        )
+        conclude(report, self.form, self.stream)
+        if any(case.fault not in _REFUSED for case in self.shown):
+            for each in self.reports:
+                write_report(report, each.path)
+            _remember(self.start, self.cases, self.shown, self.cache)
+        if self.end is not None:
+            raise self.end
+        return report.exit_code
+
+
+def _planned(
     request: CheckRequest, settings: Settings, configured: Configuration, here: Site, stream: ReportStream
-) -> int:
+) -> Run:
+    """The options that are left read, the targets gathered, and the cases planned."""
     started = perf_counter()
     inputs = inputs_from(request.inputs, request.arguments)
     paths = reports_from(request.reports or configured.reports)
@@ -70,72 +137,31 @@ def _checked(
     form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
     choice = choice_from(request, here.start)
     targets = request.targets or default_targets(here.start, configured)
-
     specs = gather_all(targets, inputs, request.grad, request.saved, staff=here.staff)
     cases = plan(chosen(specs, choice), settings, shard)
     cache = _cache(here.start) if request.cache else None
-    growing = [GrowingReport(path=path) for path in paths]
-    shown, end = _run(cases, settings, here, form, stream, request, cache, growing)
-    report = Report(
-        cases=tuple(shown),
-        seed=settings.seed,
-        seconds=perf_counter() - started,
-        allow_inconclusive=settings.allow_inconclusive,
-        interrupted=end is not None,
+    known = tuple(None if cache is None else cache.known(case) for case in cases)
+    # A line that is drawn again and again would write over a debugger's prompt.
+    wanted = not request.quiet and not request.in_process
+    ids = [case.spec.case_id for case, before in zip(cases, known, strict=True) if before is None]
+    return Run(
+        settings=settings,
+        start=here.start,
+        started=started,
+        cases=cases,
+        known=known,
+        cache=cache,
+        form=form,
+        stream=stream,
+        progress=Progress(ids, wanted=wanted, slow=lambda: slowest(here.staff.at_work())),
+        reports=tuple(GrowingReport(path=path) for path in paths),
     )
-    conclude(report, form, stream)
-    for path in paths if any(case.fault not in _REFUSED for case in shown) else ():
-        write_report(report, path)
-    if any(case.fault not in _REFUSED for case in shown):
-        _remember(here.start, cases, shown, cache)
-    if end is not None:
-        raise end
-    return report.exit_code
 
 
 def _cache(start: Path) -> "Cache":
-    from gradcli.runner.cache import Cache
+    from gradcli.runner.store.cache import Cache
 
     return Cache(start=start, path=sys.path)
-
-
-def _run(
-    cases: tuple[CheckCase, ...],
-    settings: Settings,
-    here: Site,
-    form: Format,
-    stream: ReportStream,
-    request: CheckRequest,
-    cache: "Cache | None",
-    growing: Sequence[GrowingReport],
-) -> tuple[list[CheckResult], Interrupted | None]:
-    """The results, shown as they come; and the signal that ended the run before its end, if one did."""
-    shown: list[CheckResult] = []
-    known = [None if cache is None else cache.known(case) for case in cases]
-    left = tuple(case for case, result in zip(cases, known, strict=True) if result is None)
-    # A line that is drawn again and again would write over a debugger's prompt.
-    wanted = not request.quiet and not request.in_process
-    ids = [case.spec.case_id for case in left]
-    progress = Progress(ids, wanted=wanted, slow=lambda: slowest(here.staff.at_work()))
-    results = execute(left, here.staff, here.start, fail_fast=settings.fail_fast, failures=FOLDER)
-    try:
-        for result in show(_in_order(known, results), form, stream, progress):
-            shown.append(result)
-            for report in growing if result.fault not in _REFUSED else ():
-                report.add(result)
-    except Interrupted as end:
-        return shown, end
-    return shown, None
-
-
-def _in_order(known: Sequence[CheckResult | None], results: Iterator[CheckResult]) -> Iterator[CheckResult]:
-    """The results of all cases: those that are known already, and those of the others as they come."""
-    for result in known:
-        if result is not None:
-            yield result
-        elif (fresh := next(results, None)) is not None:
-            yield fresh
-    yield from results
 
 
 def _remember(start: Path, cases: tuple[CheckCase, ...], shown: list[CheckResult], cache: "Cache | None") -> None:

@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradcli.errors import RelayedError, UsageError
-from gradcli.runner.interrupts import Interrupts
+from gradcli.frozen import dataclass
 from gradcli.runner.jobs import Done, Job
+from gradcli.runner.kernels import kernel_environment
+from gradcli.runner.process.interrupts import Interrupts
 from gradcli.runner.staff import InProcess, Staff
 from gradcli.runner.workers.birth import leave
 from gradcli.runner.workers.workforce import Workforce
@@ -38,16 +39,16 @@ class Site:
 
 @contextmanager
 def site(
-    *, in_process: bool, size: int = 1, timeout: float | None = None, executor: str | None = None
+    *, in_process: bool, size: int = 1, timeout: float | None = None, executor: str | None = None, triton: str = "auto"
 ) -> Iterator[Site]:
-    """A site for one command; at the end none of its processes is left.
+    """A site for one command, where Triton kernels run as `triton` says; at the end none of its processes is left.
 
     Raises:
         UsageError: the working directory no longer exists, or the executor cannot be had.
     """
     start = starting_folder()
     if executor is not None:
-        from gradcli.runner.executors import PROCESSES, ExecutorStaff, executor_named, require_executor
+        from gradcli.runner.executors.futures import PROCESSES, ExecutorStaff, executor_named, require_executor
 
         require_executor(executor)
     path = [os.path.abspath(entry) for entry in sys.path]
@@ -55,15 +56,19 @@ def site(
     with Interrupts() as interrupts:
         if in_process or not hasattr(os, "fork"):
             sys.path[:] = path
+            os.environ.update(kernel_environment(triton))
             yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
             return
         if executor is not None and executor != PROCESSES:
             leave()  # its processes may be copies of this one, which would share the nursery
             with executor_named(executor, size, start) as given:
-                staff = ExecutorStaff(executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts)
+                staff = ExecutorStaff(
+                    executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts, triton=triton
+                )
                 yield Site(start=start, staff=staff)
             return
-        with Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts) as workforce:
+        workforce = Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts, triton=triton)
+        with workforce:
             yield Site(start=start, staff=workforce)
 
 

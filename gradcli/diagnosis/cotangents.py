@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,6 +13,7 @@ from gradcli.diagnosis.table import Gradient, Mask, Table
 from gradcli.diagnosis.terms import lacking_term
 from gradcli.diagnosis.whole import LEAST_ROLLED
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
 
 _ROUNDING = 1e-13
 
@@ -39,8 +39,8 @@ def ignored_output(suspect: Suspect) -> Named | None:
     which = f"output {numbers[0]}" if len(numbers) == 1 else f"outputs {', '.join(map(str, numbers))}"
     return (
         FindingKind.IGNORES_GRAD_OUTPUT,
-        f"{suspect.name}: backward does not use the grad_output of {which}: the gradient through "
-        f"{'it' if len(numbers) == 1 else 'them'} is lost",
+        f"{suspect.name}: backward does not use the grad_output of {which}, so that the gradient through "
+        f"{'this output' if len(numbers) == 1 else 'these outputs'} is lost",
         {},
     )
 
@@ -66,8 +66,8 @@ def ignored_part(suspect: Suspect) -> Named | None:
         if suspect.shows(partial(_uses_only, part=part.reshape(-1))):
             return (
                 FindingKind.IGNORES_GRAD_OUTPUT,
-                f"{suspect.name}: backward uses grad_output[{text}] alone: other elements of grad_output change "
-                "nothing, though the outputs they belong to depend on it",
+                f"{suspect.name}: backward uses only grad_output[{text}]: the other elements of grad_output change "
+                f"nothing, although their outputs depend on {suspect.name}",
                 {},
             )
     return None
@@ -109,8 +109,7 @@ def averaged(suspect: Suspect) -> Named | None:
             where = "" if count == len(wide) else f" along ax{'es' if count > 1 else 'is'} {', '.join(map(str, axes))}"
             return (
                 FindingKind.IGNORES_GRAD_OUTPUT,
-                f"{suspect.name}: backward uses the sum or the mean of grad_output{where} in place of its single "
-                "elements",
+                f"{suspect.name}: backward uses the sum or the mean of grad_output{where} instead of its elements",
                 {},
             )
     return None
@@ -134,11 +133,11 @@ def mixed_up(suspect: Suspect) -> Named | None:
         return None
     for order in _orders(suspect):
         if suspect.proves(partial(_taken, order=order)):
-            return order.kind, f"{suspect.name}: the returned gradient is right for {order.text}", {}
+            return order.kind, f"{suspect.name}: the returned gradient is right if {order.text}", {}
     return averaged(suspect) or (
         FindingKind.WRONG_GRADIENT,
-        f"{suspect.name}: the returned gradient is wrong{error_size(suspect)} for a grad_output of different entries, "
-        "and right for one of ones: backward mixes up or averages the entries of grad_output",
+        f"{suspect.name}: the returned gradient is right when grad_output is all ones, and wrong{error_size(suspect)} "
+        "when its entries differ: backward mixes up or averages the entries of grad_output",
         {},
     )
 
@@ -166,7 +165,7 @@ def _orders(suspect: Suspect) -> Iterator[_Order]:
             taken = flat.copy()
             taken[codomain.slices[a]], taken[codomain.slices[b]] = flat[codomain.slices[b]], flat[codomain.slices[a]]
             first, second = (suspect.facts.subject.output_numbers[n] for n in (a, b))
-            text = f"the grad_output of outputs {first} and {second} exchanged: backward takes one for the other"
+            text = f"the grad_outputs of outputs {first} and {second} are exchanged: backward confuses the two"
             yield _Order(kind=FindingKind.WRONG_GRADIENT, text=text, taken=taken)
     for number, block in enumerate(codomain.blocks):
         own = flat[codomain.slices[number]].reshape(block.shape)
@@ -180,13 +179,13 @@ def _moves(own: NDArray[np.intp]) -> Iterator[tuple[FindingKind, str, NDArray[np
     for axis, size in enumerate(own.shape):
         for shift in (1, -1, 2, -2):
             if size > max(abs(shift), LEAST_ROLLED - 1):
-                text = f"a grad_output rolled by {-shift} along axis {axis}: an index is off by {abs(shift)}"
+                text = f"grad_output is rolled by {-shift} along axis {axis}: an index is off by {abs(shift)}"
                 yield FindingKind.WRONG_SHIFT, text, np.roll(own, -shift, axis)
     for axis, size in enumerate(own.shape):
         if size > 1:
-            text = f"a grad_output reversed along axis {axis}: backward reads it from the wrong end"
+            text = f"grad_output is reversed along axis {axis}: backward reads it from the wrong end"
             yield FindingKind.WRONG_GRADIENT, text, np.flip(own, axis)
     for axes in itertools.permutations(range(own.ndim)) if own.ndim <= 4 else ():
         if axes != tuple(range(own.ndim)) and np.transpose(own, axes).shape == own.shape:
-            how = "transposed" if own.ndim == 2 else f"with its axes exchanged ({list(axes)})"
-            yield FindingKind.WRONG_GRADIENT, f"a grad_output {how}", np.transpose(own, axes)
+            how = "transposed" if own.ndim == 2 else f"transposed to the axes {list(axes)}"
+            yield FindingKind.WRONG_GRADIENT, f"grad_output is {how}", np.transpose(own, axes)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import Facts
-from gradcli.numerics.space import Space
+from gradcli.numerics.maps.space import Space
 from gradcli.results import Entry, Mismatch
 
 SHOWN = 6

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +10,10 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts, Slope
 from gradcli.diagnosis.table import Gradient
+from gradcli.frozen import dataclass
 
 _ONCE = ((-1, "was left out as a factor"), (1, "is one factor too many"))
-_SQUARED = ((-2, "enters squared, and was left out"), (2, "enters twice too often"))
+_SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is one factor too many"))
 
 _COMMON = 3
 """A factor up to this, or one over it, has too many causes to name a size; an argument up to one more is asked for."""

@@ -6,7 +6,7 @@ a random direction with probability zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
 
@@ -17,9 +17,10 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.cases import Argument
 from gradcli.diagnosis.table import Gradient, Table, measured
 from gradcli.errors import OverrunError, UserCodeError
-from gradcli.numerics.difference import directional_derivative
-from gradcli.numerics.estimate import Estimate
-from gradcli.numerics.probe import entry_scales, snap
+from gradcli.frozen import dataclass
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.estimate import Estimate
+from gradcli.numerics.sampling.directions import entry_scales, snap
 
 DIRECTIONS = 3
 REAL_ROWS = (0, 1)
@@ -62,6 +63,8 @@ class Facts:
         self._slopes: dict[int, tuple[Slope, ...]] = {}
         self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
+        self.searches: dict[str, Any] = {}
+        """What searches have found out at these facts, by their names; each keeps its own."""
 
     @cached_property
     def returned(self) -> tuple[tuple[Gradient, ...], ...]:
@@ -76,6 +79,12 @@ class Facts:
         """
         generator = np.random.default_rng([self._seed, 37])
         return self.at([_moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
+
+    def bound_anew(self) -> "Facts":
+        """The same facts with forward called as at inputs that nobody asked for: there, a call may not return."""
+        other = Facts(self.subject.rebind(self.subject.arguments), self._seed, self._outputs)
+        other._slopes = self._slopes
+        return other
 
     def rearranged(self, number: int) -> "Facts | None":
         """The facts at inputs whose entries have all changed places, moved a little; None where that is refused.

@@ -6,6 +6,7 @@ from gradcli.diagnosis import cotangents, reductions, regions, whole
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.residual import lacking_form
+from gradcli.diagnosis.slips.naming import explained_by_slip
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
 from gradcli.diagnosis.terms import missing_term
 from gradcli.errors import OverrunError
@@ -45,21 +46,30 @@ def _only_for(suspect: Suspect) -> str:
         return ""
     shape = suspect.facts.subject.codomain.blocks[mismatch.output].shape
     listed = ", ".join(str(list(index)) for index in outputs_of(mismatch, shape))
-    return f"; this holds for output{listed} alone, whose derivatives are far below those of other outputs"
+    return f"; only output{listed} is concerned, whose derivatives are far smaller than those of other output entries"
 
 
 def _first_name(suspect: Suspect) -> Named | None:
-    """The first rule's name that holds; None where none does, or where time is over before one is proven."""
+    """The first rule's name that holds; None where none does, or where time is over before one is proven.
+
+    A rule that has no better name than wrong-gradient gives way to a slip that is found in backward.
+    """
     for rule in _RULES:
-        try:
-            named = rule(suspect)
-        except OverrunError:
-            return None
-        if is_cut():  # what the rule says may rest on calls that were not made
-            return None
-        if named is not None:
+        named = _told_by(rule, suspect)
+        if named is not None and named[0] is FindingKind.WRONG_GRADIENT:
+            return _told_by(explained_by_slip, suspect) or named
+        if named is not None or is_cut():
             return named
     return None
+
+
+def _told_by(rule: Callable[[Suspect], Named | None], suspect: Suspect) -> Named | None:
+    """What a rule says; nothing where time was over, since that may rest on calls that were not made."""
+    try:
+        named = rule(suspect)
+    except OverrunError:
+        return None
+    return None if is_cut() else named
 
 
 def _wrong(suspect: Suspect) -> Named:
@@ -81,6 +91,8 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.ignored_output,
     cotangents.ignored_part,
     cotangents.mixed_up,
+    regions.by_rule,
+    explained_by_slip,
     regions.some_entries,
     missing_term,
     lacking_form,

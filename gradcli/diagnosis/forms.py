@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.table import Gradient
+from gradcli.frozen import dataclass
 
 MOST_ENTRIES = 100_000
 

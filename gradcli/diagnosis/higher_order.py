@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.source import function_tree
+from gradcli.diagnosis.code.source import function_tree
 from gradcli.findings import FindingKind
+from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Finding, Location
 
 _LEAVING = {
@@ -28,8 +29,8 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     if any(e.mismatch is not None and not np.isfinite(e.mismatch.claimed).all() for e in worst):
         return Finding(
             kind=FindingKind.NON_FINITE_GRADIENT,
-            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite where backward "
-            "itself changes smoothly",
+            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite, although backward "
+            "changes smoothly there",
             order=order,
             input=worst[0].input,
             output=worst[0].output,
@@ -49,7 +50,7 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
             location=location,
         )
     errors = [e.max_rel_error for e in worst if e.max_rel_error is not None]
-    size = f" by {max(errors):.2g} of its largest entry" if errors else ""
+    size = f" by up to {of_largest(max(errors), 'derivative')}" if errors else ""
     return Finding(
         kind=FindingKind.WRONG_SECOND_ORDER,
         message=f"the first derivative is right, but the derivative of order {order} with respect to {inputs} is wrong"
@@ -71,15 +72,16 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
     strangers = subject.call().saved_strangers
     if strangers:
         return (
-            f"saved tensor {strangers[0]} is neither an input nor an output of forward, so no gradient flows "
-            "through it",
+            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient flows "
+            "through it; save inputs or outputs, and compute it from them in backward",
             None,
         )
     if leaving is not None:
         return leaving
     attributes = subject.call().context_tensors
     if attributes:
-        return f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it", None
+        stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
+        return f"{stored}; save inputs or outputs, and compute it from them in backward", None
     return None, None
 
 

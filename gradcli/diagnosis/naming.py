@@ -6,16 +6,18 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.backends.base import Subject
+from gradcli.diagnosis.code.location import Place, locate
 from gradcli.diagnosis.entries import entries_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
 from gradcli.diagnosis.higher_order import name_higher_order
-from gradcli.diagnosis.location import Place, locate
+from gradcli.diagnosis.slips.naming import correction_for
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind
+from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Verdict
-from gradcli.watchdog.case import watched
+from gradcli.watchdog.case import is_cut, watched
 
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
 _VAGUER = frozenset({FindingKind.WRONG_GRADIENT, FindingKind.MISSING_GRADIENT})
@@ -27,15 +29,18 @@ _CONSEQUENCES = frozenset(
 """What a write in place brings about by itself."""
 
 
-def name_findings(evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0) -> tuple[Finding, ...]:
+def name_findings(
+    evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0, corrections: bool = False
+) -> tuple[Finding, ...]:
     """The findings of a case, named and located, most telling first.
 
-    A check that named its own finding keeps it, but for a wrong shape, which the values may explain better.
+    A check that named its own finding keeps it, but for a wrong shape, which the values may explain better. With
+    `corrections`, an edit of backward is looked for that corrects a wrong gradient, whatever its name.
     """
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
     with watched(), subject.session():
         try:
-            return _name_all(failed, subject, seed)
+            return _name_all(failed, subject, seed, corrections)
         except OverrunError:
             return without_names(failed, subject)
 
@@ -45,8 +50,10 @@ def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding
     named = [e.finding for e in failed if e.finding is not None]
     for e in (e for e in failed if e.finding is None):
         first = e.order == 1
-        size = "" if e.max_rel_error is None else f" by {e.max_rel_error:.2g} of its largest entry"
-        what = "the returned gradient" if first else f"the derivative of order {e.order}"
+        what, whole = ("the returned gradient", "gradient")
+        if not first:
+            what, whole = f"the derivative of order {e.order}", "derivative"
+        size = "" if e.max_rel_error is None else f" by up to {of_largest(e.max_rel_error, whole)}"
         named.append(
             Finding(
                 kind=FindingKind.WRONG_GRADIENT if first else FindingKind.WRONG_SECOND_ORDER,
@@ -60,18 +67,18 @@ def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding
     return tuple(_located(finding, subject) for finding in _without_repeats(named))
 
 
-def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int) -> tuple[Finding, ...]:
-    named = list(_named_by_checks(failed, subject, seed))
+def _name_all(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> tuple[Finding, ...]:
+    named = list(_named_by_checks(failed, subject, seed, corrections))
     spoken_for = {finding.input for finding in named if finding.kind is not FindingKind.WRONG_ARITY}
     values = [e for e in failed if e.finding is None]
-    named += _gradients([e for e in values if e.order == 1 and e.input not in spoken_for], subject, seed)
+    named += _gradients([e for e in values if e.order == 1 and e.input not in spoken_for], subject, seed, corrections)
     higher = [e for e in values if e.order > 1]
     if higher:
         named.append(name_higher_order(higher, subject))
     return tuple(_located(finding, subject) for finding in _without_repeats(named))
 
 
-def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) -> Iterator[Finding]:
+def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
     found = [e.finding for e in failed if e.finding is not None]
     shapes = [finding for finding in found if finding.kind in _SHAPES and finding.input is not None]
     yield from (finding for finding in found if finding not in shapes)
@@ -79,7 +86,8 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int) ->
         facts = Facts(subject, seed)
         for finding in shapes:
             better = name_gradient(facts, str(finding.input), None)
-            yield finding if better is None or better.kind in _VAGUER else better
+            best = finding if better is None or better.kind in _VAGUER else better
+            yield _with_correction(best, facts) if corrections else best
         yield from _lost_to(facts, [f.input for f in shapes])
 
 
@@ -93,7 +101,19 @@ def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
                 yield finding
 
 
-def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int) -> Iterator[Finding]:
+def _with_correction(finding: Finding, facts: Facts) -> Finding:
+    """The finding with an edit of backward that corrects the gradient, where one is proven."""
+    places = {facts.subject.arguments[p].name: place for place, p in enumerate(facts.subject.active)}
+    if finding.corrected is not None or finding.input not in places or is_cut():
+        return finding
+    try:
+        text = correction_for(facts, places[finding.input])
+    except OverrunError:
+        return finding
+    return finding if text is None or is_cut() else replace(finding, corrected=text)
+
+
+def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
     """One finding for each input whose first-order gradient is wrong, of each subject it was measured at."""
     witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
     for e in failed:
@@ -104,9 +124,11 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int) -> Itera
         for name in dict.fromkeys(str(e.input) for e in group):
             own = [e for e in group if e.input == name]
             mismatch = own[0].mismatch
-            finding = name_gradient(_facts_at(facts, mismatch, seed), name, mismatch, own)
+            here = _facts_at(facts, mismatch, seed)
+            finding = name_gradient(here, name, mismatch, own)
             if finding is None:
                 continue
+            finding = _with_correction(finding, here) if corrections else finding
             finding = _located(finding, witness)
             label = own[0].note if witness is not subject else None
             yield replace(finding, message=f"{finding.message}; this shows {label}") if label else finding

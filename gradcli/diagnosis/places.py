@@ -101,10 +101,10 @@ def by_indices(
         for axis, size in enumerate(shape):
             if index.shape == shape[:axis] + shape[axis + 1 :] and len(shape) > 1:
                 picked: Mask = places[axis] == np.expand_dims(index % size, axis)
-                yield f"the entries that {name} picks along axis {axis}", picked
-                yield f"the entries that {name} does not pick along axis {axis}", ~picked
+                yield f"the entries that {name} selects along axis {axis}", picked
+                yield f"the entries that {name} does not select along axis {axis}", ~picked
             counts = np.bincount((index % size).reshape(-1), minlength=size)[places[axis]]
             what = "rows" if axis == 0 else f"indices along axis {axis}"
-            yield f"the {what} that {name} names more than once", counts > 1
-            yield f"the {what} that {name} names", counts > 0
-            yield f"the {what} that {name} does not name", counts == 0
+            yield f"the {what} that {name} selects more than once", counts > 1
+            yield f"the {what} that {name} selects", counts > 0
+            yield f"the {what} that {name} does not select", counts == 0

@@ -7,7 +7,7 @@ before any value: a positive definite matrix has its largest entries there.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import exp, lgamma
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.diagnosis.places import by_indices, by_place
+from gradcli.frozen import dataclass
 
 Mask = NDArray[np.bool_]
 _ACCIDENT = 1e-2

@@ -53,11 +53,11 @@ def wrong_axis(suspect: Suspect) -> Named | None:
     for right in fitting:
         for kept in (*(axis for axis in fitting if axis != right), None):
             if len(shape) > 1 and suspect.shows(partial(_summed_to_axis, shape=shape, right=right, kept=kept)):
-                done = "to one number" if kept is None else f"to axis {kept}"
+                axes = "all axes" if kept is None else f"all axes but axis {kept}"
                 return (
                     FindingKind.WRONG_REDUCTION,
-                    f"{suspect.name} goes along axis {right} of the output, and the returned one was summed {done} "
-                    "instead: the sum goes over the wrong axes",
+                    f"{suspect.name} lies along axis {right} of the output, so that its gradient is a sum over the "
+                    f"other axes; backward sums over {axes} instead",
                     {},
                 )
     return None

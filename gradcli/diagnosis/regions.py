@@ -10,18 +10,25 @@ from gradcli.diagnosis.samples import looked_at, probe_of, samples_of
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE, Table
 from gradcli.findings import FindingKind
+from gradcli.numerics.wording import of_largest
 from gradcli.results import Mismatch
 
 
-def some_entries(suspect: Suspect) -> Named | None:
-    """Wrong in some entries by a rule, or in no more than half of them, and right in the others."""
+def by_rule(suspect: Suspect) -> Named | None:
+    """Wrong in some entries by a rule, and right in the others."""
     mask = _wrong_entries(suspect)
     if mask is None:
         return None
     rule = fitting_rule(samples_of(suspect, mask), suspect.name, probe_of(suspect, mask))
-    if rule is None and not (2 * int(mask.sum()) <= mask.size and _others_stay_right(suspect, mask)):
+    return None if rule is None else _told(suspect, mask, rule)
+
+
+def some_entries(suspect: Suspect) -> Named | None:
+    """Wrong in no more than half of the entries, by no rule, and right in the others."""
+    mask = _wrong_entries(suspect)
+    if mask is None or 2 * int(mask.sum()) > mask.size or not _others_stay_right(suspect, mask):
         return None
-    return _told(suspect, mask, rule)
+    return _told(suspect, mask, None)
 
 
 def most_entries(suspect: Suspect) -> Named | None:
@@ -61,7 +68,7 @@ def _told(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named
     alone = sum(e.mismatch is not None for e in suspect.evidence) <= 1
     c = _factor_there(suspect, suspect.mismatch, mask, parts) if alone else None
     count, size = int(mask.sum()), _relative_size(suspect.mismatch)
-    there = _there(c) or f", by {size:.1e} of the largest entry"
+    there = _there(c) or f", by up to {of_largest(size)}"
     extra = {
         "predicate": None if rule is None else rule.text,
         "wrong_total": count,

@@ -8,7 +8,6 @@ bounds of the differences, so that neither is an accident; both have to be there
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Table
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
 
 _LEAST = 3
 """Entries of a slice at least for a rank to prove something."""
@@ -93,12 +93,6 @@ def _sliced(table: Table, shape: tuple[int, ...]) -> _Slices | None:
     )
 
 
-def _along(axes: Sequence[int], rank: int) -> str:
-    if len(axes) == rank:
-        return ""
-    return f" along ax{'es' if len(axes) > 1 else 'is'} {', '.join(map(str, axes))}"
-
-
 def _off_diagonal(slices: _Slices) -> str | None:
     """The claim is the diagonal of the right Jacobian, and nothing off it."""
     diagonal = np.eye(slices.claimed.shape[1], dtype=bool)
@@ -109,8 +103,8 @@ def _off_diagonal(slices: _Slices) -> str | None:
         return None
     where = f"ax{'es' if len(slices.axes) > 1 else 'is'} {', '.join(map(str, slices.axes))}"
     return (
-        "the returned gradient has only what each output contributes to its own entry; it lacks the terms between "
-        f"different entries along {where}"
+        "the returned gradient is only the diagonal of the Jacobian; the off-diagonal terms along "
+        f"{where} are missing (as in a softmax treated as elementwise)"
     )
 
 
@@ -127,32 +121,40 @@ def _low_rank(suspect: Suspect, slices: _Slices) -> str | None:
     candidates = list(_candidates(suspect, slices.axes))
     inner = [c for c in candidates if _spans(left[:, :, :rank], c[1], allowed)]
     outer = [c for c in candidates if _spans(right[:, :rank].transpose(0, 2, 1), c[1], allowed)]
-    where = _along(slices.axes, len(suspect.shape))
+    axes = None if len(slices.axes) == len(suspect.shape) else slices.axes
     if rank == 1:
-        return _one_term(inner, outer, where)
-    return _two_terms(slices, inner, outer, where)
+        return _one_term(inner, outer, axes)
+    return _two_terms(slices, inner, outer, axes)
 
 
 _Candidate = tuple[str, FloatArray]
 
 
-def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], where: str) -> str:
-    sums = f"a sum of grad_output{where} with weights" if not inner else _sum_of(inner[0][0], where)
-    if not outer:
-        return f"the returned gradient lacks a term: {sums}, times a factor of each entry; with it, it is right"
-    term = f"a term {_shape_of(outer[0][0], where)}, with {sums} as a factor"
-    return f"the returned gradient lacks {term}; with it, it is right"
+_Axes = tuple[int, ...] | None
+"""The axes that a sum goes over; None for all."""
 
 
-def _shape_of(name: str, where: str) -> str:
-    return f"proportional to {name}" if name else f"constant{where}" if where else "that is the same in every entry"
+def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], axes: _Axes) -> str:
+    term = _product("c" if outer else "a", outer[0][0] if outer else "", inner[0][0] if inner else "b", axes)
+    unknown = " and ".join(letter for letter, known in (("a", outer), ("b", inner)) if not known)
+    where = f"where c is {_constant(axes)}" if outer else ""
+    where += f"{', ' if outer and unknown else ''}{f'with some weights {unknown}' if unknown else ''}"
+    return f"the returned gradient lacks the term {term}, {where}; with the term added, it is right"
 
 
-def _sum_of(name: str, where: str) -> str:
-    return f"the sum of grad_output{'·' if name else ''}{name}{where}"
+def _product(constant: str, outer: str, inner: str, axes: _Axes) -> str:
+    """A term as a formula, as in c·x·sum(grad_output·output, axis 1)."""
+    over = "" if axes is None else f", axis {', '.join(map(str, axes))}"
+    return "·".join((constant, *([outer] if outer else []), f"sum(grad_output{'·' if inner else ''}{inner}{over})"))
 
 
-def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Candidate], where: str) -> str | None:
+def _constant(axes: _Axes) -> str:
+    if axes is None:
+        return "the same in every entry"
+    return f"constant along ax{'es' if len(axes) > 1 else 'is'} {', '.join(map(str, axes))}"
+
+
+def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Candidate], axes: _Axes) -> str | None:
     """Two terms p·sum(g·q), in the first pairs of names for which the residual is diagonal."""
     for (p, ps), (q, qs) in itertools.permutations(outer, 2):
         for (a, as_), (b, bs) in itertools.permutations(inner, 2):
@@ -162,9 +164,9 @@ def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Ca
                 continue
             rebuilt = inners @ (core * np.eye(2)) @ outers.transpose(0, 2, 1)
             if (np.linalg.norm(rebuilt - slices.lacking, axis=(1, 2)) <= slices.error).all():
-                first = f"one {_shape_of(p, where)}, with {_sum_of(a, where)} as a factor"
-                second = f"one {_shape_of(q, where)}, with {_sum_of(b, where)} as a factor"
-                return f"the returned gradient lacks two terms: {first}, and {second}; with them, it is right"
+                terms = f"{_product('c', p, a, axes)} and {_product('d', q, b, axes)}"
+                where = f"where c and d are {_constant(axes)}"
+                return f"the returned gradient lacks the terms {terms}, {where}; with both added, it is right"
     return None
 
 
@@ -219,5 +221,6 @@ def _of_one_output(suspect: Suspect, table: Table) -> str | None:
     axes = tuple(range(len(suspect.shape)))
     for name, vectors in _candidates(suspect, axes):
         if _spans(span, vectors, allowed) and not _spans(span, table.claimed, allowed):
-            return f"the returned gradient lacks a term {_shape_of(name, '')}; with it, it is right"
+            term = f"proportional to {name}" if name else "that is the same in every entry"
+            return f"the returned gradient lacks a term {term}; with the term added, it is right"
     return None

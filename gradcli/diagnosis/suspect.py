@@ -1,7 +1,7 @@
 """A wrong gradient under diagnosis, and what counts as a proof of an explanation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.table import Gradient, Table
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
+from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Mismatch
 
 Named = tuple[FindingKind, str, dict[str, Any]]
@@ -99,4 +101,4 @@ def each(suspect: Suspect, change: Callable[[Any], Gradient]) -> list[Gradient]:
 def error_size(suspect: Suspect) -> str:
     """How wrong the gradient is, as a clause; empty where that is not known."""
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None and np.isfinite(e.max_rel_error)]
-    return f" by {max(errors):.2g} of its largest entry" if errors else ""
+    return f" by up to {of_largest(max(errors))}" if errors else ""

@@ -1,7 +1,6 @@
 """The whole Jacobian of a small Function in one input: what backward claims, and differences of forward."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -10,9 +9,10 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.errors import UserCodeError
-from gradcli.numerics.estimate import Status
-from gradcli.numerics.jacobian import jacobian_table
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.frozen import dataclass
+from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.localise.jacobian import jacobian_table
+from gradcli.numerics.maps.vector_map import VectorMap
 
 _MOST_ROWS, _MOST_COLUMNS = 200, 128
 _SECONDS = 1.0

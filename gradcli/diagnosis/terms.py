@@ -5,7 +5,6 @@ then agree within their error bounds happens by chance with probability zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ from gradcli.diagnosis.forms import MOST_ENTRIES, Form, forms
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.diagnosis.table import Gradient
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
 
 _NICE = 1e-6
 
@@ -36,7 +36,7 @@ def missing_term(suspect: Suspect) -> Named | None:
         return None
     return (
         FindingKind.MISSING_TERM,
-        f"{suspect.name}: the returned gradient lacks the term {term.text}; with it, it is right",
+        f"{suspect.name}: the returned gradient lacks the term {term.text}; with the term added, it is right",
         {},
     )
 

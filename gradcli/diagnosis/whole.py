@@ -12,6 +12,7 @@ from gradcli.diagnosis.facts import REAL_ROWS
 from gradcli.diagnosis.suspect import Named, Suspect, each, name_of
 from gradcli.diagnosis.table import SIGNIFICANCE, Gradient
 from gradcli.findings import FindingKind
+from gradcli.numerics.wording import of_largest
 
 LEAST_ROLLED = 3
 """Entries along an axis that a roll can be told by: of two, it is any exchange."""
@@ -30,7 +31,7 @@ def missing(suspect: Suspect) -> Named | None:
     for position, argument in enumerate(facts.subject.arguments):
         if position != facts.subject.active[suspect.place] and _belongs(suspect, suspect.place, position):
             tracked = position in facts.subject.active
-            untracked = "" if tracked else f", and {argument.name} requires none"
+            untracked = "" if tracked else f", although {argument.name} requires none"
             return (
                 FindingKind.SWAPPED_GRADIENTS if tracked else FindingKind.MISSING_GRADIENT,
                 f"{name} gets no gradient: backward returns {what} for it although it requires one and its numerical "
@@ -155,7 +156,7 @@ def _varying_factor(suspect: Suspect, c: float) -> Named | None:
     text = f"{c:.9g}"
     return (
         FindingKind.WRONG_FACTOR,
-        f"{suspect.name}: the returned gradient is {_times(c, text)} the right one in every entry; this number changes "
+        f"{suspect.name}: the returned gradient is {_times(c, text)} the right one in every entry; the factor changes "
         "with the inputs",
         {"factor": text},
     )
@@ -231,8 +232,8 @@ def low_precision(suspect: Suspect) -> Named | None:
     if all(np.array_equal(g, g.astype(kind).astype(g.dtype)) for g, kind in zip(arrays, low, strict=True)):
         return (
             FindingKind.LOW_PRECISION,
-            f"{suspect.name}: every entry of the returned gradient is a float32 number, and wrong by "
-            f"{max(errors):.1e} of the largest entry: backward computes in float32",
+            f"{suspect.name}: every entry of the returned gradient is a float32 number, with errors of up to "
+            f"{of_largest(max(errors))}: backward computes in float32",
             {},
         )
     return None

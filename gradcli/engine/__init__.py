@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math as _math
 from builtins import bool as _Truth
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from gradcli.engine import methods as _methods
+from gradcli.engine.interface import methods as _methods
 
 _methods.bind()
 
-from gradcli.engine import amp, autograd, cuda, func, linalg, nn, optim, random, special, testing, utils
+from gradcli.engine import amp, autograd, cuda, linalg, random, special, testing, utils
 from gradcli.engine.creation import (
     Generator, arange, as_tensor, bernoulli, default_generator, empty, empty_like, eye, from_numpy, full,
     full_like, get_rng_state, linspace, logspace, manual_seed, normal, ones, ones_like, rand, rand_like, randint,
@@ -92,20 +94,20 @@ from gradcli.engine.ops.statistics import (
 from gradcli.engine.ops.strides import (
     as_strided,
 )
-from gradcli.engine.writing import (
+from gradcli.engine.interface.value_methods import (
     is_floating_point, numel,
 )
 from gradcli.engine.creation import (
     initial_seed, multinomial, seed,
 )
-from gradcli.engine.environment import (
+from gradcli.engine.interface.environment import (
     are_deterministic_algorithms_enabled, broadcast_shapes, can_cast, contiguous_format, finfo, get_num_threads,
     iinfo, preserve_format, strided,
     is_anomaly_check_nan_enabled, is_anomaly_enabled, set_num_threads, use_deterministic_algorithms,
 )
-from gradcli.engine.called import operations_of as _operations_of
-from gradcli.engine.environment import LEGACY_TENSORS as _LEGACY_TENSORS
-from gradcli.engine.left_out import refusal as _refusal
+from gradcli.engine.interface.calling import operations_of as _operations_of
+from gradcli.engine.interface.environment import LEGACY_TENSORS as _LEGACY_TENSORS
+from gradcli.engine.interface.missing_names import refusal as _refusal
 from gradcli.engine.ops.arrangement import combinations, dsplit, hsplit, vsplit
 from gradcli.engine.ops.derived import cumulative_trapezoid
 from gradcli.engine.ops.linalg import adjoint, inner
@@ -118,29 +120,32 @@ from gradcli.engine.ops.numbers import (
 )
 from gradcli.engine.ops.scattering import diagonal_scatter, scatter_reduce, select_scatter, slice_scatter
 from gradcli.engine.ops.searching import argwhere, histc, isin, mode, nanmedian, unique_consecutive
-from gradcli.engine.writing import is_nonzero, is_same_size, is_signed
+from gradcli.engine.interface.value_methods import is_nonzero, is_same_size, is_signed
 from gradcli.engine.dtypes import (
     Size, complex64, complex128, device, dtype, float16, float32, float64, get_default_dtype, int8, int16, int32,
     int64,
     set_default_dtype, uint8,
 )
 from gradcli.engine.dtypes import bool_ as bool
-from gradcli.engine.files import load, save
-from gradcli.engine.func import vmap
-from gradcli.engine.nn.functional import (
-    adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, binary_cross_entropy_with_logits, channel_shuffle,
-    conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_embedding_loss,
-    cosine_similarity, dropout, group_norm, hardshrink, hinge_embedding_loss, kl_div, layer_norm,
-    margin_ranking_loss, max_pool1d, max_pool2d, max_pool3d, pairwise_distance, pixel_shuffle, pixel_unshuffle,
-    relu_, rms_norm, rrelu, selu_, threshold, threshold_, triplet_margin_loss,
-)
-from gradcli.engine.nn.native import batch_norm, embedding, instance_norm
+from gradcli.engine.interface.files import load, save
 from gradcli.engine.utils import checkpoint as _checkpoint  # noqa: F401  (an attribute of utils once it is imported)
 from gradcli.engine.grad_mode import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
 )
-from gradcli.engine.printing import set_printoptions
+from gradcli.engine.interface.printing import set_printoptions
 from gradcli.engine.tensor import Tensor
+
+if _TYPE_CHECKING:
+    from gradcli.engine import func, nn, optim
+    from gradcli.engine.func import vmap
+    from gradcli.engine.nn.functional import (
+        adaptive_avg_pool1d, alpha_dropout, avg_pool1d, bilinear, binary_cross_entropy_with_logits, channel_shuffle,
+        conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_embedding_loss,
+        cosine_similarity, dropout, group_norm, hardshrink, hinge_embedding_loss, kl_div, layer_norm,
+        margin_ranking_loss, max_pool1d, max_pool2d, max_pool3d, pairwise_distance, pixel_shuffle, pixel_unshuffle,
+        relu_, rms_norm, rrelu, selu_, threshold, threshold_, triplet_margin_loss,
+    )
+    from gradcli.engine.nn.functions.native import batch_norm, embedding, instance_norm
 
 double, float, half = float64, float32, float16
 long, int, short = int64, int32, int16
@@ -164,9 +169,37 @@ def is_tensor(obj: object) -> _Truth:
     return isinstance(obj, Tensor)
 
 
+_FUNCTIONAL = (
+    "adaptive_avg_pool1d", "alpha_dropout", "avg_pool1d", "bilinear", "binary_cross_entropy_with_logits",
+    "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "dropout",
+    "group_norm", "hardshrink", "hinge_embedding_loss", "kl_div", "layer_norm",
+    "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance",
+    "pixel_shuffle", "pixel_unshuffle", "relu_", "rms_norm", "rrelu",
+    "selu_", "threshold", "threshold_", "triplet_margin_loss",
+)
+_IMPORTED_WHEN_ASKED_FOR = {
+    **{name: f"gradcli.engine.{name}" for name in ("func", "nn", "optim")},
+    **dict.fromkeys(_FUNCTIONAL, "gradcli.engine.nn.functional"),
+    **dict.fromkeys(("batch_norm", "embedding", "instance_norm"), "gradcli.engine.nn.functions.native"),
+    "vmap": "gradcli.engine.func",
+}
+"""Names that a Function written by hand rarely needs, with the modules of the layers: a tenth of the time to import."""
+
+
 def __getattr__(name: str) -> _Any:
-    """Refuse a name that is not here."""
-    raise _refusal("", name, globals())
+    """Import what is imported when it is asked for; refuse a name that is not here."""
+    home = _IMPORTED_WHEN_ASKED_FOR.get(name)
+    if home is None:
+        raise _refusal("", name, {**globals(), **_IMPORTED_WHEN_ASKED_FOR})
+    module = _import_module(home)
+    value = globals()[name] = module if home.endswith(f".{name}") else getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """List what is there, imported or not."""
+    return sorted({*globals(), *_IMPORTED_WHEN_ASKED_FOR})
 
 
 __all__ = [  # noqa: RUF022  (sorted as one table)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 
 Array = NDArray[Any]
 Number = bool | int | float | complex

@@ -12,11 +12,11 @@ from weakref import WeakValueDictionary
 
 from gradcli.engine.autograd.functional import jacobian as _jacobian
 from gradcli.engine.autograd.functional import jvp as _jvp
-from gradcli.engine.backpropagation_api import grad as _grad
+from gradcli.engine.backward.api import grad as _grad
 from gradcli.engine.creation import zeros_like
 from gradcli.engine.grad_mode import enable_grad, no_grad
 from gradcli.engine.graph import AccumulateGrad
-from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.base.module import Module
 from gradcli.engine.ops.joining import stack
 from gradcli.engine.tensor import Tensor
 

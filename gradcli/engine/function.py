@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
 from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.recording import edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
 

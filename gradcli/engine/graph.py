@@ -19,7 +19,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array
 from gradcli.engine.grad_mode import STATE
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:

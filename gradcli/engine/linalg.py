@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from gradcli.engine.called import operations_of
-from gradcli.engine.left_out import refusal
+from gradcli.engine.interface.calling import operations_of
+from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.ops.derived import linalg_cross as cross
 from gradcli.engine.ops.derived import matrix_power, multi_dot, vecdot
 from gradcli.engine.ops.factorisation import lstsq, pinv, qr, svd, svdvals

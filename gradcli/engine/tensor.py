@@ -1,6 +1,6 @@
 """The Tensor: an array, the edge it hangs on in the graph, and nothing about operations.
 
-Operations are bound to the class by `methods.py`; type checkers see them through `signatures.py`.
+Operations are bound to the class by `interface/methods.py`; type checkers see them through `interface/typed/`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.assigning import check_fits_as_grad, not_a_tensor
+from gradcli.engine.backward.grad_attribute import check_fits_as_grad, not_a_tensor
 from gradcli.engine.dtypes import BY_NUMPY, CPU, Array, Size, device, dtype, get_default_dtype
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import NO_INPUT, AccumulateGrad, Edge, Hooks, Node, Saved, changed_message, operation_name
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.utils.hooks import RemovableHandle, add_hook
 
 if TYPE_CHECKING:
-    from gradcli.engine.signatures import TensorSignatures
+    from gradcli.engine.interface.typed.methods import TensorSignatures
 else:
     TensorSignatures = object
 

@@ -2,14 +2,13 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.fix.draft import Draft
-from gradcli.fix.expressions import (
+from gradcli.edits.draft import Draft
+from gradcli.edits.expressions import (
     Candidate,
     centred,
     derived_factors,
@@ -25,13 +24,12 @@ from gradcli.fix.expressions import (
     turned,
     wraps,
 )
-from gradcli.fix.fitting import Fit, Library
-from gradcli.fix.flow import carrying, names_in, relevant
-from gradcli.fix.idiom import Idiom
-from gradcli.fix.render import Change
-from gradcli.fix.saving import computed_again, kept_arguments, materialised, saved_inputs
-from gradcli.fix.scope import Scope
-from gradcli.fix.statements import (
+from gradcli.edits.flow import carrying, names_in, relevant
+from gradcli.edits.idiom import Idiom
+from gradcli.edits.render import Change
+from gradcli.edits.saving import computed_again, kept_arguments, materialised, saved_inputs
+from gradcli.edits.scope import Scope
+from gradcli.edits.statements import (
     accumulated,
     assigned,
     filled,
@@ -41,6 +39,8 @@ from gradcli.fix.statements import (
     returned_values,
     unpacked,
 )
+from gradcli.fix.fitting import Fit, Library
+from gradcli.frozen import dataclass
 
 Array = NDArray[Any]
 _LONGEST = 120

@@ -1,7 +1,7 @@
 """A target examined as by a check, with what the check only sums up: the failing subjects and their evidence."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,10 +9,11 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.checks.battery import Part, run_battery
 from gradcli.diagnosis.naming import name_findings
+from gradcli.frozen import dataclass
 from gradcli.results import Evidence, Finding, judge
-from gradcli.runner.allow import excused
-from gradcli.runner.buffers import as_supplied, with_buffers
-from gradcli.runner.prepare import Prepared
+from gradcli.runner.arguments.buffers import as_supplied, with_buffers
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.allow import excused
 from gradcli.verdict import Verdict
 
 
@@ -41,7 +42,7 @@ def examined(ready: Prepared) -> Examination:
         last = (*last, *evidence)
         if judge(evidence) is Verdict.FAILED:
             failed = tuple(e for e in evidence if e.verdict is Verdict.FAILED)
-            findings = name_findings(evidence, subject)
+            findings = name_findings(evidence, subject, corrections=True)
             return Examination(verdict=Verdict.FAILED, subject=subject, evidence=failed, findings=findings)
     return Examination(verdict=judge(last), subject=None)
 

@@ -7,16 +7,16 @@ axes and matrix products. One coefficient is free. It is fitted at one probe and
 import ast
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.fix.expressions import derived_factors, number
-from gradcli.fix.idiom import Idiom, build
-from gradcli.fix.scope import Atom, Scope
+from gradcli.edits.expressions import derived_factors, number
+from gradcli.edits.idiom import Idiom, build
+from gradcli.edits.scope import Atom, Scope
+from gradcli.frozen import dataclass
 
 Array = NDArray[Any]
 _CLOSE = 1e-7

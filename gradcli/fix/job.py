@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gradcli.fix.search import SECONDS, fixed
+from gradcli.frozen import dataclass
 from gradcli.patches import FixResult
+from gradcli.runner.arguments.prepare import prepared
 from gradcli.runner.jobs import Job
-from gradcli.runner.plan import CheckCase
-from gradcli.runner.prepare import prepared
+from gradcli.runner.planning.plan import CheckCase
 from gradcli.spec.resolve import resolve
 
 

@@ -1,9 +1,6 @@
 """A quick look at a candidate: what backward returns at a few inputs, beside the right gradients known there."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from types import CodeType, FunctionType
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -11,27 +8,16 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.slips.bench import summed_down
 from gradcli.diagnosis.table import Gradient
 from gradcli.errors import OverrunError, UserCodeError
+from gradcli.frozen import dataclass
 
 Array = NDArray[Any]
 AGREES = 1e-7
 """The significance of a check: a relative error below it is none."""
 _ROWS = (1, 2)
 """The random ones among the cotangents of the facts: for all ones the gradient of a softmax is zero."""
-
-
-@contextmanager
-def running(codes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
-    """Let functions run other code for a while."""
-    before = {function: function.__code__ for function in codes}
-    try:
-        for function, code in codes.items():
-            function.__code__ = code
-        yield
-    finally:
-        for function, code in before.items():
-            function.__code__ = code
 
 
 @final
@@ -73,7 +59,7 @@ class Probe:
         """
         right, slack = self.right[place], self.slack[place]
         if right is not None and gradient is not None and not exact:
-            gradient = _summed_down(gradient, right.shape)
+            gradient = summed_down(gradient, right.shape)
         if right is None or slack is None:
             return True
         if gradient is None:
@@ -121,18 +107,6 @@ def _wrong(probe: Probe, gradients: Sequence[Gradient], exact: frozenset[int]) -
     active = probe.subject.active
     padded = [gradients[p] if p < len(gradients) else None for p in active]
     return frozenset(place for place, g in enumerate(padded) if not probe.is_right(place, g, exact=place in exact))
-
-
-def _summed_down(value: Array, shape: tuple[int, ...]) -> Array:
-    """An array that is larger by broadcasting, summed to a shape; any other one as it is."""
-    try:
-        if value.shape == shape or np.broadcast_shapes(shape, value.shape) != value.shape:
-            return value
-    except ValueError:
-        return value
-    extra = value.ndim - len(shape)
-    axes = (*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1))
-    return np.asarray(value.sum(axis=axes)).reshape(shape)
 
 
 def probes_of(subjects: Sequence[Subject], seed: int) -> Probes:

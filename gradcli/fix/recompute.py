@@ -2,8 +2,8 @@
 
 import ast
 
-from gradcli.fix.draft import Draft
-from gradcli.fix.source import TextEdit, edited, span
+from gradcli.edits.draft import Draft
+from gradcli.edits.source import TextEdit, edited, span
 
 _BODY = """# Runs forward again and differentiates it by autograd; written by gradcli fix.
 inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in {ctx}.saved_tensors]

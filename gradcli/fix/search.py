@@ -1,30 +1,28 @@
 """From a failing target to a patch that is proven: candidates in stages, screened by probes, proven by the check."""
 
-import math
-import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from gradcli.backends.jax_rules import rule_of
+from gradcli.backends.jax.rules import rule_of
+from gradcli.diagnosis.slips.hooks import running
+from gradcli.edits.draft import Draft, draft_of
+from gradcli.edits.expressions import Candidate
+from gradcli.edits.idiom import idiom_of
+from gradcli.edits.scope import names_at_end, scope_of
+from gradcli.edits.source import written
 from gradcli.errors import GradcliError, OverrunError
 from gradcli.findings import FindingKind as K
 from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near
-from gradcli.fix.draft import Draft, draft_of
 from gradcli.fix.examine import Examination, examined, sentences
-from gradcli.fix.expressions import Candidate
-from gradcli.fix.idiom import idiom_of
-from gradcli.fix.probes import Probes, probes_of, running
-from gradcli.fix.prove import Proof, proof_of
+from gradcli.fix.probes import Probes, probes_of
 from gradcli.fix.recompute import recomputing
-from gradcli.fix.scope import names_at_end, scope_of
-from gradcli.fix.source import written
 from gradcli.patches import FixResult, Patch
-from gradcli.runner.prepare import Prepared
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
@@ -56,7 +54,7 @@ class Search:
 
     def patch(self, seen: Examination, draft: Draft) -> Patch | None:
         """The first patch that is proven."""
-        found = self._mended(seen, draft, _ROUNDS)
+        found = self._corrected(seen, draft) or self._mended(seen, draft, _ROUNDS)
         again = None if found is not None else self._recomputed(draft)
         made, proof = found or again or (None, None)
         if made is None or proof is None:
@@ -68,6 +66,21 @@ class Search:
             proven=proof.sentences,
             recomputes=again is not None,
         )
+
+    def _corrected(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
+        """The first correction that came with a name and is proven."""
+        for text in dict.fromkeys(f.corrected for f in seen.findings if f.corrected is not None):
+            made = draft.at(text)
+            proof = None if made is None else proof_of(self.ready, self.target, made.codes)
+            if made is None or proof is None:
+                continue
+            if self._is_told(proof, draft, made):
+                return made, proof
+        return None
+
+    def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
+        """Whether a proof tells sizes apart from numbers, where the edit brings one in."""
+        return proof.sizes_tried or not brings_sizes(self.ready, draft.file.text, made.file.text)
 
     def _recomputed(self, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward that differentiates forward by autograd, where that passes."""
@@ -104,18 +117,11 @@ class Search:
                 if made is None:
                     continue
                 proof = proof_of(self.ready, self.target, made.codes)
-                if proof is not None and (proof.sizes_tried or not self._brings_sizes(draft, made)):
+                if proof is not None and self._is_told(proof, draft, made):
                     return made, proof
                 if wrong:
                     partial.append((candidate.cost + 1, candidate))
         return self._continued(draft, partial, rounds)
-
-    def _brings_sizes(self, draft: Draft, made: Draft) -> bool:
-        """Whether an edit brings in a size, or a number that may be one, which a proof at fixed sizes cannot tell."""
-        shapes = [s.shape for s in self.ready.supply.specs if s.shape]
-        sizes = {str(n) for shape in shapes for n in (*shape, math.prod(shape)) if n > 1}
-        brought = Counter(_words(made.file.text)) - Counter(_words(draft.file.text))
-        return any(word in sizes or word in ("shape", "numel", "size") for word in brought)
 
     def _continued(
         self, draft: Draft, partial: Sequence[tuple[float, Candidate]], rounds: int
@@ -195,11 +201,6 @@ class Search:
         )
 
 
-def _words(text: str) -> list[str]:
-    """The names and numbers in a text."""
-    return re.findall(r"\w+", text)
-
-
 def _left(probes: Probes, wrong: frozenset[int] | None) -> frozenset[int] | None:
     """The inputs still wrong with a candidate; None where it is of no use."""
     try:
@@ -263,7 +264,7 @@ def fixed(ready: Prepared, target: object, name: str, *, ends: float) -> FixResu
         said = sentences(seen.findings)
         draft = _draft(ready, target, seen)
         if draft is None:
-            why = "its backward has no Python source of yours that could be edited"
+            why = "gradcli found no Python source of backward in your own files to edit"
             return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
         patch = Search(ready, target, ready.case.seed, ends).patch(seen, draft)
     reason = None if patch is not None else "no edit of backward that was tried passes the whole check"

@@ -64,7 +64,7 @@ def _tensor(spec: InputSpec, *, seed: int, dtype: str, sample: int) -> Argument:
 
 
 def _sparsity(spec: InputSpec, domain: Domain, array: NDArray[Any], generator: np.random.Generator) -> Sparsity:
-    """The entries of a sparse input: those that are not zero where values are given, else about half, one at least."""
+    """The entries of a sparse input: those of given values that are not zero, else about half of them, at least one."""
     if spec.layout not in LAYOUTS:
         raise UsageError(f"unknown layout {spec.layout!r}; there are {', '.join(LAYOUTS)}")
     if not array.ndim or (spec.layout == "csr" and array.ndim != 2):
@@ -78,7 +78,7 @@ def _sparsity(spec: InputSpec, domain: Domain, array: NDArray[Any], generator: n
 
 
 def _domain_text(domain: Domain, parameters: dict[str, Any]) -> str:
-    """The domain with the ends of its interval, so that whoever changes the values knows what to stay within."""
+    """The domain with the ends of its interval, so that changed values can be kept inside it."""
     if "lo" in parameters and "hi" in parameters:
         return f"{domain.name}({parameters['lo']}, {parameters['hi']})"
     return domain.name

@@ -1,23 +1,20 @@
-"""The domains that random inputs are drawn from: each a sentence, its parameters and how to draw it."""
+"""The domains that random inputs are drawn from: each with a description, its parameters and how to draw from it."""
+
+from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import UsageError
+from gradcli.frozen import dataclass
 
-Shape = tuple[int, ...]
-Parameters = Mapping[str, Any]
-DECIMALS = 6
-KINK_RADIUS = 1e-3
-MOST_DECIMALS = 300
-"""Beyond so many more decimals the power of ten that rounding multiplies by would overflow."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 _CALL = re.compile(r"^\s*([a-z][a-z-]*)\s*(?:\(([^()]*)\)|:(.*))?\s*$", re.DOTALL)
 
 
@@ -31,184 +28,53 @@ class Domain:
 
     name: str
     sentence: str
-    draw: Callable[[np.random.Generator, Shape, Parameters], NDArray[Any]]
     parameters: tuple[str, ...] = ()
     integral: bool = False
     boolean: bool = False
     random: bool = True
 
+    def draw(
+        self, generator: np.random.Generator, shape: tuple[int, ...], parameters: Mapping[str, Any]
+    ) -> NDArray[Any]:
+        """An array drawn from the domain. Raises UsageError for a shape or parameters that it does not have."""
+        from gradcli.inputs.drawing import DRAWING  # it imports NumPy, without which a command line is read
 
-def _normal(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    drawn = np.round(generator.standard_normal(shape), DECIMALS)
-    while (near := np.abs(drawn) < KINK_RADIUS).any():
-        drawn = np.where(near, np.round(generator.standard_normal(shape), DECIMALS), drawn)
-    return np.asarray(drawn)
-
-
-def _between(generator: np.random.Generator, shape: Shape, low: float, high: float) -> NDArray[Any]:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"an interval needs finite lo < hi, got lo={low!r}, hi={high!r}")
-    drawn = low + (high - low) * generator.random(shape)
-    rounded = np.round(drawn, _decimals(high - low))
-    return np.where((rounded > low) & (rounded < high), rounded, drawn)
-
-
-def _decimals(width: float) -> int:
-    """Decimals that keep an interval's numbers apart: six, and more where the interval is narrow."""
-    return DECIMALS + min(MOST_DECIMALS, max(0, -math.floor(math.log10(width))))
-
-
-def _uniform(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    return _between(generator, shape, _number(parameters, "lo", -1.0), _number(parameters, "hi", 1.0))
-
-
-def _positive(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    return _between(generator, shape, 0.3, 2.0)
-
-
-def _unit(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    return _between(generator, shape, 0.05, 0.95)
-
-
-def _open_interval(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    low, high = _number(parameters, "lo", -1.0), _number(parameters, "hi", 1.0)
-    margin = 0.05 * (high - low)
-    return _between(generator, shape, low + margin, high - margin)
-
-
-def _distinct(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    # Half a spacing off the integers keeps 0 out; a jitter of a quarter spacing keeps neighbours half a spacing apart.
-    count = math.prod(shape)
-    spacing = max(0.01, min(0.5, 4.0 / max(count, 1)))
-    ranks = generator.permutation(count) - count // 2 + 0.5
-    jitter = generator.uniform(-0.25, 0.25, count)
-    return np.round((ranks + jitter) * spacing, DECIMALS).reshape(shape)
-
-
-def _square(shape: Shape, domain: str) -> int:
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise UsageError(f"domain {domain} needs a square matrix, such as 3x3 or 2x3x3; got shape {list(shape)}")
-    return shape[-1]
-
-
-def _spd(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    size = _square(shape, "spd")
-    factor = generator.standard_normal(shape)
-    product = factor @ np.swapaxes(factor, -1, -2) / max(size, 1) + np.eye(size)
-    return np.round((product + np.swapaxes(product, -1, -2)) / 2, DECIMALS)
-
-
-def _triangular(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    size = _square(shape, "triangular")
-    below = np.tril(generator.standard_normal(shape), -1) / 2
-    diagonal = 1 + generator.random((*shape[:-1], 1))
-    return np.round(below + diagonal * np.eye(size), DECIMALS)
-
-
-def _orthogonal(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if len(shape) < 2:
-        raise UsageError(f"domain orthogonal needs a matrix, such as 3x3; got shape {list(shape)}")
-    tall = shape[-2] >= shape[-1]
-    drawn = generator.standard_normal(shape if tall else (*shape[:-2], shape[-1], shape[-2]))
-    basis = np.linalg.qr(drawn)[0]
-    return np.asarray(basis if tall else np.swapaxes(basis, -1, -2))
-
-
-def _indices(generator: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    low, high = _integer(parameters, "low", 0), _integer(parameters, "high", 2)
-    if low >= high:
-        raise UsageError(f"domain indices needs low < high (high itself is not drawn), got low={low}, high={high}")
-    return generator.integers(low, high, shape, dtype=np.int64)
-
-
-def _one_hot(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    if not shape or shape[-1] == 0:
-        raise UsageError(f"domain one-hot needs a last axis of at least one class, got shape {list(shape)}")
-    return np.eye(shape[-1])[generator.integers(0, shape[-1], shape[:-1])]
-
-
-def _boolean(generator: np.random.Generator, shape: Shape, _: Parameters) -> NDArray[Any]:
-    drawn = np.asarray(generator.random(shape) < 0.6)
-    if drawn.size >= 2 and (drawn.all() or not drawn.any()):
-        drawn.flat[int(generator.integers(drawn.size))] ^= True
-    return drawn
-
-
-def _literal(_: np.random.Generator, shape: Shape, parameters: Parameters) -> NDArray[Any]:
-    raise UsageError(f"domain literal needs value=..., got shape {list(shape)} and parameters {dict(parameters)}")
-
-
-def _npz(_: np.random.Generator, __: Shape, parameters: Parameters) -> NDArray[Any]:
-    path, key = parameters.get("path"), parameters.get("key")
-    if not path:
-        raise UsageError("domain npz needs a file: domain=npz:data.npz, or path=data.npz")
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded as archive:
-            names = list(archive.keys())
-            chosen = names[0] if key is None and len(names) == 1 else key
-            if chosen in names:
-                return np.asarray(archive[str(chosen)])
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: cannot be read as .npz or .npy: {error}") from error
-    raise UsageError(f"{path} holds the arrays {', '.join(names)}; name one by key=..., got key={key!r}")
-
-
-def _number(parameters: Parameters, key: str, default: float) -> float:
-    value = parameters.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{key} must be a number, got {value!r}")
-    return float(value)
-
-
-def _integer(parameters: Parameters, key: str, default: int) -> int:
-    value = parameters.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"{key} must be a whole number, got {value!r}")
-    return value
+        return DRAWING[self.name](generator, shape, parameters)
 
 
 DOMAINS: Mapping[str, Domain] = {
     domain.name: domain
     for domain in (
-        Domain(name="normal", sentence="Standard normal numbers, none within 0.001 of zero.", draw=_normal),
-        Domain(name="uniform", sentence="Numbers between lo (-1) and hi (1).", draw=_uniform, parameters=("lo", "hi")),
-        Domain(name="positive", sentence="Numbers between 0.3 and 2.", draw=_positive),
-        Domain(name="unit", sentence="Numbers between 0.05 and 0.95.", draw=_unit),
+        Domain(name="normal", sentence="Standard normal numbers, none within 0.001 of zero."),
+        Domain(name="uniform", sentence="Numbers between lo (default -1) and hi (default 1).", parameters=("lo", "hi")),
+        Domain(name="positive", sentence="Numbers between 0.3 and 2."),
+        Domain(name="unit", sentence="Numbers between 0.05 and 0.95."),
         Domain(
             name="open-interval",
             sentence="Numbers between lo and hi, a twentieth of the interval away from both ends.",
-            draw=_open_interval,
             parameters=("lo", "hi"),
         ),
-        Domain(
-            name="distinct", sentence="Numbers no two of which are near each other, in random order.", draw=_distinct
-        ),
-        Domain(name="spd", sentence="Symmetric positive definite matrices, well conditioned.", draw=_spd),
-        Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2.", draw=_triangular),
-        Domain(name="orthogonal", sentence="Matrices with orthonormal columns, or rows if wide.", draw=_orthogonal),
+        Domain(name="distinct", sentence="Numbers no two of which are near each other, in random order."),
+        Domain(name="spd", sentence="Symmetric positive definite matrices, well conditioned."),
+        Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2."),
+        Domain(name="orthogonal", sentence="Matrices with orthonormal columns, or rows if wide."),
         Domain(
             name="indices",
-            sentence="Whole numbers from low (0) up to, not including, high (2).",
-            draw=_indices,
+            sentence="Whole numbers from low (default 0) up to, not including, high (default 2).",
             parameters=("low", "high"),
             integral=True,
         ),
-        Domain(name="one-hot", sentence="A single 1 along the last axis, else 0.", draw=_one_hot),
-        Domain(name="boolean", sentence="True and False, both present.", draw=_boolean, boolean=True),
+        Domain(name="one-hot", sentence="A single 1 along the last axis, else 0."),
+        Domain(name="boolean", sentence="True and False, both present.", boolean=True),
         Domain(
             name="literal",
             sentence="The numbers given by value, the same in every sample.",
-            draw=_literal,
             parameters=("value",),
             random=False,
         ),
         Domain(
             name="npz",
             sentence="An array of a .npz or .npy file: npz:PATH, with key=NAME where it holds several.",
-            draw=_npz,
             parameters=("path", "key"),
             random=False,
         ),

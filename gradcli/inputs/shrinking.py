@@ -158,7 +158,7 @@ def _cut(argument: Argument, size: int, target: int, axis: int | None) -> Argume
 
 
 def _may_be_cut(argument: Argument) -> bool:
-    """Whether it is a tensor with axes of its own: the entries of a sparse one stand where they stand."""
+    """Whether the axes of the argument can be cut: it is a tensor, and not sparse."""
     return argument.is_tensor and argument.sparsity is None
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-import numpy.typing as npt
+from gradcli.frozen import dataclass
+from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.space import Vector
 
-from gradcli.numerics.space import Vector
-
-Matrix = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
+Pair = tuple[int, int]
+"""The numbers of an input block and an output block."""
 
 DIFFERENCES = "finite-difference"
 AUTODIFF = "autodiff"
@@ -31,9 +29,9 @@ class Outcome(Enum):
 
 
 _OUTCOMES = {
-    Outcome.AGREES: "The claimed derivative lies within the error bound of the numerical one.",
-    Outcome.DIFFERS: "The claim lies outside three error bounds, along several directions, steps and points.",
-    Outcome.UNDECIDED: "The numerical derivative is not known well enough to judge the claim.",
+    Outcome.AGREES: "The gradient lies within the error bound of the numerical derivative.",
+    Outcome.DIFFERS: "The gradient lies outside three error bounds, along several directions, steps and points.",
+    Outcome.UNDECIDED: "The numerical derivative is not known well enough to judge the gradient.",
 }
 
 
@@ -53,11 +51,11 @@ class Doubt(Enum):
 
 
 _DOUBTS = {
-    Doubt.KINK: "The function has no derivative here or close by, and the claim is not between its one-sided slopes.",
+    Doubt.KINK: "The function has no derivative here or nearby, and the gradient is not between its one-sided slopes.",
     Doubt.NOISE: "The function's values are rounded, iterated or noisy far above float64 rounding.",
     Doubt.DOMAIN: "The function is not finite, or raises, at the point or in every neighbourhood that was tried.",
-    Doubt.NO_SIGNAL: "Nothing could be measured: the block is empty, or its derivative lies below rounding.",
-    Doubt.BUDGET: "The evaluations allowed were used up first.",
+    Doubt.NO_SIGNAL: "Nothing could be measured: input or output is empty, or the derivative is lost in rounding.",
+    Doubt.BUDGET: "The evaluations of the function that were allowed were used up first.",
 }
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.numerics.first_sight import EVALUATIONS, at_first_sight, begin
+from gradcli.numerics.course.protocol import Protocol
+from gradcli.numerics.course.small_rows import OneRow, differing
+from gradcli.numerics.maps.seeds import generator_of
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
-from gradcli.numerics.protocol import Protocol
-from gradcli.numerics.seeds import generator_of
-from gradcli.numerics.small_rows import OneRow, differing
-from gradcli.numerics.space import Vector
-from gradcli.numerics.vector_map import CountedMap, VectorMap
-from gradcli.numerics.witness import TAIL
+from gradcli.numerics.reference.gap import TAIL
+from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
 

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 WHOLE = {
     "json": (".json", "json_document:json_report"),
     "ndjson": (".ndjson", "ndjson:ndjson_report"),
-    "junit": (".xml", "junit:junit_report"),
-    "sarif": (".sarif", "sarif:sarif_report"),
-    "markdown": (".md", "markdown:markdown_report"),
-    "html": (".html", "html_page:html_report"),
-    "github": (None, "github:github_report"),
+    "junit": (".xml", "ci.junit:junit_report"),
+    "sarif": (".sarif", "ci.sarif:sarif_report"),
+    "markdown": (".md", "ci.markdown:markdown_report"),
+    "html": (".html", "html.page:html_report"),
+    "github": (None, "ci.github:github_report"),
 }
 FORMATS = ("table", "plain", *(name for name in WHOLE if name != "html"))
 """What --format takes: those for people, and those of a whole report that a terminal or a pipe can show."""

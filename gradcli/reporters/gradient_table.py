@@ -13,13 +13,13 @@ _MARGIN = 3.0
 _LEGEND = "· under 1, + 1 to 3, # over 3, ? no bound"
 _REFERENCES = {
     "autodiff": "the framework's own derivative of forward's body",
-    "finite-difference": "differences",
+    "finite-difference": "finite differences",
     "algebra": "algebra",
 }
 
 _BEYOND = (
-    "a difference of more than 3 bounds passes if it is smaller than what counts as an error, or if the checks below "
-    "explain it: a symmetric argument, an iteration that stops early"
+    "a difference of more than 3 bounds is accepted if it is too small to count as an error, or if a check below "
+    "explains it: a symmetric argument, an iteration that stops early"
 )
 
 Text = tuple[str, bool]
@@ -40,7 +40,7 @@ def table_lines(tables: Iterable[GradientTable], *, passed: bool) -> Iterator[Te
             if place + 1 == len(rows) or rows[place + 1][0] is not table:
                 yield from ((f"  {line}", False) for line in _map(table))
     if any(table.errors for table in tables):
-        yield f"marks are errors in bounds: {_LEGEND}", True
+        yield f"each mark is an error divided by its bound: {_LEGEND}", True
     if passed and any(entry.why is None and entry.in_bounds > _MARGIN for table in tables for entry in table.entries):
         yield _BEYOND, True
 
@@ -48,14 +48,14 @@ def table_lines(tables: Iterable[GradientTable], *, passed: bool) -> Iterator[Te
 def _heading(order: int, tables: tuple[GradientTable, ...]) -> str:
     of_ones = tables[0].of_ones
     if order == 1:
-        seed = "ones" if of_ones else "random numbers, since ones show nothing"
+        seed = "ones" if of_ones else "random numbers, since ones would hide errors that sum to zero"
         what, differentiated = f"gradient for a grad_output of {seed}", "forward"
     else:
         combined = "the sum" if of_ones else "a random combination"
         what, differentiated = f"{ordinal(order)} derivative, of {combined} of backward's gradients", "backward"
     references = dict.fromkeys(_REFERENCES.get(r, r) for table in tables for r in table.references)
     verdict = f"; the verdict rests on {' and '.join(references)}" if references else ""
-    return f"{what}; numeric by differences of {differentiated}{verdict}"
+    return f"{what}; numeric by finite differences of {differentiated}{verdict}"
 
 
 def _rows(table: GradientTable) -> Iterator[tuple[str, ...]]:
@@ -78,7 +78,7 @@ def _map(table: GradientTable) -> Iterator[str]:
         return
     marks = "".join(_mark(error) for error in table.errors)
     share = math.ceil(table.entries_total / len(table.errors))
-    each = "a mark each" if share == 1 else f"{share:,} to a mark"
+    each = "one mark each" if share == 1 else f"{share:,} per mark"
     lines = [marks[start : start + _WIDTH] for start in range(0, len(marks), _WIDTH)]
     label = f"{table.entries_total:,} entries, {each}: "
     yield label + lines[0]

@@ -1,10 +1,12 @@
 """What a case has to say beyond its verdict, line by line, for every report that people read."""
 
+import math
+import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
-from gradcli.reporters.escaping import lines_of, printable
+from gradcli.frozen import dataclass
+from gradcli.reporters.escaping import lines_of, one_line, printable
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.wording import digits_for, flags, index, magnitude, number, size_of
 from gradcli.results import CheckResult, Entry, Evidence, Finding, SourceExcerpt
@@ -114,7 +116,7 @@ def shown_figures(result: CheckResult) -> Iterator[Line]:
     lines = table_lines(figures.tables, passed=passed)
     yield from (Line(f"{_MARGIN}{text}", Role.ENTRY, fold=fold) for text, fold in lines)
     if figures.trace is not None:
-        from gradcli.reporters.graph_tree import hook_lines
+        from gradcli.reporters.graph.tree import hook_lines
 
         yield from (Line(f"{_MARGIN}{text}", Role.TRACE, fold=True) for text in hook_lines(figures.trace))
 
@@ -137,8 +139,16 @@ def _failure(result: CheckResult) -> Iterator[Line]:
         yield from _smallest(result.smallest)
     if result.replay is not None:
         yield Line(f"{_MARGIN}replay                   gradcli replay {result.replay}", Role.ADVICE)
+    if result.patch is not None:
+        yield Line(f"{_MARGIN}fix available: {fix_command(result)}", Role.ADVICE)
     if result.findings:
         yield Line(f"{_MARGIN}more                     gradcli explain {result.findings[0].kind.value}", Role.ADVICE)
+
+
+def fix_command(result: CheckResult) -> str:
+    """The command that shows the patch again, with the inputs that were given by flags."""
+    given = flags(result.inputs) if result.inputs_from == "flags" else ""
+    return " ".join(part for part in ("gradcli fix", shlex.quote(one_line(result.target)), given) if part)
 
 
 def sentence(finding: Finding) -> Line:
@@ -197,6 +207,8 @@ def _values(entry: Entry) -> tuple[str, str]:
         returned = f"({'×'.join(map(str, entry.returned_shape)) or 'scalar'})"
     else:
         returned = number(entry.analytic, digits)
+    if not math.isfinite(entry.bound):
+        return returned, "not measured"
     return returned, f"{number(entry.numeric, digits)} ± {magnitude(entry.bound)}"
 
 
@@ -213,7 +225,7 @@ def _excerpt(excerpt: SourceExcerpt) -> Iterator[Line]:
 def _smallest(lines: tuple[str, ...]) -> Iterator[Line]:
     joined = ", ".join(lines)
     if len(joined) > _LONGEST:
-        text = f"{len(joined):,} characters long: the replay file holds it"
+        text = f"too long to print ({len(joined):,} characters); it is in the replay file"
         yield Line(f"{_MARGIN}smallest failing input   {text}", Role.ADVICE)
         return
     if len(joined) <= 70 and not any("\n" in line for line in lines):

@@ -9,21 +9,22 @@ from time import perf_counter
 from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.guard import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.registry import backends_for
-from gradcli.cases import InputSpec
+from gradcli.backends.torch.interpreter import interpreted_kernels
+from gradcli.cases import Argument, InputSpec
 from gradcli.checks.battery import Part, run_battery
-from gradcli.diagnosis.lints import source_lints
+from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
 from gradcli.results import CheckResult, Evidence, Stage, judge
-from gradcli.runner.allow import excused
-from gradcli.runner.buffers import as_supplied, with_buffers
-from gradcli.runner.expect import against_expectation
-from gradcli.runner.interference import own_kept
-from gradcli.runner.merge import merge
-from gradcli.runner.notes import telling_notes, time_notes
-from gradcli.runner.plan import CheckCase, claimed
-from gradcli.runner.prepare import Prepared, prepared
-from gradcli.runner.supply import Supply, takes_dtype
+from gradcli.runner.arguments.buffers import as_supplied, with_buffers
+from gradcli.runner.arguments.prepare import Prepared, prepared
+from gradcli.runner.arguments.supply import Supply, takes_dtype
+from gradcli.runner.outcome.allow import excused
+from gradcli.runner.outcome.expect import against_expectation
+from gradcli.runner.outcome.merge import merge
+from gradcli.runner.outcome.notes import telling_notes, time_notes
+from gradcli.runner.planning.plan import CheckCase, claimed
+from gradcli.runner.process.interference import own_kept
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
@@ -36,7 +37,7 @@ FIGURES_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Trail:
-    """What has been seen of a case so far; kept when the user's code raises half-way."""
+    """The results of a case so far; kept if the user's code raises."""
 
     backend: str | None = None
     supply: Supply | None = None
@@ -48,6 +49,8 @@ class _Trail:
     lints: tuple[str, ...] = ()
     stages: dict[str, Stage] = field(default_factory=dict)
     figures: Figures | None = None
+    first: Subject | None = None
+    """The target bound to the first sample."""
 
     def book(self, now: Counters, before: Counters) -> None:
         """Add what ran of a subject's code since `before`, a copy of its counters."""
@@ -87,8 +90,16 @@ def check_object(
     trail = _Trail(supply=supply)
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
-        with watchdog.watching(), own_kept():
-            result = _checked(target, case, backends, info, trail, failures, watchdog)
+        with watchdog.watching(), interpreted_kernels(), own_kept():
+            ready = _prepared(target, case, backends, info, trail, watchdog)
+            for number, part in _schedule(ready, trail, watchdog):
+                failed = _examined(ready, number, part, trail)
+                if failed is not None:
+                    result = _explained(ready.case, failed, trail, failures, watchdog)
+                    result = _with_patch(result, ready, target, watchdog)
+                    break
+            else:
+                result = _with_resolution(_result(ready.case, trail), ready.case)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
     except BaseException as error:
@@ -100,83 +111,114 @@ def check_object(
     return replace(result, seconds=perf_counter() - started)
 
 
-def _checked(
+def _prepared(
     target: object,
     case: CheckCase,
     backends: Sequence[Backend],
     info: TargetInfo | None,
     trail: _Trail,
-    failures: Path | None,
     watchdog: Watchdog,
-) -> CheckResult:
+) -> Prepared:
+    """The target recognised, with its inputs."""
     backends = backends or backends_for(claimed(target, case.spec))
     trail.backend = backends[0].name
     with watchdog.during("inference of inputs", searching=True):
         ready = prepared(target, case, trail.supply, backends, info)
     trail.backend = ready.backend.name
-    case, trail.supply = ready.case, ready.supply
-    trail.lints = source_lints(ready.info)
-    for subject in _examinations(ready, trail, watchdog):
-        if judge(trail.evidence[-1]) is Verdict.FAILED:
-            from gradcli.runner.failed import explained
-
-            return explained(_result(case, trail), case, subject, trail.evidence[-1], failures, watchdog)
-    return _with_resolution(_result(case, trail), case)
-
-
-def _examinations(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[Subject]:
-    """The samples put through what a case needs, then the first one through what time allows.
-
-    Of a slow forward the further samples come last, as many as can be afforded.
-    """
+    trail.supply = ready.supply
     trail.wanted = len(ready.supply.samples)
-    yield (first := _examined(ready, 0, trail))
+    trail.lints = source_lints(ready.info)
+    return ready
+
+
+def _schedule(ready: Prepared, trail: _Trail, watchdog: Watchdog) -> Iterator[tuple[int, Part]]:
+    """Which part of the battery runs on which sample: the required checks on each, the optional ones on the first.
+
+    If forward is slow, further samples come last, as many as there is time for.
+    """
+    yield 0, Part.REQUIRED
     calls, later = watchdog.forwards, range(1, trail.wanted)
     may_wait = watchdog.is_slow and not ready.supply.all_asked
     if not may_wait:
-        yield from (_examined(ready, number, trail) for number in later)
-    _put_through(ready, first, 0, Part.OPTIONAL, trail)
-    yield first
+        yield from ((number, Part.REQUIRED) for number in later)
+    yield 0, Part.OPTIONAL
     if may_wait:
-        yield from (_examined(ready, number, trail) for number in later if watchdog.affords(calls))
+        yield from ((number, Part.REQUIRED) for number in later if watchdog.affords(calls))
 
 
-def _examined(ready: Prepared, number: int, trail: _Trail) -> Subject:
-    """Sample `number` put through the battery; its evidence goes into the trail."""
+def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subject | None:
+    """Run a part of the battery on sample `number`; returns the bound Function if a check fails.
+
+    The evidence and the counts of calls go into the trail.
+    """
+    seed, settings = ready.case.seed + number, ready.case.settings
+    sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
+    excuse = partial(excused, allow=dict(settings.allow))
+    arguments = None if part is Part.OPTIONAL else _drawn(ready, number, trail)
+    with ready.backend.session():
+        subject, known = _bound(ready, number, arguments, trail)
+        try:
+            evidence = run_battery(subject, settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
+        finally:
+            trail.book(subject.counters, known)
+        trail.evidence.append(evidence)
+        failed = judge(evidence) is Verdict.FAILED
+        if (settings.figures or settings.tables) and (failed or (number == 0 and part is Part.REQUIRED)):
+            _draw(ready, subject, evidence, seed, trail)
+    return subject if failed else None
+
+
+def _drawn(ready: Prepared, number: int, trail: _Trail) -> Sequence[Argument]:
+    """The arguments of sample `number`."""
     trail.samples = number + 1
     arguments = ready.supply.samples[number]()
     if number == 0:
         trail.supply = ready.supply.with_shapes_of(arguments)
+    return arguments
+
+
+def _bound(
+    ready: Prepared, number: int, arguments: Sequence[Argument] | None, trail: _Trail
+) -> tuple[Subject, Counters]:
+    """The target bound to a sample, or to the first without `arguments`; and the counts that the trail has already."""
+    if arguments is None:
+        assert trail.first is not None  # noqa: S101 - the first sample is bound first; for the type checker
+        counters = trail.first.counters
+        return trail.first, replace(counters, stages=dict(counters.stages))
     supply = trail.supply or ready.supply
-    with ready.backend.session():
-        subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
-        if number == 0:
-            trail.supply = with_buffers(supply, subject, ready.case)
-            if trail.supply is not supply:
-                subject = ready.backend.bind(ready.target, as_supplied(arguments, trail.supply), info=ready.info)
-        _put_through(ready, subject, number, Part.REQUIRED, trail)
-    return subject
+    subject = ready.backend.bind(ready.target, as_supplied(arguments, supply), info=ready.info)
+    if number == 0:
+        trail.supply = with_buffers(supply, subject, ready.case)
+        if trail.supply is not supply:
+            subject = ready.backend.bind(ready.target, as_supplied(arguments, trail.supply), info=ready.info)
+        trail.first = subject
+    return subject, Counters()
 
 
-def _put_through(ready: Prepared, subject: Subject, number: int, part: Part, trail: _Trail) -> None:
-    """Add what a part of the battery finds, and what it cost, to the trail; the call that bound the subject counts."""
-    counters = subject.counters
-    known = replace(counters, stages=dict(counters.stages)) if part is Part.OPTIONAL else Counters()
-    sweep = number == 0 and ready.case.spec.expect.verdict != "surrogate"
-    seed, settings = ready.case.seed + number, ready.case.settings
-    excuse = partial(excused, allow=dict(settings.allow))
-    try:
-        with ready.backend.session():
-            evidence = run_battery(subject, settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
-    finally:
-        trail.book(counters, known)
-    trail.evidence.append(evidence)
-    first = number == 0 and part is Part.REQUIRED
-    if (settings.figures or settings.tables) and (first or judge(evidence) is Verdict.FAILED):
-        from gradcli.runner.drawn import drawn
+def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], seed: int, trail: _Trail) -> None:
+    """Measure what a report shows beside the verdict."""
+    from gradcli.runner.outcome.drawn import drawn
 
-        with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
-            trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
+    with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
+        trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)
+
+
+def _explained(
+    case: CheckCase, subject: Subject, trail: _Trail, failures: Path | None, watchdog: Watchdog
+) -> CheckResult:
+    """The result of a failure, with its findings and the smallest input."""
+    from gradcli.runner.outcome.failed import explained
+
+    return explained(_result(case, trail), case, subject, trail.evidence[-1], failures, watchdog)
+
+
+def _with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog) -> CheckResult:
+    """The result with a patch, where a finding came with a correction that is proven."""
+    if all(finding.corrected is None for finding in result.findings):
+        return result
+    from gradcli.runner.outcome.patching import with_patch
+
+    return with_patch(result, ready, target, watchdog)
 
 
 def _result(case: CheckCase, trail: _Trail) -> CheckResult:
@@ -203,7 +245,7 @@ def _declared(case: CheckCase) -> tuple[str, ...]:
     spec = case.spec
     if spec.nondeterminism is None:
         return ()
-    return (f"results may vary by {spec.nondeterminism:g} of the largest: {spec.reason}",)
+    return (f"results may differ between calls by {spec.nondeterminism:g} of their largest entry: {spec.reason}",)
 
 
 def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
@@ -217,14 +259,14 @@ def _inputs(case: CheckCase, supply: Supply | None) -> tuple[InputSpec, ...]:
 
 
 def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:
-    """A pass becomes a failure where it would not have caught the error asked for."""
+    """A pass becomes a failure if its resolution is worse than required."""
     required = case.settings.require_resolution
     if required is None or result.verdict is not Verdict.PASSED:
         return result
     if result.resolution is not None and result.resolution <= required:
         return result
     had = "unknown" if result.resolution is None else f"{result.resolution:.1e}"
-    note = f"resolution {had}, and {required:.1e} is required: a relative error below it would not have been caught"
+    note = f"a relative error below {had} would not have been caught, and --require-resolution demands {required:.1e}"
     evidence = Evidence(check="resolution", verdict=Verdict.FAILED, resolution=result.resolution, note=note)
     return replace(result, verdict=Verdict.FAILED, evidence=(*result.evidence, evidence), notes=(note, *result.notes))
 

@@ -1,4 +1,4 @@
-"""The cases of a run to results in the order of the plan; no case can end the run."""
+"""Runs the cases and gives their results in order; no case can end the run."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradcli.results import CheckResult, Fault
-from gradcli.runner.interrupts import Interrupted
 from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
-from gradcli.runner.plan import CheckCase
-from gradcli.runner.realms import place_of
+from gradcli.runner.planning.plan import CheckCase
+from gradcli.runner.planning.realms import place_of
+from gradcli.runner.process.interrupts import Interrupted
 from gradcli.runner.staff import Staff
 from gradcli.verdict import Verdict
 
@@ -18,24 +18,32 @@ _STOPPING = (Verdict.FAILED, Verdict.ERROR)
 
 
 def execute(
-    cases: Sequence[CheckCase], staff: Staff, start: Path, *, fail_fast: bool = False, failures: Path | None = None
+    cases: Sequence[CheckCase],
+    staff: Staff,
+    start: Path,
+    *,
+    known: Sequence[CheckResult | None] = (),
+    fail_fast: bool = False,
+    failures: Path | None = None,
 ) -> Iterator[CheckResult]:
     """Results in the order of `cases`, each as soon as it and those before it are known.
 
-    With `fail_fast` the cases after the first failure are not run, and come as SKIPPED. Failures are saved in the
-    folder `failures` as seen from `start`, and named as seen from there.
+    Cases whose results are `known` from before, one or None for each case, are not run. With `fail_fast` the cases
+    after the first failure are not run either, and come as SKIPPED. Failures are saved in the folder `failures` as seen
+    from `start`, and named as seen from there.
 
     Raises:
         Interrupted: a signal came; the results known by then have been yielded.
     """
     failures = None if failures is None else start / failures
-    ready = [case for case in cases if case.spec.problem is None]
+    known = known or [None] * len(cases)
+    ready = [case for case, before in zip(cases, known, strict=True) if not (case.spec.problem or before)]
     jobs = [CheckJob(target=case.spec.target, case=case, failures=failures) for case in ready]
     done = 0
     with closing(staff.outcomes(jobs)) as outcomes:
         try:
-            for case in cases:
-                result = _refused(case) if case.spec.problem else concluded(case, next(outcomes))
+            for case, before in zip(cases, known, strict=True):
+                result = before or (_refused(case) if case.spec.problem else concluded(case, next(outcomes)))
                 done += 1
                 yield _seen_from(start, result)
                 if fail_fast and result.verdict in _STOPPING:
@@ -43,8 +51,8 @@ def execute(
         except Interrupted:
             yield from (_seen_from(start, concluded(ready[n], outcome)) for n, outcome in staff.finished())
             raise
-    for case in cases[done:]:
-        yield replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))
+    for case, before in zip(cases[done:], known[done:], strict=True):
+        yield before or replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))
 
 
 def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
@@ -63,7 +71,7 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
 
 
 def _placed(case: CheckCase, message: str) -> str:
-    """The message after the place of the case in its spec, or after the target where it names neither."""
+    """The message, with the place of the case in its spec, or the target, in front of it."""
     origin = case.spec.origin
     if origin is None:
         name = re.escape(case.spec.target.rpartition(":")[2])

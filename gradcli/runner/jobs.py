@@ -1,23 +1,25 @@
-"""What a run asks of the user's code: jobs that name their target, and the four ways in which one can end."""
+"""Jobs, which import and run the user's code in some process, and the four outcomes that a job can have."""
 
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from gradcli.cases import InputSpec
 from gradcli.errors import GradcliError, TargetImportError, UsageError, UserCodeError
-from gradcli.runner.interrupts import Interrupted
+from gradcli.frozen import dataclass
+from gradcli.runner.process.interrupts import Interrupted
 from gradcli.watchdog.case import Omissions, Watchdog
 from gradcli.watchdog.status import Seen, new_status
 
 if TYPE_CHECKING:
     from gradcli.results import CheckResult
-    from gradcli.runner.failures import Failure
-    from gradcli.runner.plan import CheckCase
-    from gradcli.runner.survey import Survey
+    from gradcli.runner.arguments.survey import Survey
+    from gradcli.runner.planning.plan import CheckCase
+    from gradcli.runner.store.failures import Failure
     from gradcli.traces import TraceGraph
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -26,7 +28,7 @@ _FAULT = 70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(ABC):
-    """Work that imports the user's code; `target` is what a message about it names."""
+    """Work that imports the user's code; `target` is its name in messages."""
 
     target: str
 
@@ -36,17 +38,17 @@ class Job(ABC):
 
     @property
     def label(self) -> str:
-        """What progress calls it."""
+        """Its name in progress messages."""
         return self.target
 
     @property
     def calls_limited(self) -> bool:
-        """Whether a slow forward is called sparingly."""
+        """Whether the number of calls of a slow forward is limited."""
         return False
 
     @abstractmethod
     def run(self, begun: Callable[[], None]) -> object:
-        """Do it, where the user's code may be imported; `begun` is called once the target has been imported."""
+        """Do the work; `begun` is called once the target has been imported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class NamesJob(Job):
 
     def run(self, begun: Callable[[], None]) -> tuple[str, ...]:
         """The targets, as `functions_in` gives them."""
-        from gradcli.runner.gather import functions_in
+        from gradcli.runner.planning.gather import functions_in
 
         return functions_in(self.target, begun)
 
@@ -75,7 +77,7 @@ class CheckJob(Job):
 
     @property
     def calls_limited(self) -> bool:
-        """Without a budget of its own."""
+        """True if no budget is given."""
         return self.case.settings.budget is None
 
     def after(self, status: Seen, how: str) -> "CheckJob | None":
@@ -103,7 +105,7 @@ class SurveyJob(Job):
 
     def run(self, begun: Callable[[], None]) -> "Survey":
         """What is known of the target, and its inputs."""
-        from gradcli.runner.survey import survey
+        from gradcli.runner.arguments.survey import survey
 
         seen = survey(self.case, begun)
         alternatives = tuple(tuple(_portable(spec) for spec in each) for each in seen.alternatives)
@@ -118,13 +120,22 @@ class TraceJob(Job):
     seed: int = 0
     check: bool = False
     every_node: bool = False
+    memory: bool = False
+    budget: int | None = None
 
     def run(self, begun: Callable[[], None]) -> "TraceGraph":
         """The graph with the hook calls and the symptoms."""
         from gradcli.runner.trace import trace_target
 
         return trace_target(
-            self.target, flags=self.flags, seed=self.seed, check=self.check, every_node=self.every_node, begun=begun
+            self.target,
+            flags=self.flags,
+            seed=self.seed,
+            check=self.check,
+            every_node=self.every_node,
+            memory=self.memory,
+            budget=self.budget,
+            begun=begun,
         )
 
 
@@ -137,7 +148,7 @@ class ReplayJob(Job):
 
     def run(self, begun: Callable[[], None]) -> "CheckResult":
         """The result, without arrays and without objects of the user's classes."""
-        from gradcli.runner.replay import replay
+        from gradcli.runner.store.replay import replay
 
         result = replay(self.failure, begun, tables=self.tables)
         return replace(result, arguments=(), inputs=tuple(_portable(spec) for spec in result.inputs))
@@ -190,7 +201,7 @@ class Lost:
 
     @property
     def exit_code(self) -> int:
-        """As for any target that cannot be imported, or for user's code that crashes."""
+        """2 if the target was still being imported, 3 if its code ran."""
         return UserCodeError.exit_code if self.begun else UsageError.exit_code
 
     def told_of(self, target: str) -> str:
@@ -204,18 +215,26 @@ class Lost:
 Outcome = Done | Refused | Broken | Lost
 
 
-def attempt(job: Job, begun: Callable[[], None]) -> Outcome:
-    """Do `job` in this process; whatever it raises becomes an outcome, but for an interrupt of the command."""
-    try:
-        return Done(value=job.run(begun))
-    except Interrupted:
-        raise
-    except GradcliError as error:
-        if error.exit_code == _FAULT:
-            return Broken(trace=traceback.format_exc())
-        return Refused(message=explained(error), exit_code=error.exit_code)
-    except BaseException:
-        return Broken(trace=traceback.format_exc())
+@final
+class Attempt:
+    """A context for a job in this process: its `outcome` is set inside, or made from the exception raised there."""
+
+    outcome: Outcome
+
+    def __enter__(self) -> "Attempt":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Make an outcome of what was raised, except for an interrupt of the command."""
+        if error is None or isinstance(error, Interrupted):
+            return False
+        if isinstance(error, GradcliError) and error.exit_code != _FAULT:
+            self.outcome = Refused(message=explained(error), exit_code=error.exit_code)
+        else:
+            self.outcome = Broken(trace="".join(traceback.format_exception(kind, error, trace)))
+        return True
 
 
 def explained(error: GradcliError) -> str:
@@ -232,7 +251,7 @@ def explained(error: GradcliError) -> str:
 
 
 def _portable(spec: InputSpec) -> InputSpec:
-    """The input with text in place of a value of the user's own class."""
+    """The input, with the repr of its value if that is of a class of the user's."""
     return spec if _is_plain(spec.value) else replace(spec, value=repr(spec.value))
 
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
-from gradcli.runner.at_work import AtWork
-from gradcli.runner.interrupts import Interrupts
-from gradcli.runner.jobs import Job, Outcome, attempt
+from gradcli.frozen import dataclass
+from gradcli.runner.jobs import Attempt, Done, Job, Outcome
+from gradcli.runner.process.at_work import AtWork
+from gradcli.runner.process.interrupts import Interrupts
 
 
 class Staff(Protocol):
@@ -38,17 +38,17 @@ class InProcess:
         Raises:
             Interrupted: a signal came.
         """
-        from gradcli.runner.interference import end_refused
+        from gradcli.runner.process.interference import end_refused
 
         for job in jobs:
             self._return()
-            with end_refused(), self.interrupts.raising():
-                outcome = attempt(job, self._return)
-            yield outcome
+            with end_refused(), self.interrupts.raising(), Attempt() as attempt:
+                attempt.outcome = Done(value=job.run(self._return))
+            yield attempt.outcome
         self._return()
 
     def at_work(self) -> tuple[AtWork, ...]:
-        """None: somebody debugs this process, and reads what it prints."""
+        """None: in a debugger, nothing else is to be printed."""
         return ()
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:

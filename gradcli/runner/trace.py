@@ -3,32 +3,32 @@
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import ModuleType
 from typing import Any, final
 
 import numpy as np
 
-from gradcli.backends.framework import Framework
-from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backend_for, backends
-from gradcli.backends.trace_captures import Captures
-from gradcli.backends.tracing import trace_call
+from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.cases import Argument, CheckSpec, InputsFrom, InputSpec
-from gradcli.diagnosis.symptoms import explain_trace
+from gradcli.diagnosis.symptoms.rules import explain_trace
 from gradcli.errors import TargetError, UsageError, UserCodeError
+from gradcli.frozen import dataclass
 from gradcli.inputs.builders import known_dtype, rounded
-from gradcli.runner.binding import missing
-from gradcli.runner.given import Given, supply_from
-from gradcli.runner.plan import CheckCase, case_of
-from gradcli.runner.supply import Supply, supply_inputs, supply_of
+from gradcli.runner.arguments.binding import missing
+from gradcli.runner.arguments.given import Given, supply_from
+from gradcli.runner.arguments.supply import Supply, supply_inputs, supply_of
+from gradcli.runner.planning.plan import CheckCase, case_of
+from gradcli.runner.trace_functional import drawn_cotangent, functional_trace
 from gradcli.runner.trace_nodes import nodes_checked
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
 from gradcli.traces import TraceGraph
-
-_COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
+from gradcli.tracing.captures import Captures
+from gradcli.tracing.passes import trace_call
 
 
 @final
@@ -51,18 +51,20 @@ def trace_target(
     seed: int = 0,
     check: bool = False,
     every_node: bool = False,
+    memory: bool = False,
+    budget: int | None = None,
     begun: Callable[[], None] = lambda: None,
 ) -> TraceGraph:
     """Run forward and backward of `target` once and tell what happened.
 
     Args:
-        target: a Function class, a module class or instance, a callable, or "module:Name" or "path.py:Name" of one.
-            A callable without required parameters is called as it is, and may call backward itself.
+        target: a Function class, a module, a callable (which may call backward itself), or "module:Name" of one.
         inputs: as for `gradcli.check`; None to infer them where there are parameters.
         flags: inputs as the command line gives them.
         seed: fixes inputs, cotangents and the generators while the target runs.
-        check: check the backward of each custom Function against the derivative of its own forward.
-        every_node: check those of the framework's operations as well.
+        check: check the backward of each custom Function; every_node: and of the framework's operations.
+        memory: keep the ledger of memory.
+        budget: the most bytes that the pass may need at one time; more is a symptom. It asks for the ledger as well.
         begun: called once the target has been imported.
 
     Returns:
@@ -78,6 +80,9 @@ def trace_target(
     found = resolve(target).object if isinstance(target, str) else target
     begun()
     case = case_of(CheckSpec(target=name), Settings(seed=seed, samples=1))
+    functional = functional_trace(found, case, inputs, tuple(flags), counted=memory or budget is not None)
+    if functional is not None:
+        return functional
     framework = _backend_of(found).framework
     state = framework.random_state()
     framework.seed(seed)
@@ -86,7 +91,7 @@ def trace_target(
         supply = _supply(ready, case, inputs, tuple(flags))
         framework.seed(seed)
         captures = Captures(every=every_node) if check or every_node else None
-        graph = _traced(ready, supply, name, seed, captures)
+        graph = _traced(ready, supply, name, seed, captures, memory=memory or budget is not None)
         if captures is not None:
             graph = nodes_checked(graph, captures.found, captures.left_out, ready.backend, seed)
     finally:
@@ -95,6 +100,8 @@ def trace_target(
         raise UserCodeError(
             f"forward raised {graph.error}", phase="forward", user_traceback=graph.error_traceback or ""
         )
+    if graph.memory is not None:
+        graph = replace(graph, memory=replace(graph.memory, budget=budget))
     return explain_trace(graph)
 
 
@@ -207,7 +214,13 @@ def _converted(framework: Framework, value: Any, wanted: Any) -> Any:
 
 
 def _traced(
-    ready: Traceable, supply: Supply | None, name: str, seed: int, captures: Captures | None = None
+    ready: Traceable,
+    supply: Supply | None,
+    name: str,
+    seed: int,
+    captures: Captures | None = None,
+    *,
+    memory: bool = False,
 ) -> TraceGraph:
     arguments = () if supply is None else supply.samples[0]()
     tensors = {argument.name: _tensor(ready, argument) for argument in arguments if argument.is_tensor}
@@ -222,6 +235,7 @@ def _traced(
         backend=ready.backend.name,
         cotangent=lambda root: _cotangent(ready.backend.framework, root, seed),
         captures=captures,
+        memory=memory,
     )
     if supply is None:
         return graph
@@ -234,6 +248,5 @@ def _tensor(ready: Traceable, argument: Argument) -> Any:
 
 
 def _cotangent(framework: Framework, root: Any, seed: int) -> Any:
-    """Short numbers of mixed size and sign: ones would hide what sums to zero, as the gradient of a softmax does."""
-    drawn = np.random.default_rng(seed).choice(_COTANGENTS, size=tuple(root.shape))
-    return framework.from_array(drawn, framework.dtype_name(root))
+    """Short numbers of mixed size and sign; cotangents of ones would hide a gradient that sums to zero."""
+    return framework.from_array(drawn_cotangent(root.shape, seed), framework.dtype_name(root))

@@ -5,17 +5,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backends_for
-from gradcli.backends.trace_captures import Capture
+from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.cases import CheckSpec
 from gradcli.errors import GradcliError
 from gradcli.results import CheckResult
+from gradcli.runner.arguments.given import supply_from
 from gradcli.runner.case import check_object
-from gradcli.runner.given import supply_from
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.traces import NodeCheck, TraceGraph, WrongNode
+from gradcli.tracing.captures import Capture
 from gradcli.verdict import Verdict
 
 _CHECKS = ("returns", "gradient")

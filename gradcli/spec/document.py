@@ -181,7 +181,7 @@ def _pairs(node: yaml.Node, problems: Problems) -> Iterator[tuple[yaml.Node, yam
 def refuse_tag(node: yaml.Node, problems: Problems) -> None:
     """Note a tag such as `!!python/object`, `!mine` or `!!binary`: a spec holds plain values only."""
     if node.tag not in (_SCALAR_TAGS if isinstance(node, yaml.ScalarNode) else _COLLECTION_TAGS):
-        problems.add(node, f"tags are not allowed, got {node.tag!r}")
+        problems.add(node, f"YAML tags are not allowed, got {node.tag!r}")
 
 
 def described(node: yaml.Node) -> str:

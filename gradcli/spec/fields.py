@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, final
 
 import yaml
 
+from gradcli.frozen import dataclass
+from gradcli.settings import HIGHEST_ORDER
 from gradcli.spec.document import Problems, described, entries, plain, refuse_tag
 from gradcli.spec.model import Key, Kind
 
@@ -98,6 +99,7 @@ def fits(node: yaml.Node, kind: Kind) -> bool:
         Kind.ALLOWANCE: isinstance(value, str) and bool(value.strip()),
         Kind.SHAPE: value == "scalar",
         Kind.COUNT: whole and value >= 1,
+        Kind.ORDER: whole and 1 <= value <= HIGHEST_ORDER,
         Kind.SEED: whole and value >= 0,
         Kind.FLAG: isinstance(value, bool),
         Kind.NUMBER: whole or isinstance(value, float),

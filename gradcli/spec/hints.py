@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import FrameType, ModuleType
 
 from gradcli.errors import message_of
+from gradcli.spec.kernel_hints import explain_kernel_error
 
 IMPORT_LINES: Mapping[str, str] = {
     "Function": "from torch.autograd import Function (without PyTorch: from gradcli.engine.autograd import Function)",
@@ -47,6 +48,10 @@ def explain_exception(error: BaseException) -> str | None:
     Returns:
         One line without a full stop, such as `did you mean 'super'?`.
     """
+    return explain_kernel_error(error) or _explained_by_type(error)
+
+
+def _explained_by_type(error: BaseException) -> str | None:
     if isinstance(error, SyntaxError):
         return _syntax(error)
     if isinstance(error, UnboundLocalError):
@@ -142,7 +147,7 @@ def _saved_number(error: BaseException) -> str | None:
     if "save_for_backward" not in text and "save_for_forward" not in text:
         return None
     match = re.search(r"argument (\d+) is of type (\w+)", text)
-    what = f"argument {match[1]} is of type {match[2]}" if match else "that is not a tensor"
+    what = f"argument {match[1]} (counted from 0) is of type {match[2]}" if match else "this value is not a tensor"
     return f"{what}: set it as an attribute, ctx.name = value, and read ctx.name in backward"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.cases import DTYPES, LAYOUTS
+from gradcli.settings import HIGHEST_ORDER
 from gradcli.spec.document import MAX_NODES
 from gradcli.spec.model import (
     CASE_KEYS,
@@ -21,6 +22,7 @@ _TEXT = {"type": "string", "pattern": r"\S"}
 _BY_KIND: Mapping[Kind, dict[str, Any]] = {
     Kind.TEXT: _TEXT,
     Kind.COUNT: {"type": "integer", "minimum": 1},
+    Kind.ORDER: {"type": "integer", "minimum": 1, "maximum": HIGHEST_ORDER},
     Kind.SEED: {"type": "integer", "minimum": 0},
     Kind.FLAG: {"type": "boolean"},
     Kind.NUMBER: {"type": "number"},

@@ -23,8 +23,8 @@ def commented_definition(file: Path, name: str | None = None) -> str | None:
     for line, comment in _comments(source):
         for word, defined in _DEFINITION.findall(comment):
             if name in (None, defined):
-                lost = "; its line breaks were lost" if _looks_flattened(comment) else ""
-                return f"line {line} holds '{word} {defined}' inside a comment{lost}"
+                lost = "; line breaks are missing in that comment" if _looks_flattened(comment) else ""
+                return f"line {line} has '{word} {defined}' inside a comment{lost}"
     return None
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -10,6 +10,7 @@ import yaml
 
 from gradcli.cases import CheckSpec, Expectation, InputsFrom
 from gradcli.errors import SpecError
+from gradcli.frozen import dataclass
 from gradcli.spec.allow import read_allow
 from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields

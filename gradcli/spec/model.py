@@ -1,10 +1,11 @@
 """What a spec may hold: every key, with the type of its value and what it is for, in one place."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
+from gradcli.settings import HIGHEST_ORDER
 
 
 class Kind(Enum):
@@ -12,6 +13,7 @@ class Kind(Enum):
 
     TEXT = "a string"
     COUNT = "a whole number of at least 1"
+    ORDER = f"a whole number from 1 to {HIGHEST_ORDER}"
     SEED = "a whole number of at least 0"
     FLAG = "true or false"
     NUMBER = "a number"
@@ -35,37 +37,38 @@ class Key:
 
 RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
-    "order": Key(kind=Kind.COUNT, sentence="The highest derivative order to check."),
+    "order": Key(kind=Kind.ORDER, sentence="The highest derivative order to check."),
     "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
-    "budget": Key(kind=Kind.SECONDS, sentence="Seconds of a case after which optional work is left out."),
+    "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case skips optional work, as --budget."),
     "nondeterminism": Key(
         kind=Kind.NUMBER,
-        sentence="What results may vary by from call to call, relative to the largest.",
+        sentence="How much results may differ between equal calls, as a part of their largest entry.",
     ),
     "allow": Key(
         kind=Kind.ALLOWANCE,
         sentence="Findings that do not fail a case, each with its reason; or a list of them with reason beside it.",
     ),
     "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic, or why findings are allowed."),
-    "device": Key(kind=Kind.TEXT, sentence="Where the tensors lie: cpu, cuda, cuda:1, mps; --device goes before it."),
-    "only": Key(kind=Kind.NAMES, sentence="The checks to run, others are left out."),
+    "device": Key(kind=Kind.TEXT, sentence="The device of the tensors: cpu, cuda, cuda:1, mps; --device overrides it."),
+    "only": Key(kind=Kind.NAMES, sentence="The checks to run; all others are left out."),
     "skip": Key(kind=Kind.NAMES, sentence="The checks to leave out."),
     "tags": Key(kind=Kind.NAMES, sentence="Words by which cases are chosen with --tag."),
 }
 VERDICT_KEYS: Mapping[str, Key] = {
-    "expect": Key(kind=Kind.TEXT, sentence="What the case must come to: passed, failed or surrogate."),
+    "expect": Key(kind=Kind.TEXT, sentence="The expected result of the case: passed, failed or surrogate."),
     "findings": Key(kind=Kind.NAMES, sentence="The findings that must be among those reported, with expect: failed."),
 }
 DOCUMENT_KEYS: Mapping[str, Key] = {
     "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),
     "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a callable, as module:attr."),
     "saved": Key(
-        kind=Kind.NAMES, sentence="What grad needs: arguments, and what the callable returns after its results."
+        kind=Kind.NAMES,
+        sentence="What grad takes besides grad_output: arguments, or extra values that the callable returns.",
     ),
     "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
     "allow": RUN_KEYS["allow"],
     "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
-    "defaults": Key(kind=Kind.MAPPING, sentence="What holds for every case that does not say otherwise."),
+    "defaults": Key(kind=Kind.MAPPING, sentence="Defaults for all cases."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
     "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; without any, one case with inferred inputs."),
     **VERDICT_KEYS,

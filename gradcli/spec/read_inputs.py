@@ -4,13 +4,14 @@ import ast
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, final
 
 import yaml
 
 from gradcli.cases import DTYPES, LAYOUTS, InputSpec, shape_problem
+from gradcli.frozen import dataclass
 from gradcli.spec.document import Problems, described, entries, plain, scalar
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import DOMAIN_FORMS, INPUT_KEYS
@@ -44,7 +45,7 @@ class InputsReader:
         found = []
         for name, (key_node, value_node) in entries(node, self.problems).items():
             if not _NAME.match(name):
-                self.problems.add(key_node, f"an input must be called as forward's parameter, got {name!r}")
+                self.problems.add(key_node, f"expected the name of a parameter of forward, got {name!r}")
             found.append(self._input(name, value_node))
         return tuple(found)
 
@@ -94,7 +95,7 @@ class InputsReader:
 
     def _python(self, name: str, node: yaml.Node, fields: Fields) -> ReadInput:
         if len(fields.nodes) > 1:
-            self.problems.add(node, "python stands alone: it gives the whole argument")
+            self.problems.add(node, "python gives the whole argument: leave out the other keys")
         try:
             value = ast.literal_eval(fields.text("python"))
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

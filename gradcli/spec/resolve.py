@@ -10,12 +10,12 @@ import site
 import sys
 import sysconfig
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from gradcli.errors import TargetError, TargetImportError, is_interrupt, message_of, presentable
+from gradcli.frozen import dataclass
 from gradcli.spec.hints import closest, did_you_mean, explain_exception
 from gradcli.spec.listing import commented_definition
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.checks.battery import run_battery
-from gradcli.diagnosis.excerpt import excerpt_for
+from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
 from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence, Finding, judge
 from gradcli.settings import Settings

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from gradcli.backends.base import Subject
-from gradcli.backends.function_backend import FunctionBackend
-from gradcli.backends.lifted import Lifted
 from gradcli.backends.registry import backend_named
+from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.backends.tensor.lifted import Lifted
 from gradcli.cases import Argument, InputsFrom
 from gradcli.errors import TargetError, UsageError
-from gradcli.runner.supply import given_supply
+from gradcli.frozen import dataclass
+from gradcli.runner.arguments.supply import given_supply
 from gradcli.targets import TargetInfo
 from gradcli.tolerance.problem import Problem, differentiable, is_tensor
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from gradcli.backends.base import FloatArray
 from gradcli.checks.gradient import evidence_of
-from gradcli.numerics.vector_map import Matrix, VectorMap
+from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.verify import verify
 from gradcli.results import Evidence, Mismatch
 from gradcli.tolerance.bounded import SEED, GradcheckWarning
@@ -81,7 +82,7 @@ def _described(evidence: Evidence, seen: Mismatch) -> str:
         f"Jacobian mismatch for output {evidence.output} with respect to input {seen.input},\n"
         f"jvp-mismatch: forward mode is wrong for {evidence.input}: the derivative of output entry {seen.rows[row]} by "
         f"input entry {seen.columns[column]} is {seen.numeric[row, column]:.9g} ± {seen.bound[row, column]:.1g} by "
-        f"differences, and {seen.claimed[row, column]:.9g} by forward mode"
+        f"finite differences, and {seen.claimed[row, column]:.9g} by forward mode"
     )
 
 

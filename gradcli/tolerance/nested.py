@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.backends.containers import container_leaves, rebuilt_container
+from gradcli.backends.tensor.containers import container_leaves, rebuilt_container
 from gradcli.tolerance.problem import Function, holds_tracked
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from gradcli.frozen import dataclass
 
 ATOL, RTOL, EPS = 1e-5, 1e-3, 1e-6
 """PyTorch's defaults (2.13)."""

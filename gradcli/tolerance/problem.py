@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.containers import container_leaves
-from gradcli.backends.function_backend import FunctionBackend
 from gradcli.backends.registry import backend_named
+from gradcli.backends.tensor.containers import container_leaves
+from gradcli.backends.tensor.function_backend import FunctionBackend
 
 Array = NDArray[Any]
 Function = Callable[..., Any]

@@ -4,6 +4,7 @@ from gradcli.traces.fates import GraphCut, TensorFate
 from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
 from gradcli.traces.graph import SCHEMA, TraceGraph
 from gradcli.traces.hooks import HookCall, HookRegistration
+from gradcli.traces.memory import Held, MemoryLedger, MemoryPeak, SavedTensor, Storage
 from gradcli.traces.nodes import Edge, TraceNode
 from gradcli.traces.summaries import ArraySummary, SourceSite
 
@@ -12,11 +13,16 @@ __all__ = [
     "ArraySummary",
     "Edge",
     "GraphCut",
+    "Held",
     "HookCall",
     "HookRegistration",
+    "MemoryLedger",
+    "MemoryPeak",
     "NodeCheck",
     "NonFinite",
+    "SavedTensor",
     "SourceSite",
+    "Storage",
     "TensorFate",
     "TraceGraph",
     "TraceNode",

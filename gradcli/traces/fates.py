@@ -1,14 +1,16 @@
 """What became of a named tensor: its gradient, or the operation at which that was lost."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.frozen import dataclass
 from gradcli.traces.summaries import ArraySummary, SourceSite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCut:
     """An operation whose result gradients do not follow though they follow its input, and the leaves lost there.
+
+    `other_result` says that gradients follow another result of the same operation.
 
     `how` is what was called: "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had
     switched recording off: "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and
@@ -25,6 +27,7 @@ class GraphCut:
     by_mode: bool = False
     gives: str = "float64"
     forward: SourceSite | None = None
+    other_result: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -39,6 +42,8 @@ class GraphCut:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFate:
     """A named tensor after backward: its `.grad`, or why there is none.
+
+    `same_memory` is a leaf of the graph that shares its memory, where the pass did not reach this one.
 
     `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
     result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
@@ -75,6 +80,7 @@ class TensorFate:
     unregistered_in: str | None = None
     floating: bool = True
     stray_attribute: str | None = None
+    same_memory: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""

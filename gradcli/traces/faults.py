@@ -1,8 +1,8 @@
 """What went wrong with numbers: the origin of NaN and Inf, and tensors changed after they were saved."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.frozen import dataclass
 from gradcli.traces.summaries import SourceSite, number_in_document
 
 

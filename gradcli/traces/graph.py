@@ -1,12 +1,13 @@
 """Everything one trace recorded, and its document."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from gradcli._version import __version__
+from gradcli.frozen import dataclass
 from gradcli.traces.fates import GraphCut, TensorFate
 from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
 from gradcli.traces.hooks import HookCall, HookRegistration
+from gradcli.traces.memory import MemoryLedger
 from gradcli.traces.nodes import TraceNode
 from gradcli.traces.summaries import ArraySummary, SourceSite
 
@@ -21,7 +22,8 @@ class TraceGraph:
     where only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is where the program
     called for the last pass, `pass_root` what that ran from; `result_in_pass` is false where it returned another.
     `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says
-    briefly of each plain result among the locals how it was made: none of them keeps a gradient.
+    briefly of each plain result among the locals how it was made: none of them keeps a gradient. `memory` is the
+    ledger of the last pass, where it was asked for.
     """
 
     target: str
@@ -54,6 +56,7 @@ class TraceGraph:
     wrong_nodes: tuple[WrongNode, ...] = ()
     node_check: NodeCheck | None = None
     results: tuple[str, ...] = ()
+    memory: MemoryLedger | None = None
 
     @property
     def symptoms(self) -> tuple[str, ...]:
@@ -67,7 +70,7 @@ class TraceGraph:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the trace as text."""
-        from gradcli.reporters.graph_tree import fragment
+        from gradcli.reporters.graph.tree import fragment
 
         return fragment(self)
 
@@ -99,6 +102,7 @@ class TraceGraph:
             "result_in_pass": self.result_in_pass,
             "fills_grad": self.fills_grad,
             "saved_bytes": self.saved_bytes,
+            "memory": None if self.memory is None else self.memory.to_dict(self.nodes),
             "error": self.error,
             "error_phase": self.error_phase,
             "error_traceback": self.error_traceback,

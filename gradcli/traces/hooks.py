@@ -1,8 +1,8 @@
 """Calls of hooks, and hooks as they were found registered."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from gradcli.frozen import dataclass
 from gradcli.traces.summaries import ArraySummary, SourceSite, number_in_document
 
 

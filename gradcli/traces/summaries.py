@@ -1,18 +1,23 @@
 """Tensors and places in short, as every record of a trace shows them."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from gradcli.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArraySummary:
-    """A tensor in short: shape, dtype, norm, and its values where there are few (flat, at most 16)."""
+    """A tensor in short: shape, dtype, norm, and its values where there are few (flat, at most 16).
+
+    `probe` is its inner product with fixed weights, where there are more: tensors of one norm differ in it.
+    """
 
     shape: tuple[int, ...]
     dtype: str
     norm: float | None
     values: tuple[complex, ...] | None
     non_finite: int = 0
+    probe: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -22,6 +27,7 @@ class ArraySummary:
             "norm": number_in_document(self.norm),
             "values": None if self.values is None else [number_in_document(v) for v in self.values],
             "non_finite": self.non_finite,
+            "probe": number_in_document(self.probe),
         }
 
 

@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from traceback import FrameSummary
 from typing import final
 
 from gradcli.errors import OverrunError
+from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
 from gradcli.watchdog.status import Seen, Status
 
@@ -135,12 +136,12 @@ class Watchdog:
     @contextmanager
     def watching(self) -> Iterator["Watchdog"]:
         """Be the current watchdog inside."""
-        token = _current.set(self)
+        token = CURRENT.set(self)
         try:
             with self._alarm.installed():
                 yield self
         finally:
-            _current.reset(token)
+            CURRENT.reset(token)
 
     @property
     def forward_seconds(self) -> float | None:
@@ -224,7 +225,7 @@ class Watchdog:
     def _exhausted(self, late: bool, *, sparing: bool) -> str | None:
         if late:
             budget = OPTIONAL_SECONDS if self._budget is None else self._budget
-            return f"the budget of {budget:g} s is spent: --budget S gives more"
+            return f"the budget of {budget:g} s is spent: --budget S allows more"
         if sparing and self._budget is None and self.is_slow and self.forwards >= SLOW_CALLS:
             return f"forward takes {self._quickest:.2g} s and was called {self.forwards} times: --budget S allows more"
         return None
@@ -245,7 +246,7 @@ class Watchdog:
         if phase.cut is not None:
             raise self._refusal(phase.cut)
         if not call.asked and self._lies_too_far(call):
-            raise self._refusal("calls at this distance from the inputs did not return")
+            raise self._refusal("earlier calls this far from the given inputs did not return")
 
     def _lies_too_far(self, call: Call) -> bool:
         """Whether calls as far from the inputs asked for did not return, or several at other sizes."""
@@ -344,12 +345,13 @@ class Watchdog:
         return OverrunError(f"not called: {why}", phase=self.phase.name)
 
 
-_current: ContextVar[Watchdog | None] = ContextVar("gradcli_watchdog", default=None)
+CURRENT: ContextVar[Watchdog | None] = ContextVar("gradcli_watchdog", default=None)
+"""The watchdog of the case that runs, None outside of one."""
 
 
 def current() -> Watchdog | None:
     """The watchdog of the case that runs in this thread, if one does."""
-    return _current.get()
+    return CURRENT.get()
 
 
 @contextmanager

@@ -5,8 +5,9 @@ import mmap
 import os
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import final
+
+from gradcli.frozen import dataclass
 
 _OFFSET = 1 << 16
 """Where the status begins: the memory before it is the fault handler's."""

@@ -14,14 +14,14 @@ from gradcli.engine.autograd import graph as graph
 from gradcli.engine.autograd.anomaly import detect_anomaly as detect_anomaly
 from gradcli.engine.autograd.anomaly import set_detect_anomaly as set_detect_anomaly
 from gradcli.engine.autograd.variable import Variable as Variable
-from gradcli.engine.backpropagation_api import grad as grad
-from gradcli.engine.backpropagation_api import run_backward as backward
+from gradcli.engine.backward.api import grad as grad
+from gradcli.engine.backward.api import run_backward as backward
 from gradcli.engine.function import Function as Function
 from gradcli.engine.grad_mode import enable_grad as enable_grad
 from gradcli.engine.grad_mode import inference_mode as inference_mode
 from gradcli.engine.grad_mode import no_grad as no_grad
 from gradcli.engine.grad_mode import set_grad_enabled as set_grad_enabled
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 
 if TYPE_CHECKING:
     from gradcli.tolerance.as_torch import GradcheckError as GradcheckError

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.backpropagation_api import grad
-from gradcli.engine.fitting import fit
+from gradcli.engine.backward.api import grad
+from gradcli.engine.backward.cotangents import fit
 from gradcli.engine.function import BackwardCFunction
 from gradcli.engine.grad_mode import STATE, enable_grad
 from gradcli.engine.graph import AccumulateGrad, Edge, Node

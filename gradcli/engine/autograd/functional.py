@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.engine.backpropagation_api import grad
+from gradcli.engine.backward.api import grad
 from gradcli.engine.creation import zeros_like
 from gradcli.engine.grad_mode import enable_grad
 from gradcli.engine.tensor import Tensor

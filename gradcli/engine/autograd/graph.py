@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import GradientEdge, Node
-from gradcli.engine.left_out import refusal
+from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.tensor import Tensor
 from gradcli.engine.utils.hooks import RemovableHandle
 

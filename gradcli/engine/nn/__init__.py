@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from gradcli.engine.left_out import refusal
+from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.nn import functional, grad, init, modules, utils
-from gradcli.engine.nn.activations import (
+from gradcli.engine.nn.base.module import Module
+from gradcli.engine.nn.layers.activations import (
     CELU,
     ELU,
     GELU,
@@ -26,10 +27,24 @@ from gradcli.engine.nn.activations import (
     Softsign,
     Tanh,
 )  # fmt: skip
-from gradcli.engine.nn.attention import MultiheadAttention
-from gradcli.engine.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from gradcli.engine.nn.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from gradcli.engine.nn.further_modules import (
+from gradcli.engine.nn.layers.attention import MultiheadAttention
+from gradcli.engine.nn.layers.basic import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    Bilinear,
+    Embedding,
+    Flatten,
+    GroupNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+    LayerNorm,
+    Linear,
+    PixelShuffle,
+    Unflatten,
+)
+from gradcli.engine.nn.layers.composed import (
     CosineEmbeddingLoss,
     GaussianNLLLoss,
     Hardshrink,
@@ -46,23 +61,16 @@ from gradcli.engine.nn.further_modules import (
     Threshold,
     TripletMarginLoss,
 )
-from gradcli.engine.nn.layers import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    Bilinear,
-    Embedding,
-    Flatten,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    Linear,
-    PixelShuffle,
-    Unflatten,
+from gradcli.engine.nn.layers.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from gradcli.engine.nn.layers.convolutions import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
 )
-from gradcli.engine.nn.losses import (
+from gradcli.engine.nn.layers.losses import (
     BCELoss,
     BCEWithLogitsLoss,
     CrossEntropyLoss,
@@ -73,9 +81,7 @@ from gradcli.engine.nn.losses import (
     NLLLoss,
     SmoothL1Loss,
 )  # fmt: skip
-from gradcli.engine.nn.module import Module
-from gradcli.engine.nn.parameter import Buffer, Parameter
-from gradcli.engine.nn.pooling_layers import (
+from gradcli.engine.nn.layers.pooling import (
     AlphaDropout,
     CosineSimilarity,
     Dropout,
@@ -89,8 +95,8 @@ from gradcli.engine.nn.pooling_layers import (
     Unfold,
     Upsample,
 )
-from gradcli.engine.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
-from gradcli.engine.nn.sized_layers import (
+from gradcli.engine.nn.layers.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from gradcli.engine.nn.layers.sized import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -119,6 +125,7 @@ from gradcli.engine.nn.sized_layers import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from gradcli.engine.nn.parameter import Buffer, Parameter
 
 __all__ = [
     "CELU",

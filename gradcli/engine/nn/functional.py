@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.engine.creation import ones
 from gradcli.engine.in_place import in_place
-from gradcli.engine.left_out import refusal
-from gradcli.engine.nn.further_functions import (
+from gradcli.engine.interface.missing_names import refusal
+from gradcli.engine.nn.functions.composed import (
     cosine_embedding_loss,
     gaussian_nll_loss,
     hardshrink,
@@ -30,7 +30,7 @@ from gradcli.engine.nn.further_functions import (
     threshold,
     triplet_margin_loss,
 )
-from gradcli.engine.nn.loss_functions import (
+from gradcli.engine.nn.functions.losses import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
@@ -41,7 +41,7 @@ from gradcli.engine.nn.loss_functions import (
     nll_loss,
     smooth_l1_loss,
 )
-from gradcli.engine.nn.pooling_functions import (
+from gradcli.engine.nn.functions.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -67,8 +67,8 @@ from gradcli.engine.nn.pooling_functions import (
     rrelu,
     unfold,
 )  # fmt: skip
-from gradcli.engine.nn.resampling import fold, interpolate, pad
-from gradcli.engine.nn.sampling import affine_grid, grid_sample
+from gradcli.engine.nn.functions.resampling import fold, interpolate, pad
+from gradcli.engine.nn.functions.sampling import affine_grid, grid_sample
 from gradcli.engine.ops.activation import (
     celu,
     elu,

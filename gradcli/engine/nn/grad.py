@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.engine.backpropagation_api import grad
+from gradcli.engine.backward.api import grad
 from gradcli.engine.grad_mode import enable_grad, is_grad_enabled
 from gradcli.engine.nn.functional import conv2d
 from gradcli.engine.tensor import Tensor

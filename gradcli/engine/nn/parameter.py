@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
-from gradcli.engine.printing import text
+from gradcli.engine.interface.printing import text
 from gradcli.engine.tensor import Tensor
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import ONE_OF_SEVERAL
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.operands import arrays, axis, numpy_names, require_axes
 from gradcli.engine.ops.parts import diagonal, narrow, place, select
 from gradcli.engine.ops.reduction import ValuesIndices, named_result
 from gradcli.engine.ops.shape import expand, reshape, unsqueeze
-from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
+from gradcli.engine.module_name import PRINTED_MODULE
 from gradcli.engine.ops.either import over, restored
 from gradcli.engine.ops.operands import axes, axis, conj, numpy_names, refuse_kinds
-from gradcli.engine.printed import PRINTED_MODULE
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array
 

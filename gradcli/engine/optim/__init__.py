@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradcli.engine.left_out import refusal
+from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.optim.adaptive import Adam, AdamW, RMSprop
 from gradcli.engine.optim.lbfgs import LBFGS
 from gradcli.engine.optim.optimizer import Optimizer

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from gradcli.engine.printed import PRINTED_MODULE
+from gradcli.engine.module_name import PRINTED_MODULE
 
 _identifiers = itertools.count()
 

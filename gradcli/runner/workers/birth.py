@@ -1,4 +1,4 @@
-"""The nursery begun as a copy of the command's process, before that has read what it is asked.
+"""The nursery (the process that workers are forked from), started as a copy of the command's process.
 
 A new interpreter that imports again what the command has imported costs as much as the check of a small Function. At
 the very start there is nothing yet that a copy should not have: no arguments read, no streams redirected, no handlers
@@ -13,12 +13,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import monotonic, sleep
 from types import ModuleType
 from typing import TYPE_CHECKING, final
 
-from gradcli.runner.descriptors import keep_stdout
+from gradcli.frozen import dataclass
+from gradcli.runner.process.descriptors import keep_stdout
 
 if TYPE_CHECKING:
     import subprocess
@@ -129,7 +129,7 @@ def interpreter(path: list[str]) -> tuple[socket.socket, Interpreter]:
 
 
 def leave() -> None:
-    """Let a nursery go that nobody has taken."""
+    """End a nursery that was not used."""
     for end, copy in _WAITING:
         end.close()
         if not copy.has_ended(1.0):

@@ -110,5 +110,5 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if not f"{module}.".startswith(_TRUSTED) and (module != "builtins" or name not in _BUILT_IN):
-            raise pickle.UnpicklingError(f"{module}.{name} is not part of a message")
+            raise pickle.UnpicklingError(f"a message between gradcli's processes cannot hold a {module}.{name}")
         return super().find_class(module, name)

@@ -3,14 +3,15 @@
 import os
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from gradcli.frozen import dataclass
 
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "examples")
 _FRAME = re.compile(r'^  File "(?P<file>[^"]*)", line (?P<line>\d+) in (?P<name>.+)$')
 _LONGEST = 1 << 16
-_LIBRARIES = ("numpy", "torch", "jax", "jaxlib")
+_LIBRARIES = ("numpy", "torch", "jax", "jaxlib", "triton")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

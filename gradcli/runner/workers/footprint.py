@@ -1,4 +1,4 @@
-"""What a job left behind in its process, so that the next one would not find it as new."""
+"""What a job changed in its process, so that the process cannot be used for another job."""
 
 import contextlib
 import gc
@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.guard import is_users_file
-from gradcli.runner.interference import Own, names_of_spaces, replaced_since, spaces
+from gradcli.runner.process.interference import Own, names_of_spaces, replaced_since, spaces
 
 _STANDARD_DESCRIPTORS = (0, 1, 2)
 _CONTAINERS = (dict, list, set)

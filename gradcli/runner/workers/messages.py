@@ -1,17 +1,21 @@
-"""What the command, the nursery and the workers say to each other."""
+"""The messages between the command, the nursery and the workers."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from gradcli.frozen import dataclass
 from gradcli.runner.jobs import Job, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The first message to the nursery: the path of its modules, and environment variables for those that are unset."""
+    """The first message to the nursery: the path of its modules, and the environment of its workers.
+
+    `defaults` are variables for those that are unset, `settings` for those that are set as well.
+    """
 
     path: tuple[str, ...]
     defaults: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

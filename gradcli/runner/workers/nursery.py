@@ -37,9 +37,14 @@ def main(descriptor: int) -> Never:
     with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
         if not nursery.set_up():
             os._exit(0)
-        from gradcli.runner.workers import worker
+        try:
+            from gradcli.runner.workers import worker
 
-        worker.warm_up()
+            worker.warm_up()
+        except OSError as error:
+            # A limit of the system is reached: the command finds this process gone, and says what to do.
+            sys.stderr.write(f"gradcli: worker processes cannot start: {error}\n")
+            os._exit(1)
         gc.freeze()
         gc.enable()
         ends = nursery.serve()
@@ -65,7 +70,7 @@ class _Nursery:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def set_up(self) -> bool:
-        """Take over what the command says first; False where it has gone without a word."""
+        """Apply the command's first message; False if the command ended without one."""
         try:
             setup: Setup = self._control.receive()
         except (EOFError, GarbledError, OSError):
@@ -73,6 +78,7 @@ class _Nursery:
         sys.path[:] = setup.path
         for name, value in setup.defaults:
             os.environ.setdefault(name, value)
+        os.environ.update(setup.settings)
         return True
 
     def serve(self) -> tuple[int, ...] | None:

@@ -1,4 +1,4 @@
-"""The command's hold on the nursery: workers are started, their ends are learnt, and all are ended together."""
+"""The command's side of the nursery: starting workers, noticing their ends, and ending all of them."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any, final
 
 from gradcli.errors import GradcliError
+from gradcli.runner.kernels import kernel_environment
 from gradcli.runner.workers.birth import Copy, Interpreter, interpreter, taken
 from gradcli.runner.workers.channel import Channel, GarbledError, framed
 from gradcli.runner.workers.crash import sink
@@ -25,13 +26,15 @@ class Supervisor:
     """Starts the nursery, and another one if that is killed; reads its news where `selector` says that there are some.
 
     `path` is where modules are looked up; `one_thread` says that workers share the processors, so that each computes
-    with one thread unless the environment says otherwise. `loaded` are costly modules with their files that workers
-    have imported: they are imported in the nursery before another worker is made.
+    with one thread unless the environment says otherwise; `triton` where Triton kernels run, as in `Settings`. `loaded`
+    are costly modules with their files that workers have imported: they are imported in the nursery before another
+    worker is made.
     """
 
     selector: selectors.BaseSelector
     path: list[str]
     one_thread: bool
+    triton: str = "auto"
     loaded: dict[str, str] = field(default_factory=dict)
     _process: Copy | Interpreter | None = None
     _socket: socket.socket | None = None
@@ -45,8 +48,11 @@ class Supervisor:
         self._socket, self._control = mine, Channel(mine)
         self.selector.register(mine, selectors.EVENT_READ, self)
         defaults = dict.fromkeys(_ONE_THREAD, "1") if self.one_thread else {}
+        kernels = kernel_environment(self.triton, self.path)
         with contextlib.suppress(OSError):  # it has been killed: the first order says so
-            self._control.send(Setup(path=tuple(self.path), defaults=tuple(defaults.items())))
+            self._control.send(
+                Setup(path=tuple(self.path), defaults=tuple(defaults.items()), settings=tuple(kernels.items()))
+            )
 
     def start(self) -> tuple[int, Channel, int | None]:
         """A new worker: its process, the connection to it, and the descriptor its fault handler writes to.

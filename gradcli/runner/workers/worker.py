@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Never
 
 from gradcli.errors import UsageError
-from gradcli.runner.interference import end_refused
-from gradcli.runner.jobs import Broken, Refused, attempt
-from gradcli.runner.realms import realm_of
+from gradcli.runner.jobs import Attempt, Broken, Done, Refused
+from gradcli.runner.planning.realms import realm_of
+from gradcli.runner.process.interference import end_refused
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.footprint import Footprint
 from gradcli.runner.workers.messages import Begun, Reply, Task
@@ -49,13 +49,13 @@ def serve(channel: Channel, crashes: int = _STDERR) -> None:
                 said = f"{task.job.target}: the working directory {task.folder} no longer exists"
                 _send(channel, Reply(outcome=Refused(message=said, exit_code=UsageError.exit_code), left=(said,)))
                 continue
-            with end_refused():
-                outcome = attempt(task.job, partial(_begin, channel, task, footprint, modules))
+            with end_refused(), Attempt() as attempt:
+                attempt.outcome = Done(value=task.job.run(partial(_begin, channel, task, footprint, modules)))
             if os.getpid() != own:  # a fork in the user's code came back here
                 os._exit(1)
             left = _left(footprint)
             sys.modules.update(modules)  # nothing can be sent without them
-            _send(channel, Reply(outcome=outcome, left=left, loaded=_loaded()))
+            _send(channel, Reply(outcome=attempt.outcome, left=left, loaded=_loaded()))
 
 
 def end() -> Never:
@@ -90,7 +90,7 @@ def _left(footprint: Footprint) -> tuple[str, ...]:
     try:
         return footprint.left()
     except BaseException as error:
-        return (f"what cannot be looked at: {type(error).__name__}",)
+        return (f"something that could not be examined ({type(error).__name__})",)
 
 
 def _begin(channel: Channel, task: Task, footprint: Footprint, modules: dict[str, ModuleType]) -> None:
@@ -105,8 +105,8 @@ def _begin(channel: Channel, task: Task, footprint: Footprint, modules: dict[str
     if footprint.lost_modules:
         lost = ", ".join(footprint.lost_modules[:2])
         raise UsageError(
-            f"{task.job.target} removed or replaced modules of gradcli while it was imported ({lost}, ...): expected "
-            "them to stay in sys.modules, since its Function has to be of the classes that gradcli knows"
+            f"{task.job.target} removed or replaced modules of gradcli in sys.modules while it was imported ({lost}, "
+            "...): leave them there, since gradcli recognises a Function by its own classes"
         )
 
 

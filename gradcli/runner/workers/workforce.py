@@ -1,4 +1,4 @@
-"""The command's side of its workers: which job goes to which worker, and what becomes of a job whose worker ends."""
+"""The command's side of its workers: giving jobs to workers, and handling workers that end before their job does."""
 
 import contextlib
 import os
@@ -11,10 +11,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, final
 
-from gradcli.runner.at_work import AtWork, doing
-from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Job, Lost, Outcome
-from gradcli.runner.realms import realm_of
+from gradcli.runner.planning.realms import realm_of
+from gradcli.runner.process.at_work import AtWork, doing
+from gradcli.runner.process.interrupts import Interrupts
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
@@ -36,9 +36,9 @@ _GRACE_SECONDS = 1.0
 """How long a call that is due may still take to be interrupted in its own process, before that is killed."""
 _LOOK_SECONDS = 0.5
 _ATTEMPTS = 8
-_CLOSED = "its process closed the connection over which results are sent"
+_CLOSED = "it closed the connection over which its worker process sends results"
 _HANGS = "a call did not return and could not be interrupted"
-_GARBLED = "its process wrote to the connection over which results are sent"
+_GARBLED = "it wrote to the connection over which its worker process sends results"
 
 
 @final
@@ -79,7 +79,8 @@ class _Worker:
 class Workforce:
     """Worker processes that do jobs, at most `size` at a time; a job that has begun may take `timeout` seconds.
 
-    Modules are looked up in `path`, relative paths from the folder `start`. A context: at its end every process is
+    Modules are looked up in `path`, relative paths from the folder `start`; `triton` says where Triton kernels run, as
+    in `Settings`. A context: at its end every process is
     gone.
     """
 
@@ -88,6 +89,7 @@ class Workforce:
     start: Path
     path: list[str]
     interrupts: Interrupts
+    triton: str = "auto"
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _supervisor: Supervisor = field(init=False)
     _workers: dict[int, _Worker] = field(default_factory=dict)
@@ -100,12 +102,14 @@ class Workforce:
     _at_work: tuple[AtWork, ...] = ()
 
     def __enter__(self) -> "Workforce":
-        self._supervisor = Supervisor(selector=self._selector, path=self.path, one_thread=self.size > 1)
+        self._supervisor = Supervisor(
+            selector=self._selector, path=self.path, one_thread=self.size > 1, triton=self.triton
+        )
         self._supervisor.open()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
-        """End every process: at once after an error, else when it has said goodbye, or after two seconds."""
+        """End every process: at once after an error, else when it closes its connection, or after two seconds."""
         for worker in tuple(self._workers.values()):
             self._dismiss(worker, kill=kind is not None or worker.job is not None)
         self._supervisor.close(_FAREWELL_SECONDS)
@@ -184,7 +188,7 @@ class Workforce:
                 self._stop(worker, _HANGS)
 
     def _hear(self, worker: _Worker) -> None:
-        """Act on what a worker has sent; a connection that is closed or garbled is read no more."""
+        """Act on a worker's messages; a connection that is closed or garbled is not read again."""
         try:
             messages = worker.channel.arrived()
         except EOFError:
@@ -213,7 +217,7 @@ class Workforce:
                 self._dismiss(worker, kill=True)
 
     def _bury(self, ended: Ended) -> None:
-        """A worker has ended: take what it sent before; a job that it had not finished is lost."""
+        """Handle the end of a worker: read what it sent before; a job that it had not finished is lost."""
         worker = self._workers.get(ended.pid)
         if worker is None:
             return
@@ -253,7 +257,7 @@ class Workforce:
         )
 
     def _stop(self, worker: _Worker, why: str) -> None:
-        """End a worker that hangs, or whose connection is of no use; that it has ended is heard later.
+        """End a worker that hangs, or whose connection is broken; the message that it has ended comes later.
 
         SIGABRT comes first: at it Python's fault handler writes down where the process was, also in compiled code.
         """
@@ -277,7 +281,7 @@ class Workforce:
 
 
 def _hangs(worker: _Worker) -> bool:
-    """Whether a call at inputs that nobody asked for should have been interrupted by now, and was not."""
+    """Whether a call at inputs that gradcli chose should have been interrupted by now, and was not."""
     return worker.job is not None and seen(worker.crashes).due + _GRACE_SECONDS < monotonic()
 
 

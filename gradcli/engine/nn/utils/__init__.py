@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradcli.engine.left_out import refusal
+from gradcli.engine.interface.missing_names import refusal
 from gradcli.engine.nn.utils import parametrize as parametrize
 from gradcli.engine.nn.utils.clip_grad import clip_grad_norm as clip_grad_norm_
 from gradcli.engine.nn.utils.clip_grad import clip_grad_value as clip_grad_value_

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradcli.engine.grad_mode import no_grad
-from gradcli.engine.nn.containers import ModuleDict, ModuleList
-from gradcli.engine.nn.module import Module
+from gradcli.engine.nn.base.module import Module
+from gradcli.engine.nn.layers.containers import ModuleDict, ModuleList
 from gradcli.engine.nn.parameter import Parameter
 from gradcli.engine.tensor import Tensor
 

@@ -1,0 +1,1 @@
+"""What the backends for functions of plain arrays (JAX, NumPy) share: calls, compiled programs, and derivatives."""

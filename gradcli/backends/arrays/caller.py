@@ -1,0 +1,57 @@
+"""Calls of a function of arrays: inputs are put into their places, and containers (pytrees) put together again."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.arrays.subject import Gradients
+from gradcli.backends.arrays.trees import assembled
+from gradcli.cases import Argument
+
+if TYPE_CHECKING:
+    from gradcli.backends.arrays.transforms import Transforms
+
+
+@final
+class ArrayCaller:
+    """Calls a function with arrays in the places of its inputs; every method has to be called inside `running`."""
+
+    def __init__(self, transforms: "Transforms", function: Any, arguments: Sequence[Argument]) -> None:
+        self.framework = transforms.framework
+        self._transforms = transforms
+        self._function = function
+        self._arguments = tuple(arguments)
+
+    def run(self, values: dict[int, Any]) -> list[Any]:
+        """The leaves of what the function returns."""
+        given = {i: self.framework.from_array(v) if isinstance(v, np.ndarray) else v for i, v in values.items()}
+        whole = assembled(self._arguments, given, self._transforms)
+        positional = [value for argument, value in whole if not argument.keyword]
+        keywords = {argument.name: value for argument, value in whole if argument.keyword}
+        leaves = [leaf for _, leaf in self._transforms.leaves(self._function(*positional, **keywords))]
+        return [self.framework.namespace.asarray(x) if isinstance(x, int | float | complex) else x for x in leaves]
+
+    def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
+        """Run the function on shapes alone, so that errors show early; one that needs values is left to `run`."""
+        self._transforms.rehearse(self.run, {i: self.framework.from_array(v) for i, v in values.items()})
+
+    def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:
+        """The function of its active inputs alone, returning the tuple of its differentiable outputs."""
+
+        def function(*tensors: Any) -> tuple[Any, ...]:
+            found = self.run({**values, **dict(zip(active, tensors, strict=True))})
+            return tuple(found[number] for number in outputs)
+
+        return function
+
+    def gradients_of_sum(self, values: dict[int, NDArray[Any]], tracked: Sequence[int]) -> Gradients:
+        """The gradients for cotangents of ones; None where only zeros arrive."""
+        kinds = [np.dtype(o.dtype).kind if self.framework.is_tensor(o) else "O" for o in self.run(values)]
+        outputs = [number for number, kind in enumerate(kinds) if kind in "fcV"]
+        function = self.on(tracked, outputs, values)
+        found, pull = self._transforms.adjoint(function, *(self.framework.from_array(values[i]) for i in tracked))
+        gradients = pull(tuple(self.framework.namespace.ones_like(o) for o in found))
+        arrays = [self.framework.to_array(g) for g in gradients]
+        return tuple(a if np.any(a) else None for a in arrays)

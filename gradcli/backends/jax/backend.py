@@ -1,0 +1,378 @@
+"""JAX as a backend: the one file that names it."""
+
+import contextlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.arrays.caller import ArrayCaller
+from gradcli.backends.arrays.programs import Manner, Program, compiled_manners, pulled
+from gradcli.backends.arrays.subject import adopted, number
+from gradcli.backends.arrays.transforms import Pull, TransformedSubject, Transforms
+from gradcli.backends.arrays.trees import expanded
+from gradcli.backends.base import Subject
+from gradcli.backends.guard import users_code, users_frames
+from gradcli.backends.jax.compilations import compilations_kept
+from gradcli.backends.jax.pairs import joined
+from gradcli.backends.jax.rules import (
+    backward_of,
+    fixed_positions,
+    is_vjp,
+    rule_from,
+    rule_is_defined,
+    rule_of,
+    rules_of,
+)
+from gradcli.backends.jax.steps import has_loops, roundoff_inside
+from gradcli.backends.jax.tracing import vjp_trace
+from gradcli.backends.jax.trips import trips_of
+from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.written_apart import Pair
+from gradcli.backends.traced import TracedBackend
+from gradcli.cases import Argument
+from gradcli.errors import TargetError
+from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
+from gradcli.traces import TraceGraph
+from gradcli.watchdog.case import Distance
+
+_WIDE, _NARROW = ("float64", "complex128", "f64[", "c128["), ("float32", "complex64", "f32[", "c64[")
+
+
+@final
+class JaxFramework(Framework):
+    """JAX's conversions; its random numbers come from keys, so there is no generator to reset."""
+
+    name = "jax"
+
+    @cached_property
+    def namespace(self) -> ModuleType:
+        """jax.numpy."""
+        import jax.numpy
+
+        return jax.numpy  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is a jax.Array of numbers rather than of random keys."""
+        import jax
+
+        return isinstance(value, jax.Array) and not jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended)
+
+    def to_array(self, tensor: Any) -> NDArray[Any]:
+        """A copy on the host; precisions that NumPy lacks become float32."""
+        array = np.array(tensor)
+        return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+    def dtype_name(self, tensor: Any) -> str:
+        """The dtype's name."""
+        return str(tensor.dtype)
+
+    def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
+        """A jax.Array of the same values and, inside `in_64_bits`, of the same precision."""
+        return self.namespace.asarray(np.array(array), dtype=dtype)
+
+    def stepwise(self) -> AbstractContextManager[None]:
+        """jax.disable_jit, under which while_loop, fori_loop and scan call their bodies."""
+        import jax
+
+        return jax.disable_jit()  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
+    def seed_generators(self, seed: int) -> None:
+        """Nothing: JAX keeps no generator."""
+
+    def generator_states(self) -> object:
+        """Nothing to keep."""
+        return None
+
+    def restore_generators(self, states: object) -> None:
+        """Nothing to restore."""
+
+
+def in_64_bits() -> AbstractContextManager[None]:
+    """A context with 64-bit numbers for this thread alone; the user's own setting is untouched."""
+    import jax
+
+    if "enable_x64" in dir(jax):  # from 0.8 on; before, in jax.experimental
+        return jax.enable_x64(True)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+    import jax.experimental
+
+    return jax.experimental.enable_x64()  # type: ignore[no-any-return]  # as above
+
+
+@final
+class JaxTransforms(Transforms):
+    """Pytrees, vjp and jvp."""
+
+    def __init__(self) -> None:
+        self.framework = JaxFramework()
+
+    def leaves(self, value: object) -> list[tuple[str, Any]]:
+        """The leaves with their key paths."""
+        from jax import tree_util
+
+        return [(tree_util.keystr(path), leaf) for path, leaf in tree_util.tree_flatten_with_path(value)[0]]
+
+    def rebuilt(self, value: object, leaves: Sequence[Any]) -> Any:
+        """The same pytree around other leaves."""
+        from jax import tree_util
+
+        return tree_util.tree_unflatten(tree_util.tree_structure(value), leaves)
+
+    def adopted(self, name: str, leaf: object) -> Argument:
+        """Arrays and numbers with a fraction are inputs."""
+        array = self.framework.to_array(leaf) if self.framework.is_tensor(leaf) else leaf
+        argument = adopted(name, array)
+        return argument if argument.is_tensor else number(name, array)
+
+    @contextlib.contextmanager
+    def running(
+        self, *, silent: bool, wide: bool = True, asked: bool = False, distance: Distance | None = None
+    ) -> Iterator[None]:
+        """Under the guard, in 64 bits unless in the precision that the user has set."""
+        guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
+        with guard, compilations_kept(), in_64_bits() if wide else contextlib.nullcontext():
+            yield
+
+    def refuses_64_bits(self, error: BaseException) -> bool:
+        """What JAX says of arrays of different precisions, where the user has not asked for 64 bits."""
+        import jax
+
+        text = str(error)
+        mixed = any(name in text for name in _WIDE) and any(name in text for name in _NARROW)
+        return not jax.config.jax_enable_x64 and isinstance(error, TypeError | ValueError) and mixed
+
+    def adjoint(self, function: Callable[..., Any], *tensors: Any) -> tuple[tuple[Any, ...], Pull]:
+        """jax.vjp but for the conjugation.
+
+        JAX pulls back along the transpose. Conjugated before and after, that is the adjoint for the real pairing
+        Re <a, b>, which the numerics, PyTorch and the engine all mean by a gradient.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        found, pull = jax.vjp(function, *tensors)
+
+        def pull_back(cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            given = tuple(jnp.conj(c).astype(o.dtype) for c, o in zip(cotangents, found, strict=True))
+            return tuple(jnp.conj(g) for g in pull(given))
+
+        return found, pull_back
+
+    def pushed(self, function: Callable[..., Any], tensors: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """jax.jvp."""
+        import jax
+
+        along: tuple[Any, ...] = jax.jvp(function, tuple(tensors), tuple(tangents))[1]
+        return along
+
+    def cotangent(self, output: Any, value: Any | None) -> Any:
+        """Conjugated, in the output's dtype; float0 for an output without a gradient."""
+        import jax
+
+        if value is None:
+            return np.zeros(np.shape(output), jax.dtypes.float0)
+        return jax.numpy.conj(value).astype(output.dtype)
+
+    @contextlib.contextmanager
+    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Sequence[Manner]]:
+        """jax.jit, or jax.disable_jit for a target that is jitted."""
+        import jax
+
+        if type(target).__name__ == "PjitFunction":
+            with jax.disable_jit():
+                yield (partial(pulled, self, function),)
+            return
+        yield compiled_manners(self, function)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """jax.jit."""
+        import jax
+
+        return jax.jit(function)  # type: ignore[no-any-return]  # JAX is not followed by the type checker
+
+    def has_loops(self, function: Callable[..., Any], *tensors: Any) -> bool:
+        """From the function's jaxpr."""
+        return has_loops(function, *tensors)
+
+    def trips_of(self, function: Callable[..., Any], *tensors: Any) -> Callable[..., Any] | None:
+        """From the function's jaxpr, compiled with a counter."""
+        return trips_of(function, *tensors)
+
+    def roundoff_inside(self, function: Callable[..., Any], *tensors: Any) -> float:
+        """From the function's jaxpr."""
+        return roundoff_inside(function, *tensors)
+
+    def asks_for_values(self, error: BaseException) -> bool:
+        """The errors of tracers that are treated as numbers."""
+        import jax
+
+        kinds = (
+            jax.errors.ConcretizationTypeError,
+            jax.errors.TracerArrayConversionError,
+            jax.errors.TracerIntegerConversionError,
+            jax.errors.NonConcreteBooleanIndexError,
+        )
+        return isinstance(error, kinds)
+
+    def rehearse(self, function: Callable[..., Any], values: dict[int, Any]) -> None:
+        """jax.eval_shape: a new shape costs JAX a compilation, this costs none."""
+        import jax
+
+        try:
+            jax.eval_shape(function, values)
+        except Exception as error:
+            if not self.asks_for_values(error):
+                raise
+
+
+@final
+class JaxBackend(TracedBackend):
+    """custom_vjp and custom_jvp functions, jitted or not, and callables on jax arrays."""
+
+    name = "jax"
+
+    def __init__(self) -> None:
+        self.transforms = JaxTransforms()
+        self.framework = self.transforms.framework
+        self._programs: tuple[object, dict[Hashable, Program]] = (None, {})
+
+    def claims(self, target: object) -> bool:
+        """Whether the target is an object of JAX's own that can be called; told by its type alone."""
+        return callable(target) and type(target).__module__.split(".")[0] in ("jax", "jaxlib")
+
+    def joined(self, pair: Pair) -> object:
+        """A custom_vjp function of both."""
+        return joined(pair)
+
+    def is_complete(self, target: object) -> bool:
+        """Whether the target is a custom_vjp or custom_jvp function whose rule is defined."""
+        rule = rule_of(target)
+        return rule is not None and rule_is_defined(rule)
+
+    def describe(self, target: object) -> TargetInfo:
+        """Parameters of the function, and its own source and that of its backward rule."""
+        rule = rule_of(target)
+        if rule is not None and not rule_is_defined(rule):
+            define = "defvjp(fwd, bwd)" if is_vjp(rule) else "defjvp(rule)"
+            kind = type(rule).__name__
+            raise TargetError(f"{_name(target)} is a {kind} function without a rule: call {define} on it")
+        primal: Any = target if rule is None else rule.fun
+        if not callable(primal):
+            raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")
+        try:
+            parameters = parameters_of(primal, skip=0)
+        except (TypeError, ValueError):
+            parameters = (Parameter(name="inputs", variadic=True),)
+        sample_inputs = getattr(target, "sample_inputs", None)
+        return TargetInfo(
+            name=_name(target),
+            backend=self.name,
+            parameters=parameters,
+            forward=inspect.unwrap(primal),
+            backward=backward_of(rule),
+            inner=rule is not None and not is_vjp(rule),
+            rules=rules_of(rule),
+            sample_inputs=sample_inputs if callable(sample_inputs) else None,
+            has_jvp=rule is not None and not is_vjp(rule),
+            outer=outer_parameters(primal),
+            takes_keywords=rule is None and takes_keywords(primal),
+        )
+
+    def attempt(self, target: object, arguments: Sequence[Argument], *, gradients: bool = False) -> Trial:
+        """Run the function once, silently; abstractly first, since a new shape costs JAX a compilation."""
+        given = self._expanded(target, arguments)
+        caller = ArrayCaller(self.transforms, target, given)
+        values = {i: np.array(a.value) for i, a in enumerate(given) if a.is_tensor}
+        try:
+            outputs, wide = self._outputs(caller, values)
+        except (Exception, SystemExit) as error:
+            return Trial(error=error)
+        differentiable = tuple(output.dtype.kind in "fc" for output in outputs)
+        tracked = [i for i, a in enumerate(given) if a.is_tensor and a.requires_grad]
+        if not gradients or not any(differentiable) or not tracked:
+            return Trial(outputs=outputs, differentiable=differentiable)
+        try:
+            with self.transforms.running(silent=True, wide=wide):
+                found = caller.gradients_of_sum(values, tracked)
+        except (Exception, SystemExit) as error:
+            # JAX refuses what the rule returned: for the checks to tell
+            refused = not users_frames(error.__traceback__)
+            if refused and not _is_reduced_too_far(str(error)):
+                return Trial(outputs=outputs, differentiable=differentiable)
+            return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
+        return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
+
+    def _outputs(
+        self, caller: ArrayCaller, values: dict[int, NDArray[Any]], *, wide: bool = True
+    ) -> tuple[tuple[NDArray[Any], ...], bool]:
+        """What the function returns, and whether in 64 bits."""
+        try:
+            with self.transforms.running(silent=True, wide=wide):
+                caller.rehearse(values)
+                self._require_indices_in_bounds(caller, values)
+                found = caller.run(values)
+                return tuple(self.framework.to_array(o) for o in found if self.framework.is_tensor(o)), wide
+        except Exception as error:
+            if not wide or not self.transforms.refuses_64_bits(error):
+                raise
+        return self._outputs(caller, values, wide=False)
+
+    def bind(self, target: object, arguments: Sequence[Argument], *, info: TargetInfo | None = None) -> Subject:
+        """The target at these arguments. Raises UserCodeError."""
+        known, rule = info or self.describe(target), rule_of(target)
+        given, own = self._expanded(target, arguments), None if rule is None else rule_from(rule)
+        if self._programs[0] is not target:  # those of one target are kept, for all its samples
+            self._programs = (target, {})
+        return TransformedSubject(self.transforms, known, target, own, given, programs=self._programs[1])
+
+    def traced(self, target: object, arguments: Sequence[Argument], cotangent: Callable[[Any], Any]) -> TraceGraph:
+        """The graph of the target's vjp. Raises TargetError, UserCodeError."""
+        given = self._expanded(target, arguments)
+        return vjp_trace(self.transforms, target, given, cotangent, self.transforms.asks_for_values)
+
+    def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
+        """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""
+        arrays = [self.framework.to_array(v) if self.framework.is_tensor(v) else v for v in values]
+        return tuple(adopted(f"arg{n}", value) for n, value in enumerate(arrays))
+
+    def _require_indices_in_bounds(self, caller: ArrayCaller, values: dict[int, NDArray[Any]]) -> None:
+        """Refuse indices that JAX would silently clamp, if the function can be traced. Raises IndexError."""
+        if not any(value.dtype.kind in "iu" for value in values.values()):
+            return
+        from jax.experimental import checkify
+
+        checked = checkify.checkify(caller.run, errors=checkify.index_checks)
+        try:
+            error, _ = checked({i: self.framework.from_array(v) for i, v in values.items()})
+        except (Exception, SystemExit):  # it cannot be traced; whether it runs is seen next
+            return
+        if (text := error.get()) is not None:
+            raise IndexError(text)
+
+    def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+        return expanded(arguments, self.transforms, fixed=fixed_positions(rule_of(target)))
+
+
+def _is_reduced_too_far(message: str) -> bool:
+    """Whether JAX says that a gradient is smaller than its input: the rule's author meant an input of fewer entries.
+
+    One that is larger is a mistake, a sum left out, and must not talk the search for inputs out of those that show it.
+    """
+    found = re.search(
+        r"produced an output of type \w+\[([\d,]*)\] corresponding to an input of type \w+\[([\d,]*)\]", message
+    )
+    if found is None:
+        return False
+    returned, wanted = (math.prod(int(size) for size in part.split(",") if size) for part in found.groups())
+    return returned < wanted
+
+
+def _name(target: object) -> str:
+    return str(getattr(target, "__qualname__", type(target).__name__))

@@ -1,0 +1,41 @@
+"""What a function's jaxpr shows: whether it has loops, and the lowest precision that it computes in."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_LOOPS = frozenset({"while", "scan", "cond"})
+"""What JAX compiles when it is called outside of a compiled function, for every function object that it is given."""
+
+
+def has_loops(function: Callable[..., Any], *tensors: Any) -> bool:
+    """Whether a function runs loops or branches of JAX's; false for one that cannot be traced."""
+    try:
+        return any(step.primitive.name in _LOOPS for step in _steps(function, *tensors))
+    except Exception:  # what keeps it from being traced shows wherever it is called
+        return False
+
+
+def roundoff_inside(function: Callable[..., Any], *tensors: Any) -> float:
+    """The unit roundoff of the lowest precision that a function computes in."""
+    import jax
+
+    roundoff = 2.0**-53
+    for step in _steps(function, *tensors):
+        kinds = [v.aval.dtype for v in step.outvars if jax.numpy.issubdtype(v.aval.dtype, jax.numpy.inexact)]
+        roundoff = max([roundoff, *(float(jax.numpy.finfo(kind).eps) / 2 for kind in kinds)])
+        roundoff = max(roundoff, 2.0 ** -(step.params.get("mantissa_bits", 52) + 1))
+    return roundoff
+
+
+def _steps(function: Callable[..., Any], *tensors: Any) -> Iterator[Any]:
+    """The equations of a function's jaxpr, and of those inside it."""
+    import jax
+    from jax.extend import core
+
+    pending = [jax.make_jaxpr(function)(*tensors).jaxpr]
+    while pending:
+        for step in pending.pop().eqns:
+            yield step
+            inner = [v for p in step.params.values() for v in (p if isinstance(p, tuple | list) else (p,))]
+            pending += [v.jaxpr for v in inner if isinstance(v, core.ClosedJaxpr)]
+            pending += [v for v in inner if isinstance(v, core.Jaxpr)]

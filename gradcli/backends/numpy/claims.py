@@ -1,0 +1,101 @@
+"""What a hand-written derivative returned, read by its shape: a gradient, a Jacobian, or an elementwise derivative."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.frozen import dataclass
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientPair:
+    """A function with its hand-written derivative; None where the function returns (value, gradient) itself."""
+
+    function: Callable[..., Any]
+    gradient: Callable[..., Any] | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The derivative returned for one input, pulled back along a cotangent; `fits` says whether its shape was known."""
+
+    value: NDArray[Any]
+    fits: bool
+
+
+def placed(returned: object, arguments: Sequence[Argument]) -> dict[int, object] | int:
+    """What was returned for each argument, by position; the number of values where it fits no arguments.
+
+    A tuple (or a list of arrays) has one value for each argument, or one for each floating array among them. Anything
+    else is the derivative by the first floating array.
+    """
+    floating = [i for i, a in enumerate(arguments) if a.is_tensor and a.value.dtype.kind in "fc"]
+    several = isinstance(returned, tuple) or (isinstance(returned, list) and len(floating) > 1 and _nested(returned))
+    if not several or not isinstance(returned, tuple | list):
+        return {floating[0]: returned} if floating else {}
+    if len(floating) == 1 and len(returned) != 1 and not _nested(returned):
+        return {floating[0]: returned}
+    for positions in (range(len(arguments)), floating):
+        if len(positions) == len(returned):
+            return dict(zip(positions, returned, strict=True))
+    return len(returned)
+
+
+def _nested(values: Sequence[object]) -> bool:
+    """Whether there is an array or None among the values, rather than numbers alone."""
+    return any(value is None or isinstance(value, np.ndarray | list | tuple) for value in values)
+
+
+def pulled_back(
+    derivative: NDArray[Any], x: NDArray[Any], y: NDArray[Any], cotangent: NDArray[Any], *, is_vjp: bool
+) -> Claim:
+    """The gradient of Re <cotangent, y> with respect to x that a derivative stands for.
+
+    Args:
+        derivative: what was returned for x. As a vjp it is the answer itself. Else it is read by its shape: y's shape
+            and then x's, or (y.size, x.size), for a Jacobian; x's where y has one entry, for a gradient; that of both
+            where they are equal, for an elementwise derivative.
+        x: the input.
+        y: the output.
+        cotangent: of y's shape.
+        is_vjp: whether the derivative was given the cotangent.
+
+    Returns:
+        The claim, of x's shape where the derivative's shape is one of these. A complex output has a complex derivative
+        dy/dx, whose adjoint is its conjugate; of a real output the gradient itself is given, as PyTorch has it.
+    """
+    if is_vjp:
+        return Claim(value=derivative, fits=derivative.shape == x.shape)
+    adjoint = np.conj(derivative) if y.dtype.kind == "c" else derivative
+    if derivative.shape == y.shape + x.shape:
+        value = np.tensordot(cotangent, adjoint, axes=cotangent.ndim)
+    elif y.size == 1 and derivative.shape == x.shape:
+        value = cotangent.reshape(()) * adjoint
+    elif derivative.shape == (y.size, x.size):
+        value = (cotangent.reshape(-1) @ adjoint).reshape(x.shape)
+    elif derivative.shape == x.shape == y.shape:
+        value = cotangent * adjoint
+    else:
+        single = cotangent.reshape(()) * adjoint if y.size == 1 else adjoint
+        return Claim(value=np.asarray(single), fits=False)
+    return Claim(value=np.asarray(value), fits=True)
+
+
+def is_value_and_gradient(returned: object) -> bool:
+    """Whether a function returned (value, gradient) as SciPy's optimisers take it with jac=True."""
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        return False
+    value, gradient = returned
+    return is_number(value) and (is_number(gradient) or isinstance(gradient, np.ndarray | list))
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a single number: of Python, of NumPy, or an array with one entry and no axes."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return isinstance(value, int | float | complex | np.number) and not isinstance(value, bool)

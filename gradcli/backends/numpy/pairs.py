@@ -1,0 +1,170 @@
+"""Calling a NumPy function and its hand-written derivative on arrays, and reading what they return."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.arrays.subject import Arrays, Gradients
+from gradcli.backends.numpy.binding import DerivativeBinding
+from gradcli.backends.numpy.claims import (
+    Claim,
+    GradientPair,
+    is_value_and_gradient,
+    placed,
+    pulled_back,
+)
+from gradcli.backends.owners import tensors_framework
+from gradcli.cases import Argument
+from gradcli.errors import OtherFrameworkError, WithoutDerivativeError
+
+NO_GRADIENT = (
+    "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
+    "Python, grad: in a spec), or let it return (value, gradient), a number and an array, as SciPy's jac=True does"
+)
+
+
+@final
+class PairCaller:
+    """Calls a function and its derivative on arrays, and reads what they return."""
+
+    def __init__(self, pair: GradientPair, name: str, arguments: Sequence[Argument]) -> None:
+        self._pair = pair
+        self._name = name
+        self._arguments = tuple(arguments)
+        keywords = [argument.name for argument in arguments if argument.keyword]
+        positional = len(self._arguments) - len(keywords)
+        own = pair.gradient
+        self._binding = None if own is None else DerivativeBinding(pair.function, own, positional, keywords)
+        self.is_vjp = self._binding is not None and self._binding.takes_cotangent
+
+    def run(self, values: dict[int, NDArray[Any]]) -> object:
+        """Call the function on these arrays, and the arguments' own values elsewhere."""
+        positional, keywords = self._given(values)
+        return self._pair.function(*positional, **keywords)
+
+    def outputs(self, returned: object) -> tuple[NDArray[Any], ...]:
+        """What the function returned as arrays; a tuple is several outputs."""
+        if self._pair.gradient is None:
+            returned = self._value_of(returned)
+        several = returned if isinstance(returned, tuple) else (returned,)
+        arrays = tuple(np.array(value) for value in several)
+        for value, array in zip(several, arrays, strict=True):
+            if array.dtype.kind not in "biufc":
+                raise TypeError(f"{self._name} returned {type(value).__name__}, expected numbers or arrays of numbers")
+        return arrays
+
+    def derivative(self, values: dict[int, NDArray[Any]], outputs: Sequence[Any], cotangents: Arrays) -> object:
+        """Call the derivative; as a vjp with the cotangent, a tuple of them for several outputs."""
+        gradient = self._pair.gradient
+        if gradient is None:
+            returned: Any = self.run(values)
+            self._value_of(returned)
+            return returned[1]
+        if not self.is_vjp:
+            if len(outputs) > 1:
+                raise TypeError(
+                    f"{self._name} returns {len(outputs)} outputs: its derivative must be a vjp, which takes a tuple "
+                    "of cotangents as its last argument"
+                )
+            return self._derived(gradient, values)
+        floating = iter(cotangents)
+        given = tuple(next(floating) if o.dtype.kind in "fc" else np.zeros(o.shape) for o in outputs)
+        return self._derived(gradient, values, given if len(given) > 1 else given[0])
+
+    def tried(self, outputs: Sequence[NDArray[Any]], values: dict[int, NDArray[Any]]) -> Gradients:
+        """The gradients that are claimed, for cotangents of ones; None for one whose shape is no derivative's.
+
+        Raises:
+            ValueError: another number of values than of arguments, a pulled back cotangent of other sizes than its
+                input, or a derivative that is read as elementwise where the function is not: these inputs are hardly
+                the ones that the pair was written for.
+        """
+        floating = [output for output in outputs if output.dtype.kind in "fc"]
+        ones = [np.ones_like(output) for output in floating]
+        found = self.placed(self.derivative(values, outputs, ones))
+        made: list[NDArray[Any] | None] = []
+        for position in (i for i, a in enumerate(self._arguments) if a.is_tensor and a.requires_grad and i in found):
+            returned = found[position]
+            claim = None if returned is None else self.claim(returned, position, floating, ones)
+            if self.is_vjp and claim is not None and not claim.fits:
+                got, wanted = list(claim.value.shape), list(values[position].shape)
+                raise ValueError(
+                    f"the derivative returned an invalid gradient at index {position} - got {got} but expected shape "
+                    f"compatible with {wanted}"
+                )
+            made.append(claim.value if claim is not None and (claim.fits or self.is_vjp) else None)
+            if not self.is_vjp and not self._is_read_well(returned, position, values, floating[0]):
+                name = self._arguments[position].name
+                raise ValueError(
+                    f"the derivative with respect to {name} has the shape of {name}, as for an elementwise function, "
+                    "but this function is not elementwise: return a Jacobian, or give a vjp"
+                )
+        return tuple(made)
+
+    def _is_read_well(
+        self, returned: object, position: int, values: dict[int, NDArray[Any]], output: NDArray[Any]
+    ) -> bool:
+        """Whether a derivative is not taken for an elementwise one, or the function is elementwise indeed."""
+        x = values[position]
+        if returned is None or output.ndim == 0 or not np.asarray(returned).shape == x.shape == output.shape:
+            return True
+        return x.size > 1 and self._is_elementwise(position, values, output)
+
+    def _is_elementwise(self, position: int, values: dict[int, NDArray[Any]], output: NDArray[Any]) -> bool:
+        """Whether changing every other entry of an input changes no further entry of the output."""
+        x = np.array(values[position])
+        moved = np.arange(x.size).reshape(x.shape) % 2 == 0
+        other = self.outputs(self.run({**values, position: np.where(moved, x * 1.25 + 0.125, x)}))
+        return other[0].shape == output.shape and bool(np.array_equal(other[0][~moved], output[~moved], equal_nan=True))
+
+    def placed(self, returned: object) -> dict[int, object]:
+        """What the derivative returned for each argument. Raises ValueError for another number of values."""
+        found = placed(returned, self._arguments)
+        if isinstance(found, int):
+            raise ValueError(f"the derivative returned {found} values for {len(self._arguments)} arguments")
+        return found
+
+    def gradient(
+        self, found: dict[int, object], position: int, outputs: Sequence[NDArray[Any]], cotangents: Arrays
+    ) -> NDArray[Any] | None:
+        """The gradient of one input. Raises ValueError where its shape is none that a derivative can have."""
+        returned = found.get(position)
+        if returned is None:
+            return None
+        claim = self.claim(returned, position, outputs, cotangents)
+        if not claim.fits:
+            name, shape = self._arguments[position].name, self._arguments[position].value.shape
+            raise ValueError(
+                f"the derivative with respect to {name} has shape {np.asarray(returned).shape}, expected {shape} or a "
+                f"Jacobian of shape {outputs[0].shape + shape}"
+            )
+        return claim.value.real if self._arguments[position].value.dtype.kind == "f" else claim.value
+
+    def claim(self, returned: object, position: int, outputs: Sequence[NDArray[Any]], cotangents: Arrays) -> Claim:
+        """What was returned for one input, pulled back along the cotangents."""
+        x = np.asarray(self._arguments[position].value)
+        return pulled_back(np.asarray(returned), x, outputs[0], cotangents[0], is_vjp=self.is_vjp)
+
+    def _value_of(self, returned: object) -> object:
+        if (framework := tensors_framework(returned)) is not None:
+            raise OtherFrameworkError(f"{self._name} returned a tensor of {framework} for NumPy arrays", framework)
+        if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
+            shape = np.shape(returned[0])
+            raise TypeError(f"expected {self._name} to return (value, gradient), got a value of shape {shape}")
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise WithoutDerivativeError(NO_GRADIENT.format(name=self._name))
+        return returned[0]
+
+    def _derived(self, gradient: Callable[..., Any], values: dict[int, NDArray[Any]], *cotangent: object) -> object:
+        positional, keywords = self._given(values)
+        if self._binding is None:
+            return gradient(*positional, *cotangent, **keywords)
+        return self._binding.call(gradient, positional, keywords, *cotangent)
+
+    def _given(self, values: dict[int, NDArray[Any]]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments by position, and those by keyword."""
+        given = [values.get(i, a.value) for i, a in enumerate(self._arguments)]
+        positional = [v for v, a in zip(given, self._arguments, strict=True) if not a.keyword]
+        return positional, {a.name: v for v, a in zip(given, self._arguments, strict=True) if a.keyword}

@@ -1,0 +1,62 @@
+"""Results of calls at other arguments, and of a call whose result was deleted."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.frozen import dataclass
+
+Outputs = tuple[NDArray[Any], ...]
+Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
+"""Makes a cotangent for each of the differentiable outputs."""
+Values = Mapping[int, NDArray[Any]]
+"""Of active inputs, by position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """The result of a call at other arguments.
+
+    `numbers` are the differentiable ones of `outputs`; `gradients` those of the `active` inputs, None where none were
+    asked for; `beside` the differentiable outputs at the values close by that were asked for, None where forward raised
+    there. `in_place` says that forward returned one of its inputs, written to.
+    """
+
+    outputs: Outputs
+    numbers: tuple[int, ...]
+    active: tuple[int, ...]
+    gradients: tuple[NDArray[Any] | None, ...] | None
+    beside: Outputs | None = None
+    in_place: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherCalls:
+    """Candidates for one other call of forward, to be tried in order: `bold` ones, then one `near` the given inputs."""
+
+    bold: Iterable[Sequence[Argument]]
+    near: Sequence[Argument]
+
+    def made(self, run: Callable[[Sequence[Argument]], object]) -> bool:
+        """Call `run` with each of them until one does not raise; returns whether one did not."""
+        for arguments in chain(self.bold, (self.near,)):
+            with suppress(Exception, SystemExit):
+                run(arguments)
+                return True
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lingering:
+    """A graph that still existed after its result was deleted.
+
+    `attribute` is the one of ctx through which the graph holds an output of its own, None where none does; `collected`
+    says that the garbage collector freed it. Where it did not, something outside the call holds it.
+    """
+
+    attribute: str | None
+    collected: bool

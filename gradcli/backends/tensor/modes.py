@@ -1,0 +1,53 @@
+"""Forward mode and batching: a Function's own jvp, and its rule for vmap, run on arrays."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Batched
+from gradcli.backends.tensor.call import Caller
+
+
+def pushed(
+    caller: Caller, active: Sequence[int], outputs: Sequence[int], tangents: Sequence[NDArray[Any]]
+) -> tuple[NDArray[Any] | None, ...]:
+    """The tangents of the outputs for those of the active inputs, through the framework's forward mode.
+
+    An output that gets none, which the framework takes for zeros, has None.
+    """
+    framework = caller.framework
+    forward_mode = framework.namespace.autograd.forward_ad
+    with warnings.catch_warnings(), forward_mode.dual_level():
+        warnings.simplefilter("ignore", DeprecationWarning)  # what a framework deprecates inside of itself
+        leaves, directions = caller.leaves(active), framework.tensors(tangents)
+        duals = [forward_mode.make_dual(leaves[i], tangent) for i, tangent in zip(active, directions, strict=True)]
+        call = caller.run(dict(zip(active, duals, strict=True)))
+        found = [forward_mode.unpack_dual(call.outputs[n]).tangent for n in outputs]
+        return tuple(None if tangent is None else framework.to_array(tangent) for tangent in found)
+
+
+def batched(
+    caller: Caller,
+    active: Sequence[int],
+    outputs: Sequence[int],
+    stacked: Sequence[NDArray[Any]],
+    places: Sequence[int | None],
+    cotangents: Sequence[NDArray[Any]],
+) -> Batched:
+    """The function mapped over the axes `places` of its active inputs, None for those without a batch."""
+    framework = caller.framework
+
+    def function(*tensors: Any) -> tuple[Any, ...]:
+        found = caller.run(dict(zip(active, tensors, strict=True))).outputs
+        return tuple(found[number] for number in outputs)
+
+    leaves = framework.leaves(stacked)
+    found = framework.mapped(function, tuple(places))(*leaves)
+    seeds = framework.tensors(cotangents)
+    gradients = framework.namespace.autograd.grad(list(found), leaves, seeds, allow_unused=True)
+    return Batched(
+        outputs=tuple(framework.to_array(output) for output in found),
+        gradients=framework.to_arrays(gradients),
+    )

@@ -1,0 +1,87 @@
+"""A direct call of the user's backward: what it returns, before the framework checks it, and what it changes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import RawBackward, RawGradient
+from gradcli.backends.guard import users_code
+from gradcli.backends.tensor.call import Call
+from gradcli.backends.tensor.framework import Framework, same_values
+from gradcli.backends.tensor.inspection import Inspector
+from gradcli.cases import Argument
+
+Given = dict[int, NDArray[Any] | None]
+
+
+def called_by_hand(
+    framework: Framework,
+    inspector: Inspector,
+    call: Call,
+    arguments: Sequence[Argument],
+    cotangents: Given,
+    *,
+    asked: bool,
+) -> RawBackward:
+    """What the node's backward returns for the cotangents of the differentiable outputs, by their numbers."""
+    node = inspector.node(call)
+    given = None if node is None else _all_cotangents(framework, call, cotangents)
+    if node is None or given is None:
+        return RawBackward(available=False)
+    passed = {i: t for i, t in enumerate(call.passed) if framework.is_tensor(t)}
+    try:
+        with users_code(framework, silent=True, asked=asked, forward=0), framework.namespace.no_grad():
+            saved = dict(enumerate(inspector.saved(node)))
+            watched = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
+            returned = node.apply(*given)
+    except (Exception, SystemExit) as error:
+        return RawBackward(error=error)
+    after = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
+    cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
+    values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+    return RawBackward(
+        gradients=tuple(_restricted(inspector.raw(value), arguments, n) for n, value in enumerate(values)),
+        changed_cotangents=cotangents_changed,
+        changed_inputs=inputs_changed,
+        changed_saved=saved_changed,
+        container="a list" if isinstance(returned, list) else None,
+    )
+
+
+def _all_cotangents(framework: Framework, call: Call, cotangents: Given) -> list[Any] | None:
+    """One cotangent per output of forward as its backward gets it, zeros for those that carry no gradient.
+
+    None in the list for what is not a tensor; None instead of the list if a cotangent cannot be made.
+    """
+    result: list[Any] = []
+    for number, (output, settled) in enumerate(zip(call.returned, call.outputs, strict=True)):
+        if not framework.is_tensor(output) or (number in cotangents and cotangents[number] is None):
+            result.append(None)
+            continue
+        value = cotangents.get(number)
+        zeros = framework.to_array(framework.namespace.zeros_like(settled.detach()))
+        made = framework.cotangent_of(output, zeros if value is None else np.asarray(value))
+        if made is None:
+            return None
+        result.append(made)
+    return result
+
+
+def _restricted(gradient: RawGradient, arguments: Sequence[Argument], position: int) -> RawGradient:
+    """The gradient of a sparse input at the entries that the input has; others do not count."""
+    sparsity = arguments[position].sparsity if position < len(arguments) else None
+    if sparsity is None or gradient.value is None or gradient.shape != sparsity.shape:
+        return gradient
+    entries = sparsity.entries_of(gradient.value)
+    return replace(gradient, value=entries, shape=entries.shape)
+
+
+def _arrays(framework: Framework, tensors: dict[int, Any]) -> dict[int, NDArray[Any]]:
+    return {i: framework.to_array(t) for i, t in tensors.items() if t is not None}
+
+
+def _changed(before: dict[int, NDArray[Any]], after: dict[int, NDArray[Any]]) -> tuple[int, ...]:
+    return tuple(key for key, first in before.items() if not same_values(first, after[key]))

@@ -1,0 +1,1 @@
+"""PyTorch as a backend."""

@@ -1,0 +1,92 @@
+"""Whether the gradients of a batch of another size are those of its parts, each a batch of the size that was given.
+
+If the entries of a batch are independent, the gradients at another size follow from those at the given size, and are as
+right as those. This holds even where finite differences cannot decide (at kinks, or if an iteration stops early), and
+takes a few calls where a proof by differences takes hundreds of forwards.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.tensor.call_records import Visit
+from gradcli.checks.base import Situation, relative_gap
+from gradcli.checks.batch.resizing import TOLERANCE, Batch, Resized
+from gradcli.checks.seeding import all_finite, signed_cotangents
+from gradcli.errors import UserCodeError
+
+Arrays = Sequence[NDArray[Any]]
+
+
+def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> bool:
+    """Whether outputs and gradients of a call at another size are those of its parts; False if that is unknown.
+
+    The call is cut into pieces of the given size; the last one is filled up with entries whose outputs get no
+    cotangent.
+    """
+    outputs = [call.visit.outputs[number] for number in call.visit.numbers]
+    gradients = call.visit.gradients
+    if gradients is None or call.size == 0 or any(output.shape[:1] != (call.size,) for output in outputs):
+        return False
+    cotangents = signed_cotangents(outputs)
+    total = [None if g is None else np.zeros_like(g) for g in gradients]
+    for entries, count in _parts(call.size, batch.size):
+        part = _called(situation, batch, call, entries, count, cotangents)
+        if part is None or not _repeats(situation, outputs, part, entries, call.visit):
+            return False
+        for place, position in enumerate(call.visit.active):
+            whole, piece = total[place], (part.gradients or ())[place]
+            if whole is None or piece is None:
+                if whole is not piece:
+                    return False
+            elif batch.is_in(situation.subject, situation.subject.arguments[position]):
+                whole[entries[:count]] += piece[:count]
+            else:
+                whole += piece
+    tolerance = situation.tolerance(TOLERANCE)
+    return all_finite(total) and all(
+        relative_gap(whole, gradient) <= tolerance for whole, gradient in zip(total, gradients, strict=True)
+    )
+
+
+def _parts(size: int, given: int) -> Iterator[tuple[NDArray[np.intp], int]]:
+    """Entries of each part, and how many of them, the first, were not in a part before."""
+    for start in range(0, size, given):
+        count = min(given, size - start)
+        yield np.concatenate([np.arange(start, start + count), np.arange(given - count) % size]), count
+
+
+def _called(
+    situation: Situation, batch: Batch, call: Resized, entries: NDArray[np.intp], count: int, cotangents: Arrays
+) -> Visit | None:
+    """The Function at some entries of a call, with their cotangents; None where it raises."""
+    subject = situation.subject
+    arguments = [
+        replace(there, value=np.ascontiguousarray(there.value[entries])) if batch.is_in(subject, given) else there
+        for there, given in zip(call.arguments, subject.arguments, strict=True)
+    ]
+
+    def seeds(outputs: Arrays) -> list[NDArray[Any]]:
+        made = [np.zeros(output.shape, cotangent.dtype) for output, cotangent in zip(outputs, cotangents, strict=True)]
+        for array, cotangent in zip(made, cotangents, strict=True):
+            array[:count] = cotangent[entries[:count]]
+        return made
+
+    try:
+        return subject.visit(arguments, seeds)
+    except (UserCodeError, ValueError, IndexError):  # its outputs are no batch of this size
+        return None
+
+
+def _repeats(situation: Situation, outputs: Arrays, part: Visit, entries: NDArray[np.intp], whole: Visit) -> bool:
+    """Whether a part has the same outputs and active inputs as the whole, and the outputs of its entries."""
+    if (part.numbers, part.active) != (whole.numbers, whole.active) or part.gradients is None:
+        return False
+    tolerance = situation.tolerance(TOLERANCE)
+    return all(
+        relative_gap(output[entries], part.outputs[number]) <= tolerance
+        for output, number in zip(outputs, part.numbers, strict=True)
+    )

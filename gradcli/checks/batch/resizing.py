@@ -1,0 +1,269 @@
+"""The inputs of a Function with another size of the batch."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import Subject
+from gradcli.backends.tensor.call_records import Values, Visit
+from gradcli.backends.torch.interpreter import contained_kernels
+from gradcli.cases import Argument
+from gradcli.checks.base import Situation
+from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
+from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
+from gradcli.errors import UserCodeError
+from gradcli.frozen import dataclass
+from gradcli.numerics.differences.formats import stored_roundoff
+from gradcli.numerics.maps.vector_map import VectorMap
+
+Arguments = tuple[Argument, ...]
+
+_STEP = 2.0**-12
+"""Relative to each entry: what differs by a wrong size differs by percents, which quotients over such a step show."""
+_LONGEST = 2.0**-4
+_ROUNDINGS = 4.0
+"""Values of few digits may be off by so many roundings."""
+_APART = 1e-2
+TOLERANCE = 128 * 2.0**-24
+"""Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
+_NOISE = 2.0**-46
+_KEPT_WHOLE = ("one-hot", "indices", "boolean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The axis of a batch: its `size`, in front of inputs, and the name of one that has it."""
+
+    size: int
+    name: str
+
+    def is_in(self, subject: Subject, argument: Argument) -> bool:
+        """Whether an argument has the axis."""
+        return argument.is_tensor and argument.shape[:1] == (self.size,) and not _is_held(subject, argument)
+
+    def resized(self, subject: Subject, size: int) -> Arguments:
+        """The subject's arguments with another size of the axis: cut, or stretched, so that order is kept."""
+        return tuple(
+            replace(a, value=_stretched(a.value, size, mixed=_may_be_mixed(a))) if self.is_in(subject, a) else a
+            for a in subject.arguments
+        )
+
+    def is_kept_by(self, outputs: Sequence[NDArray[Any]]) -> bool:
+        """Whether an output has the axis, so that entries are handled one by one, and smaller sizes are safe to try.
+
+        Code that sums over all entries may assume their number, and read past the end of a smaller batch.
+        """
+        return any(output.shape[:1] == (self.size,) for output in outputs)
+
+    def is_followed(self, given: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]], size: int) -> bool:
+        """Whether outputs have the new size on the leading axis where they had the old one, and the same shape else."""
+        return len(given) == len(found) and all(
+            one.ndim == other.ndim
+            and all(
+                new == size if place == 0 and old == self.size else new == old or (old, new) == (self.size, size)
+                for place, (old, new) in enumerate(zip(one.shape, other.shape, strict=True))
+            )
+            for one, other in zip(given, found, strict=True)
+        )
+
+    def is_one(self, situation: Situation) -> bool:
+        """Whether the axis is a batch: its entries are independent, or the function computes statistics over them.
+
+        That holds for rows of data. It does not hold for pixels, matrices and sequences, for two numbers that stand for
+        a complex one, whose sizes a Function may rely on, or if random numbers are drawn for each entry.
+        """
+        tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
+        return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
+            self.size, outputs_of, tolerance
+        )
+
+    def _outputs_of(self, situation: Situation, entries: NDArray[np.intp]) -> list[NDArray[Any]] | None:
+        """The differentiable outputs for some of the entries; None where forward raises, or others carry a gradient."""
+        subject = situation.subject
+        if entries.size == self.size and bool((np.diff(entries) == 1).all()):
+            return [subject.first_call.outputs[number] for number in subject.output_numbers]
+        given = [replace(a, value=a.value[entries]) if self.is_in(subject, a) else a for a in subject.arguments]
+        try:
+            found = subject.visit(given)
+        except UserCodeError:
+            return None
+        if found.numbers != subject.output_numbers:
+            return None
+        return [found.outputs[number] for number in found.numbers]
+
+
+def batches(situation: Situation) -> tuple[Batch, ...]:
+    """The leading axis of the first active input, and that of the outputs, if these are batch axes.
+
+    A size that also occurs elsewhere in the inputs, or as a number among the arguments, may mean something else, and so
+    may 1: such an axis is not taken for a batch. With sparse inputs no axis is.
+    """
+    with contained_kernels():
+        found: tuple[Batch, ...] = situation.once("batches", lambda: tuple(_batches(situation)))
+    return found
+
+
+def _batches(situation: Situation) -> Iterator[Batch]:
+    subject = situation.subject
+    tensors = [a for a in subject.arguments if a.is_tensor and not _is_held(subject, a) and a.shape]
+    outputs = [subject.first_call.outputs[n] for n in subject.output_numbers]
+    leading = next((o.shape[0] for o in outputs if o.ndim), None)
+    owners = [*[a for a in tensors if a.requires_grad][:1], *[a for a in tensors if a.shape[0] == leading][:1]]
+    inner = {size for a in tensors for size in a.shape[1:]}
+    for size, name in {a.shape[0]: a.name for a in owners}.items():
+        batch = Batch(size=size, name=name)
+        clear = size > 1 and size not in inner and not any(_tells(a, size) for a in subject.arguments)
+        if clear and all(a.sparsity is None for a in subject.arguments) and batch.is_one(situation):
+            yield batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resized:
+    """A call with another batch size, for which forward returned outputs of that size.
+
+    `visit` is its result, `error` what backward raised if forward's body can be differentiated there; `steps` lead to
+    the nearby values at which forward was called as well.
+    """
+
+    size: int
+    arguments: Arguments
+    visit: Visit
+    steps: Values
+    error: UserCodeError | None = None
+
+
+def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool = True) -> Resized | None:
+    """The Function called with another batch size, and at values `steps` away; None if the call says nothing.
+
+    It says nothing if forward raises, or returns outputs that are not of that size or not finite, or if backward
+    raises where the framework's own derivative of forward's body raises too.
+    """
+    subject, error = situation.subject, None
+    arguments = batch.resized(subject, size)
+    step = _step_for(unit_roundoff_of(_given_outputs(subject)))
+    away = {position: _steps(arguments[position].value, step) for position in subject.active} if steps else {}
+    beside = {position: arguments[position].value + step for position, step in away.items()}
+    try:
+        visit = subject.visit(arguments, signed_cotangents, beside or None)
+    except UserCodeError as raised:
+        error = raised
+        try:
+            visit = subject.visit(arguments)
+        except UserCodeError:
+            return None
+    if not _accepted(situation, batch, visit, size) or (error and framework_fails_too(situation, arguments)):
+        return None
+    return Resized(size=size, arguments=arguments, visit=visit, steps=away, error=error)
+
+
+def _given_outputs(subject: Subject) -> list[NDArray[Any]]:
+    return [subject.first_call.outputs[number] for number in subject.output_numbers]
+
+
+def unit_roundoff_of(outputs: Sequence[NDArray[Any]]) -> float:
+    """The unit roundoff of the floating-point format that the real numbers of some outputs fit into."""
+    return stored_roundoff(np.concatenate([np.zeros(0), *(o.ravel() for o in outputs if o.dtype.kind == "f")]))
+
+
+def _step_for(roundoff: float) -> float:
+    """The length of a one-sided step, relative to each entry: longer where values have few digits.
+
+    A step t leaves rounding / t and a curvature of about t; the cube root leaves little of the rounding.
+    """
+    return max(_STEP, min(_LONGEST, float(roundoff ** (1 / 3)))) if roundoff > 2.0**-53 else _STEP
+
+
+def _steps(value: NDArray[Any], step: float) -> NDArray[Any]:
+    """A step of each entry, of its own size where it has one, to either side."""
+    sizes = np.abs(value)
+    return np.asarray(step * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
+
+
+def _accepted(situation: Situation, batch: Batch, visit: Visit, size: int) -> bool:
+    """Whether forward handled the new size: the outputs have it, and are finite."""
+    subject = situation.subject
+    return (
+        (visit.numbers, visit.active) == (subject.output_numbers, subject.active)
+        and batch.is_followed(subject.first_call.outputs, visit.outputs, size)
+        and all_finite(visit.outputs)
+    )
+
+
+def framework_fails_too(situation: Situation, arguments: Arguments) -> bool:
+    """Whether the framework's own derivative of forward's body raises there as well, or is not finite."""
+    try:
+        other = situation.subject.rebind(arguments)
+        witness: VectorMap | None = other.body_map(1)
+    except UserCodeError:
+        return True
+    if witness is None:
+        return False
+    cotangents = signed_cotangents([other.first_call.outputs[n] for n in other.output_numbers])
+    try:
+        _, rows = witness.value_and_vjps(other.point, other.codomain.flatten(list(cotangents))[None])
+    except UserCodeError:
+        return True
+    return not bool(np.isfinite(rows).all())
+
+
+def seems_wrong(call: Resized) -> bool:
+    """Whether a difference quotient along one direction contradicts the gradients of a call.
+
+    At a kink, and if forward is noisy or steep, a right gradient may seem wrong too; rounding of low-precision values
+    is allowed for.
+    """
+    visit, beside = call.visit, call.visit.beside
+    outputs = [visit.outputs[n] for n in visit.numbers]
+    if beside is None or any(one.shape != other.shape for one, other in zip(outputs, beside, strict=True)):
+        return True
+    gradients = zip(visit.active, visit.gradients or (), strict=True)
+    with np.errstate(all="ignore"):
+        cotangents = signed_cotangents(outputs)
+        actual = sum(paired(c, two - one) for c, one, two in zip(cotangents, outputs, beside, strict=True))
+        terms = [g.conj() * call.steps[position] for position, g in gradients if g is not None]
+        claimed = sum(float(term.sum().real) for term in terms)
+        spread = math.sqrt(sum(paired(term, term) for term in terms))
+        floor = _NOISE * sum(paired(np.abs(c), np.abs(one)) for c, one in zip(cotangents, outputs, strict=True))
+        roundoff = unit_roundoff_of([*outputs, *beside])
+        apart = _APART
+        if roundoff > 2.0**-53:
+            apart += 2 * _step_for(roundoff)
+            sizes = [np.abs(c) * np.abs(one) for c, one in zip(cotangents, outputs, strict=True)]
+            floor += _ROUNDINGS * roundoff * math.sqrt(sum(paired(size, size) for size in sizes))
+        return not abs(actual - claimed) <= apart * max(spread, abs(actual)) + floor
+
+
+def _stretched(value: NDArray[Any], size: int, *, mixed: bool) -> NDArray[Any]:
+    """The array with another size of the leading axis: cut, or stretched; if `mixed`, new entries are mixtures."""
+    given = value.shape[0]
+    if size <= given:
+        return np.ascontiguousarray(value[:size])
+    places = np.linspace(0.0, given - 1.0, size)
+    below = places.astype(np.int64)
+    if not mixed:
+        return value[below]
+    weight = (places - below).reshape(-1, *[1] * (value.ndim - 1))
+    return np.asarray((1 - weight) * value[below] + weight * value[np.minimum(below + 1, given - 1)])
+
+
+def _may_be_mixed(argument: Argument) -> bool:
+    kept = argument.domain is not None and argument.domain.partition("(")[0] in _KEPT_WHOLE
+    return argument.requires_grad and not kept
+
+
+def _is_held(subject: Subject, argument: Argument) -> bool:
+    return any(name == argument.name for name, _ in subject.info.held)
+
+
+def _tells(argument: Argument, size: int) -> bool:
+    """Whether an argument is, or contains, a number that may be the size of the axis."""
+    value = argument.value
+    if argument.is_tensor:
+        return not argument.requires_grad and value.size == 1 and bool((value == size).all())
+    several = value if isinstance(value, tuple | list) else (value,)
+    return any(isinstance(each, int | float) and not isinstance(each, bool) and each == size for each in several)

@@ -1,0 +1,1 @@
+"""Inputs other than those given: larger, smaller and special values, other constants, and calls in between."""

@@ -1,0 +1,120 @@
+"""A gradient that is wrong at other inputs than the random ones: the failure, and a domain that excludes them."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument, InputSpec
+from gradcli.checks.base import Situation
+from gradcli.checks.elsewhere.points import room_of
+from gradcli.checks.elsewhere.proof import Proof, Wrong, proof_at, wrong_at
+from gradcli.checks.gradient import evidence_of
+from gradcli.numerics.verify import BlockOutcome, Outcome
+from gradcli.results import Evidence
+from gradcli.verdict import Verdict
+
+_CLOSE_BY = 2.0**-6
+"""What is wrong has to be wrong at values that close, too: a branch is wider than that, an accident is not."""
+
+
+def failures(check: str, situation: Situation, arguments: Sequence[Argument]) -> list[Evidence]:
+    """The evidence of a gradient that is proven wrong at these arguments; none if it is not.
+
+    At a kink the value that backward returns is a convention, even one that is not between the slopes, and not counted.
+    A gradient that is wrong at a single point counts if the slopes on both sides of the point are equal.
+    """
+    proof = proof_at(situation, arguments)
+    if proof is None:
+        return []
+    smooth = [b for b in proof.blocks if b.outcome is Outcome.DIFFERS or _is_smooth(b)]
+    wide = any(b.outcome is Outcome.DIFFERS for b in smooth)
+    if not smooth or (wide and wrong_at(situation, _moved(situation, arguments)) is None):
+        return []
+    worst = proof.worst(smooth[0])
+    found = replace(proof.found, blocks=tuple(_counted(block) for block in smooth))
+    label = _label(situation.subject.arguments, worst)
+    return [
+        _labelled(evidence, proof, label)
+        for evidence in evidence_of(check, 1, proof.map_, found, proof.subject.output_numbers)
+        if evidence.verdict is Verdict.FAILED
+    ]
+
+
+def _is_smooth(block: BlockOutcome) -> bool:
+    return block.special is not None and not block.special.jump and block.special.left == block.special.right
+
+
+def _counted(block: BlockOutcome) -> BlockOutcome:
+    """The block without a mistake at a kink beside one that holds everywhere."""
+    return block if block.special is None or _is_smooth(block) else replace(block, special=None)
+
+
+def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
+    """The evidence with the subject at which it was measured, and what to say of the inputs there."""
+    finding = evidence.finding
+    told = None if finding is None else replace(finding, message=f"{finding.message}; this shows {label}")
+    return replace(evidence, witness=proof.subject, note=label, finding=told)
+
+
+def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    """The arguments with every number that takes a gradient moved by up to a sixty-fourth of itself."""
+    rng = np.random.default_rng([situation.seed, 31])
+    return tuple(
+        replace(a, value=np.asarray(a.value * (1 + rng.uniform(-_CLOSE_BY, _CLOSE_BY, a.value.shape))))
+        if a.is_tensor and a.requires_grad
+        else a
+        for a in arguments
+    )
+
+
+def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
+    """Where the gradient is wrong, and the flag that keeps random inputs away from there."""
+    where = "at other values than the random ones"
+    if wrong.place is not None:
+        where = f"where {wrong.place} = {wrong.value:.6g}, a value that the random inputs do not contain"
+    flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
+    advice = f"add {flags[0]}" if flags else "give inputs without them"
+    return f"{where}; if such values cannot occur, {advice}"
+
+
+def _excluding(drawn: Argument, wrong: Wrong) -> str | None:
+    """The input as it was drawn, from a domain that leaves out the value at which the gradient is wrong.
+
+    The domain holds the values drawn first, at which it is right. None where there is no such domain.
+    """
+    own, value = drawn.value.real, None if wrong.value is None else wrong.value.real
+    if value is None or not own.size or drawn.value.dtype.kind == "c" or drawn.sparsity is not None:
+        return None
+    for domain, parameters in _domains(own, value):
+        text = domain if not parameters else f"{domain}({parameters[0][1]}, {parameters[1][1]})"
+        room = room_of(replace(drawn, domain=text))
+        if room is not None and not bool(room.holds(np.array([value]))[0]):
+            spec = InputSpec(name=drawn.name, shape=drawn.shape, domain=domain, parameters=parameters)
+            dtype = drawn.dtype_name
+            return replace(spec, dtype=None if dtype == "float64" else dtype).as_flag()
+    return None
+
+
+def _domains(own: NDArray[Any], value: float) -> Iterator[tuple[str, tuple[tuple[str, Any], ...]]]:
+    """Domains that hold what was drawn and may leave a value out, the simplest first."""
+    sizes = np.abs(own)
+    positive = bool((own > 0).all())
+    if value == 0 or (value < 0 and positive):
+        yield "positive", ()
+    elif abs(value) > float(sizes.max()):
+        limit = _one_digit(float(sizes.max()), math.ceil)
+        yield "open-interval", (("lo", 0 if positive else -limit), ("hi", limit))
+    elif abs(value) < float(sizes.min()):
+        low, high = _one_digit(float(sizes.min()), math.floor), _one_digit(float(sizes.max()), math.ceil)
+        yield "open-interval", (("lo", low), ("hi", high))
+
+
+def _one_digit(value: float, rounded: Callable[[float], int]) -> float:
+    """The value rounded up or down to one digit."""
+    digit = 10.0 ** math.floor(math.log10(value))
+    found = float(f"{rounded(value / digit) * digit:.6g}")
+    return int(found) if found.is_integer() else found

@@ -1,0 +1,77 @@
+"""Arguments that are numbers: which of them enter a formula, and the other values that are tried."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.cases import Argument
+from gradcli.errors import UserCodeError
+
+STRUCTURAL_NAMES = frozenset((
+    "dim", "dims", "axis", "axes", "keepdim", "keepdims", "size", "shape", "stride", "padding", "dilation", "groups",
+    "kernel_size", "num_classes", "num_heads", "n_heads", "heads", "reduction", "seed", "training", "inplace", "chunks",
+    "block", "block_size", "ndim", "index", "offset",
+))  # fmt: skip
+"""Names of arguments that choose a structure rather than enter a formula: not varied."""
+
+_TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
+_COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
+_ACCURACY = re.compile(rf"(?:.*_)?(?:{_TOLERANCES}|{_COUNTS})(?:_.*|\d+)?")
+_LARGER, _SMALLER = 1.5625, 0.75
+"""Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
+_NEUTRAL = (0, 1, -1)
+_CLOSE = 5e-3
+"""A cubically convergent iteration whose gradient is right to 1e-7 was, one step before, off by the cube root of it."""
+
+
+def is_formula_constant(argument: Argument) -> bool:
+    """Whether an argument is a number that may enter a formula."""
+    value = argument.value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return not argument.is_tensor and number and argument.name.lower() not in STRUCTURAL_NAMES
+
+
+def sets_accuracy(name: str) -> bool:
+    """Whether an argument's name is one that the field uses for how accurate a result is to be."""
+    return _ACCURACY.fullmatch(name.lower().strip("_")) is not None
+
+
+def other_values(value: float) -> tuple[Any, ...]:
+    """Values to try instead, of the same type and magnitude: one more or less, or between half and twice as much.
+
+    0 and 1 have no magnitude to keep: they leave out a term or a factor. Neither of them replaces another value.
+    """
+    if isinstance(value, int):
+        return {0: (3, 2), 1: (2, 3), -1: (-2,)}.get(value) or (value + 1, value - 1)
+    if value == 0:
+        return (0.375, 2.5)
+    scaled = (value * _LARGER, value * _SMALLER)
+    return tuple(v for v in scaled if math.isfinite(v) and v != value and v not in _NEUTRAL)
+
+
+def loops_until_satisfied(subject: Subject, other: Subject, value: float) -> bool:
+    """Whether a number decides how many steps an iteration of forward takes, rather than what it computes.
+
+    Args:
+        subject: at the number given.
+        other: at another number, which both accept.
+        value: the number given. A whole number may count steps that are the function's own (a power, a scheme in time),
+            and these change the outputs by more than one step of an iteration that has converged.
+    """
+    try:
+        alike = subject.lines_seen().loops_alike(other.lines_seen())
+    except UserCodeError:
+        return False
+    return not alike and (isinstance(value, float) or _are_close(subject, other))
+
+
+def _are_close(subject: Subject, other: Subject) -> bool:
+    """Whether all differentiable outputs are within `_CLOSE` of each other, by the largest entry of each."""
+    for number in subject.output_numbers:
+        one, two = subject.first_call.outputs[number], other.first_call.outputs[number]
+        if one.size and np.abs(one - two).max() > _CLOSE * np.abs(one).max():
+            return False
+    return True

@@ -1,0 +1,237 @@
+"""Inputs other than those given: larger, smaller, special and equal values, within each input's domain."""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument
+from gradcli.frozen import dataclass
+from gradcli.inputs.domains import interval_of, parse_domain
+
+Arguments = tuple[Argument, ...]
+Values = tuple[float, ...]
+FEW = 7
+"""Inputs of fewer entries cannot hold all the large values in half of them."""
+_HALVED = 12
+"""Half of the entries of a smaller input change at a time, and a third of a larger one's."""
+_MANY = 15
+"""So many entries of all inputs can be changed in several manners at once, each in a part of them."""
+_NAMED = {
+    "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
+    "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
+    "large": ((30.0, -800.0, -30.0, 800.0), (30.0, -30.0), (800.0, 30.0), (30.0, 12.0)),
+    "thirties": ((30.0, -30.0), (30.0, 12.0)),
+    "hundreds": ((-800.0, 800.0), (800.0, 100.0)),
+    "small": ((1e-3, -1e-3), (1e-3,)),
+}
+_ONE = 1e-5
+"""What adds up to one that closely is meant to."""
+_KEPT_AS_DRAWN = ("spd", "triangular", "orthogonal", "one-hot", "indices", "boolean")
+_DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
+
+
+class Manner(Enum):
+    """How inputs are changed."""
+
+    SCALED = "scaled"
+    SPECIAL = "special"
+    LARGE = "large"
+    THIRTIES = "thirties"
+    HUNDREDS = "hundreds"
+    SMALL = "small"
+
+    @property
+    def sentence(self) -> str:
+        """What becomes of the entries."""
+        return _SENTENCES[self]
+
+    @property
+    def values(self) -> tuple[Values, ...]:
+        """The numbers used, the most extreme set first; the later ones are for a forward that rejects it."""
+        return _NAMED[self.value]
+
+
+_SENTENCES = {
+    Manner.SCALED: "Every entry is multiplied by -1, 4, 16 or 1/8.",
+    Manner.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
+    Manner.LARGE: "A third of the entries (half in a small input) become 30, -30, 800 or -800.",
+    Manner.THIRTIES: "Half of the entries of a small input become 30 or -30.",
+    Manner.HUNDREDS: "Half of the entries of a small input become 800 or -800.",
+    Manner.SMALL: "Every entry becomes about 0.001 or -0.001, or comes that close to an end of its interval.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Where the entries of an input may lie: in an open interval, and whether two of them may be equal."""
+
+    low: float
+    high: float
+    distinct: bool
+
+    def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the values lie inside, by their real parts."""
+        inside: NDArray[np.bool_] = (values.real > self.low) & (values.real < self.high)
+        return inside
+
+
+MIXED = (Manner.SCALED, Manner.SPECIAL, Manner.SMALL)
+"""Manners that seldom make a forward overflow, so that one call may try them together."""
+
+
+def mixed_point(
+    arguments: Sequence[Argument], rooms: Mapping[int, Room], generator: np.random.Generator
+) -> Arguments | None:
+    """The arguments with a third of the entries changed in each manner of `MIXED`; None where there are few."""
+    sizes = [arguments[i].value.size for i in rooms]
+    if sum(sizes) < _MANY or min(sizes) < len(MIXED):
+        return None
+
+    def moved(entries: NDArray[Any], room: Room) -> NDArray[Any]:
+        found = entries.copy()
+        parts = np.array_split(generator.permutation(entries.size), len(MIXED))
+        for part, manner in zip(parts, MIXED, strict=True):
+            found[part] = _moved(entries[part], room, manner, manner.values[0], generator)
+        return found
+
+    return _changed(arguments, rooms, moved)
+
+
+def other_points(
+    arguments: Sequence[Argument],
+    rooms: Mapping[int, Room],
+    generator: np.random.Generator,
+    left_out: Collection[Manner] = (),
+) -> Iterator[Iterator[Arguments]]:
+    """The arguments changed in each manner; for each, smaller changes to try if forward rejects the first.
+
+    Args:
+        arguments: as they were given or inferred.
+        rooms: where those that may change may go, by position.
+        generator: decides which entry gets which value.
+        left_out: manners that were tried already.
+    """
+    if not rooms:
+        return
+    few = max(arguments[i].value.size for i in rooms) < FEW
+    unfit = {Manner.LARGE} if few else {Manner.THIRTIES, Manner.HUNDREDS}
+    for manner in Manner:
+        if manner not in unfit and manner not in left_out:
+            yield (
+                _changed(arguments, rooms, partial(_moved, manner=manner, values=values, generator=generator))
+                for values in manner.values
+            )
+
+
+def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
+    """Where the entries of each active input may go, without those whose structure single entries would break."""
+    return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
+
+
+def is_drawn(argument: Argument) -> bool:
+    """Whether the values come from a random draw, so that nobody chose them."""
+    return argument.domain is not None and parse_domain(argument.domain)[0].random
+
+
+def room_of(argument: Argument) -> Room | None:
+    """Where an input's entries may go; None where it has a structure that single entries would break.
+
+    What was drawn stays in its domain. What was given by value may go anywhere, unless it is visibly a symmetric,
+    triangular or orthogonal matrix, a mask, or probabilities.
+    """
+    name = None if argument.domain is None else parse_domain(argument.domain)[0].name
+    if name in _DRAWN_FREELY:
+        low, high = interval_of(str(argument.domain))
+        return Room(low=low, high=high, distinct=name == "distinct")
+    if name in _KEPT_AS_DRAWN or _has_structure(argument.value):
+        return None
+    return Room(low=-math.inf, high=math.inf, distinct=False)
+
+
+def _has_structure(value: NDArray[Any]) -> bool:
+    if value.size < 2:
+        return False
+    if bool(((value == 0) | (value == 1)).all()):
+        return True
+    rows = value.real.sum(-1)
+    if bool((value.real >= 0).all()) and (bool((np.abs(rows - 1) <= _ONE).all()) or abs(rows.sum() - 1) <= _ONE):
+        return True
+    if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
+        return False
+    mirrored = np.swapaxes(value, -1, -2)
+    alike = [mirrored, mirrored.conj(), -mirrored, np.tril(value), np.triu(value)]
+    return any(np.array_equal(value, other) for other in alike) or _is_orthogonal(value)
+
+
+def _is_orthogonal(value: NDArray[Any]) -> bool:
+    with np.errstate(all="ignore"):
+        product = value @ np.swapaxes(value.conj(), -1, -2)
+    return bool(np.allclose(product, np.eye(value.shape[-1])))
+
+
+def _changed(
+    arguments: Sequence[Argument], rooms: Mapping[int, Room], moved: Callable[[NDArray[Any], Room], NDArray[Any]]
+) -> Arguments:
+    changed = list(arguments)
+    for position, room in rooms.items():
+        entries = arguments[position].value.reshape(-1)
+        found = moved(entries, room)
+        kept = np.where(room.holds(found) & np.isfinite(found), found, entries)
+        value = kept.reshape(arguments[position].value.shape).astype(entries.dtype)
+        changed[position] = replace(arguments[position], value=value)
+    return tuple(changed)
+
+
+def _moved(
+    entries: NDArray[Any], room: Room, manner: Manner, values: Values, generator: np.random.Generator
+) -> NDArray[Any]:
+    """The entries of one input, changed; what falls outside its room is put back by the caller."""
+    size = entries.size
+    if manner is Manner.SCALED:
+        factors = [v for v in values if v > 0 or room.low < 0 < room.high]
+        return np.asarray(entries * generator.permutation(_repeated(factors, size)))
+    if manner is Manner.SMALL:
+        return _close_to_the_ends(entries, room, np.sign(values), generator)
+    fitting = [v for v in values if room.low < v < room.high]
+    if room.distinct or not fitting:
+        return entries
+    count = math.ceil(size / 2) if size < _HALVED else math.ceil(size / 3)
+    order = generator.permutation(size)
+    chosen, others = order[:count], order[count:]
+    moved = entries.copy()
+    if manner is Manner.SPECIAL and others.size > 1:
+        equal = others[: max(1, size // 4)]
+        moved[equal] = entries[others[-1]]
+    moved[chosen] = _repeated(fitting, count) * _directions(entries[chosen])
+    return moved
+
+
+def _close_to_the_ends(
+    entries: NDArray[Any], room: Room, signs: NDArray[np.float64], generator: np.random.Generator
+) -> NDArray[Any]:
+    """About 1e-3 from zero, or from the ends of a bounded interval, in every entry by another amount."""
+    size = entries.size
+    steps = 1e-3 * generator.uniform(0.5, 2.0, size) * min(1.0, room.high - room.low)
+    anchors = [a for a in (0.0, room.low, room.high) if room.low <= a <= room.high and math.isfinite(a)]
+    near = generator.permutation(_repeated(anchors or [0.0], size))
+    inward = np.where(near <= room.low, 1.0, np.where(near >= room.high, -1.0, _repeated(signs, size)))
+    return np.asarray(near + inward * steps * _directions(entries))
+
+
+def _repeated(values: Sequence[float] | NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The values over and over; NumPy's own way of that is slow for a few."""
+    return np.asarray(values, dtype=np.float64)[np.arange(count) % len(values)]
+
+
+def _directions(entries: NDArray[Any]) -> NDArray[Any]:
+    """The phases of complex entries, 1 for real ones and for zero."""
+    if entries.dtype.kind != "c":
+        return np.ones(entries.shape)
+    sizes = np.abs(entries)
+    return np.asarray(np.where(sizes > 0, entries / np.where(sizes > 0, sizes, 1.0), 1.0))

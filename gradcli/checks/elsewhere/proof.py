@@ -1,0 +1,190 @@
+"""A gradient that is wrong at other inputs than those given: the proof, the smallest such input, and the note."""
+
+import ast
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.cases import Argument, InputSpec
+from gradcli.checks.base import Situation
+from gradcli.errors import UserCodeError
+from gradcli.frozen import dataclass
+from gradcli.inputs.shrinking import shrink
+from gradcli.numerics.maps.space import Space
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
+
+BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
+"""Forward evaluations for the verdict at one of the other inputs: fewer where so many would take longer."""
+_TIMED = 4
+_SHRINKING_SECONDS = 1.0
+_LONGEST_FLAGS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """The worst entry of a gradient that differences prove wrong, of all outputs and inputs.
+
+    `place` is the entry as in `x[0, 1]`, with its `value`; `slope` the result of differences. At a `lone` point the
+    gradient is wrong exactly there, and right nearby. All but the first are None if only the whole gradient is known.
+    """
+
+    input: str
+    place: str | None = None
+    value: complex | None = None
+    claimed: float | None = None
+    slope: str | None = None
+    lone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A verification at other arguments that found something wrong: in `blocks`, the worst of them first."""
+
+    subject: Subject
+    map_: VectorMap
+    found: Verification
+    blocks: tuple[BlockOutcome, ...]
+
+    def worst(self, block: BlockOutcome) -> Wrong:
+        """The worst entry of a block."""
+        return _described(self.map_.domain, self.found, block)
+
+
+def wrong_at(situation: Situation, arguments: Sequence[Argument]) -> Wrong | None:
+    """The worst of what differences prove wrong at these arguments; None where they prove nothing."""
+    proof = proof_at(situation, arguments)
+    return None if proof is None else proof.worst(proof.blocks[0])
+
+
+def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | None:
+    """What differences prove wrong at these arguments; None where they prove nothing."""
+    subject = situation.subject
+    try:
+        other = subject.rebind(tuple(arguments))
+        if other.output_numbers != subject.output_numbers or other.active != subject.active:
+            return None
+        map_ = situation.map_of(other, 1)
+        found = verify(
+            map_,
+            other.point,
+            seed=situation.seed,
+            significance=situation.significance,
+            witness=other.body_map(1),
+            budget=_affordable(map_, other.point),
+        )
+    except UserCodeError:  # forward refuses these arguments, which nobody asked for
+        return None
+    blocks = [b for b in found.blocks if b.outcome is Outcome.DIFFERS or b.special is not None]
+    blocks.sort(key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), reverse=True)
+    return Proof(subject=other, map_=map_, found=found, blocks=tuple(blocks)) if blocks else None
+
+
+def _affordable(map_: VectorMap, point: FloatArray) -> int:
+    """How many evaluations the time allowed is enough for.
+
+    The shortest of several calls counts: on a machine under load any one of them may be held up for milliseconds.
+    """
+    shortest = np.inf
+    for _ in range(_TIMED):
+        began = perf_counter()
+        map_.value(point)
+        shortest = min(shortest, perf_counter() - began)
+        if shortest * BUDGET <= _SECONDS:
+            return BUDGET
+    return int(max(LEAST_BUDGET, _SECONDS / shortest))
+
+
+def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
+    name, first = space.blocks[block.input].name, space.slices[block.input].start
+    if block.outcome is not Outcome.DIFFERS and block.special is not None:
+        kink = block.special
+        slope = f"{kink.left:.9g}" if kink.left == kink.right else f"between {kink.left:.9g} and {kink.right:.9g}"
+        place, value = _entry(space, found.point, kink.coordinate)
+        return Wrong(input=name, place=place, value=value, claimed=kink.claimed, slope=slope, lone=True)
+    table = block.table
+    if table is None:
+        return Wrong(input=name)
+    with np.errstate(all="ignore"):
+        gap = np.abs(table.claimed - table.numeric)
+    row, column = np.unravel_index(int(np.where(np.isnan(gap), np.inf, gap).argmax()), gap.shape)
+    place, value = _entry(space, table.point, first + int(table.columns[column]))
+    slope = f"{table.numeric[row, column]:.9g} ± {table.bound[row, column]:.0e}"
+    return Wrong(input=name, place=place, value=value, claimed=float(table.claimed[row, column]), slope=slope)
+
+
+def _entry(space: Space, point: FloatArray, coordinate: int) -> tuple[str, complex]:
+    """The entry that a coordinate belongs to, as in `x[0, 1]`, and its value."""
+    found = space.locate(coordinate)
+    index = f"[{', '.join(map(str, found.index))}]" if found.index else ""
+    return f"{space.blocks[found.block].name}{index}", space.unflatten(point)[found.block][found.index].item()
+
+
+def simplest(situation: Situation, arguments: Sequence[Argument], wrong: Wrong) -> tuple[Sequence[Argument], Wrong]:
+    """Smaller and simpler arguments at which the gradient of the same input is wrong alike, and what is wrong there."""
+    last, zeros = wrong, _has_zeros(arguments)
+
+    def still_wrong(smaller: Sequence[Argument]) -> bool:
+        nonlocal last
+        found = None if _has_zeros(smaller) and not zeros else wrong_at(situation, smaller)
+        if found is None or (found.input, found.lone) != (wrong.input, wrong.lone):
+            return False
+        last = found
+        return True
+
+    if situation.settings.shrink:
+        arguments = shrink(arguments, still_wrong, budget_seconds=_SHRINKING_SECONDS)
+    return arguments, last
+
+
+def _has_zeros(arguments: Sequence[Argument]) -> bool:
+    """Whether a number that requires a gradient is zero; a mistake at negative numbers must not be reported at zero."""
+    return any(bool((a.value == 0).any()) for a in arguments if a.is_tensor and a.requires_grad)
+
+
+def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
+    """The note: where, what backward returns there, what is right, why it is no failure, and how to make it one."""
+    where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
+    at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
+    what = f"at other inputs{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
+    flags = _as_flags(arguments)
+    advice = f"to make this a failure: {flags}" if flags else "to make this a failure, give such inputs in a spec"
+    return f"{what}; a note, not a failure, because {why}; {advice}"
+
+
+def measured(wrong: Wrong) -> str:
+    """What backward gives and what is right, to stand behind a sentence; nothing where only the whole is known."""
+    return "" if wrong.slope is None else f": claimed {wrong.claimed:.9g}, numeric {wrong.slope}"
+
+
+def _as_flags(arguments: Sequence[Argument]) -> str | None:
+    """The command line's flags that give exactly these arguments; None where they cannot be written, or are long."""
+    flags = []
+    for argument in arguments:
+        spec = _pinned(argument)
+        if spec is None:
+            return None
+        flags.append(spec.as_flag())
+    text = " ".join(flags)
+    return text if len(text) <= _LONGEST_FLAGS else None
+
+
+def _pinned(argument: Argument) -> InputSpec | None:
+    """The argument as an input that is given by value; None where its value is no literal."""
+    if argument.is_tensor:
+        if argument.sparsity is not None:
+            return None
+        return InputSpec(
+            name=argument.name,
+            shape=argument.shape,
+            dtype=argument.dtype_name if argument.dtype_name in ("float32", "complex64") else None,
+            parameters=(("value", argument.value.tolist()),),
+            requires_grad=False if argument.value.dtype.kind in "fc" and not argument.requires_grad else None,
+        )
+    try:
+        literal = ast.literal_eval(repr(argument.value)) == argument.value
+    except (ValueError, SyntaxError):
+        return None
+    return InputSpec(name=argument.name, kind="value", value=argument.value) if literal else None

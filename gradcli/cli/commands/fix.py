@@ -1,0 +1,88 @@
+"""`gradcli fix`: a patch for a wrong backward, proven by the whole check before it is shown."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradcli.cli.arguments.parameters import Arguments, Grad, InProcess, Inputs, Seed
+from gradcli.cli.arguments.target_names import complete_functions
+from gradcli.errors import UsageError
+
+if TYPE_CHECKING:
+    from gradcli.patches import FixResult
+
+_NONE_FOUND = 1
+
+
+def fix_command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="module:Name or path.py:Name, a module or file, or a spec.",
+            autocompletion=complete_functions,
+            show_default=False,
+        ),
+    ],
+    inputs: Inputs = None,
+    arguments: Arguments = None,
+    grad: Grad = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the diff alone, as for git apply.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the patch into the file.")] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", help="Show the patch, then ask.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write even where git could not restore the file's present text.")
+    ] = False,
+    budget: Annotated[
+        float, typer.Option("--budget", min=0.1, metavar="S", help="Processor seconds for the search.")
+    ] = 20.0,
+    seed: Seed = 0,
+    in_process: InProcess = False,
+) -> int:
+    """Find a patch for the backward of TARGET that passes the whole check; nothing is written unless asked for."""
+    require_options(diff=diff, write=write, interactive=interactive, force=force)
+    from gradcli.cli.arguments.options import inputs_from
+    from gradcli.cli.output.streams import report_stream
+    from gradcli.cli.staffing import site
+    from gradcli.fix.job import FixJob
+    from gradcli.reporters.patch_text import patch_text
+    from gradcli.runner.planning.gather import gather_all
+    from gradcli.runner.planning.plan import plan
+    from gradcli.settings import Settings
+
+    given = inputs_from(inputs or (), arguments or ())
+    stream = report_stream()
+    codes: list[int] = []
+    with site(in_process=in_process) as here:
+        specs = gather_all([target], given, grad, staff=here.staff)
+        for case in plan(specs, Settings(seed=seed)):
+            if case.spec.problem is not None:
+                raise UsageError(case.spec.problem.message)
+            result: FixResult = here.do(FixJob(target=case.spec.target, case=case, seconds=budget))
+            applied = write and result.patch is not None
+            if applied:
+                _apply(result, force=force)
+            stream.write(patch_text(result, only_diff=diff, written=applied))
+            stream.flush()
+            if interactive and result.patch is not None and typer.confirm("Apply this patch?", err=True):
+                _apply(result, force=force)
+            codes.append(result.exit_code)
+    return next((code for code in (_NONE_FOUND, 3, 4) if code in codes), 0)
+
+
+def require_options(*, diff: bool, write: bool, interactive: bool, force: bool) -> None:
+    """Raises UsageError where options do not go together."""
+    if diff + write + interactive > 1:
+        raise UsageError("expected one of --diff, --write and --interactive")
+    if force and not (write or interactive):
+        raise UsageError("--force: expected with --write or --interactive, which write")
+    if interactive and not sys.stdin.isatty():
+        raise UsageError("--interactive: expected a terminal on standard input; use --write")
+
+
+def _apply(result: "FixResult", *, force: bool) -> None:
+    from gradcli.fix.writing import write
+
+    if result.patch is not None:
+        write(result.patch, force=force)

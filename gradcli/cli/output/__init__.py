@@ -1,0 +1,1 @@
+"""What a command writes while it runs and at its end: results, progress, and where they go."""

@@ -1,0 +1,200 @@
+"""The suspect line of backward: where the value that was returned for an input was last computed."""
+
+import ast
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.backends.guard import is_users_file
+from gradcli.diagnosis.code.source import FunctionSource, function_tree
+from gradcli.diagnosis.code.watch import watched_write
+from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
+from gradcli.frozen import dataclass
+from gradcli.results import Finding, Location
+
+_IN_FORWARD = frozenset({FindingKind.MUTATES_INPUT, FindingKind.NONDETERMINISTIC_FORWARD, FindingKind.JIT_MISMATCH})
+_WRITES = frozenset({FindingKind.MUTATES_GRAD_OUTPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_INPUT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line with the reason for suspecting it."""
+
+    location: Location
+    why: str
+
+
+def locate(finding: Finding, subject: Subject) -> Place | None:
+    """The line to look at for a finding, None where there is no source.
+
+    For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
+    write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
+    """
+    if finding.kind is FindingKind.LEAKS_MEMORY:
+        return _kept_on_ctx(finding, subject)
+    function = _function_of(finding, subject)
+    source = function_tree(function)
+    if source is None:
+        return _defined(function) if finding.input is not None and subject.info.rules else None
+    if finding.kind in _WRITES:
+        seen = watched_write(subject, finding.kind) if function is subject.info.backward else None
+        line = _first_write(source) if seen is None else seen - source.first_line + 1
+        return None if line is None else _place(source, line, "writes in place")
+    if finding.kind in (FindingKind.JVP_MISMATCH, FindingKind.VMAP_MISMATCH, FindingKind.JIT_MISMATCH):
+        line = _return_line(source, _all_lines(source))
+        return None if line is None else _place(source, line, "computes what is returned")
+    executed = _executed_lines(subject, source)
+    slot = None if subject.info.inner else _slot(finding, subject)
+    line = _returned_line(source, slot, executed) if slot is not None else _return_line(source, executed)
+    return None if line is None else _place(source, line, "computes what is returned")
+
+
+def _kept_on_ctx(finding: Finding, subject: Subject) -> Place | None:
+    """The assignment to the attribute of ctx that a finding names; None where it names none, or none is seen."""
+    named = re.match(r"ctx\.(\w+) ", finding.message)
+    for function in (subject.info.setup_context, subject.info.forward):
+        source = function_tree(function)
+        if named is None or source is None:
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == named[1]:
+                return _place(source, node.lineno, "keeps an output on ctx")
+    return None
+
+
+def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | None:
+    """The user's function in which a finding has its cause."""
+    if finding.kind is FindingKind.JVP_MISMATCH:
+        return subject.info.jvp
+    if finding.kind is FindingKind.VMAP_MISMATCH:
+        return subject.info.vmap
+    names = [parameter.name for parameter in subject.info.parameters]
+    if subject.info.rules and finding.input in names and names.index(finding.input) < len(subject.info.rules):
+        return subject.info.rules[names.index(finding.input)]
+    in_forward = finding.kind in _IN_FORWARD and not finding.message.startswith("backward")
+    return subject.info.forward if in_forward else subject.info.backward
+
+
+def _defined(function: Callable[..., Any] | None) -> Place | None:
+    """Where a function without a tree of its own, such as a lambda, is written."""
+    code = getattr(function, "__code__", None)
+    if code is None or not is_users_file(code.co_filename):
+        return None
+    return Place(location=Location(file=code.co_filename, line=code.co_firstlineno), why="is the rule")
+
+
+def _place(source: FunctionSource, line: int, why: str) -> Place:
+    return Place(location=Location(file=source.file, line=source.first_line + line - 1), why=why)
+
+
+def _slot(finding: Finding, subject: Subject) -> int | None:
+    """The place in backward's return value to look at."""
+    names = [argument.name for argument in subject.arguments]
+    if finding.input not in names:
+        return None
+    if finding.stray in names:
+        return names.index(finding.stray)
+    return names.index(finding.input)
+
+
+def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
+    """Lines of backward that run for this input, relative to the tree; every line where it cannot be traced.
+
+    Where the framework refuses what backward returns, it has run.
+    """
+    code = getattr(subject.info.backward, "__code__", None)
+    lines: set[int] = set()
+
+    def follow(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is not code:
+            return None
+        if event == "line":
+            lines.add(frame.f_lineno - source.first_line + 1)
+        return follow
+
+    cotangents = [np.ones(b.shape, dtype=b.dtype) for b in subject.codomain.blocks]
+    previous = sys.gettrace()
+    if previous is not None:
+        return _all_lines(source)
+    sys.settrace(follow)
+    try:
+        with contextlib.suppress(UserCodeError):
+            (subject.backward if subject.info.inner else subject.raw_backward)(cotangents)
+    finally:
+        sys.settrace(previous)
+    return lines or _all_lines(source)
+
+
+def _all_lines(source: FunctionSource) -> set[int]:
+    return set(range(1, (source.tree.end_lineno or 1) + 1))
+
+
+def _return_line(source: FunctionSource, executed: set[int]) -> int | None:
+    statement = _last_return(source, executed)
+    return None if statement is None else statement.lineno
+
+
+def _last_return(source: FunctionSource, executed: set[int]) -> ast.Return | None:
+    found = [n for n in ast.walk(source.tree) if isinstance(n, ast.Return) and _ran(n, executed)]
+    return max(found, key=lambda n: n.lineno, default=None)
+
+
+def _returned_line(source: FunctionSource, slot: int, executed: set[int]) -> int | None:
+    """The line of the last assignment that ran to what is returned in place `slot`."""
+    statement = _last_return(source, executed)
+    if statement is None or statement.value is None:
+        return None
+    value = statement.value
+    if isinstance(value, ast.Tuple):
+        if slot >= len(value.elts) or any(isinstance(e, ast.Starred) for e in value.elts):
+            return statement.lineno
+        value = value.elts[slot]
+    if not isinstance(value, ast.Name):
+        return value.lineno
+    lines = [n.lineno for n in _assignments(source.tree, value.id) if _ran(n, executed)]
+    return max(lines, default=value.lineno)
+
+
+def _ran(node: ast.stmt, executed: set[int]) -> bool:
+    return any(line in executed for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _assignments(tree: ast.FunctionDef, name: str) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            roots = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+            if any(_root_name(t) == name for t in roots) and isinstance(node, ast.stmt):
+                yield node
+
+
+def _root_name(target: ast.expr) -> str | None:
+    while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _first_write(source: FunctionSource) -> int | None:
+    """The first statement that writes into an object: x[...] = ..., x += ..., x.method_(...)."""
+    found = [node.lineno for node in ast.walk(source.tree) if _writes(node)]
+    return min(found, default=None)
+
+
+def _writes(node: ast.AST) -> TypeGuard[ast.stmt | ast.expr]:
+    if isinstance(node, ast.Assign):
+        return any(isinstance(target, ast.Subscript) for target in node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        return name.endswith("_") and not name.endswith("__")
+    return isinstance(node, ast.AugAssign)

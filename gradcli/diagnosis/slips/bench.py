@@ -1,0 +1,87 @@
+"""Where candidates are tried: a run of backward at known inputs, beside what slopes of forward say of each gradient."""
+
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.facts import DIRECTIONS, Facts
+from gradcli.diagnosis.slips.hooks import Hooks
+from gradcli.errors import OverrunError, UserCodeError
+
+_CLOSE = 1e-7
+_MARGIN = 3.0
+
+
+@final
+@dataclass(slots=True)
+class Bench:
+    """Facts with a cotangent's number `row`; what candidates return is looked at along the facts' directions alone.
+
+    `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` how far from them the right gradient's
+    may be. `seen` are the values of the hooked places, with the local names then; `beside` what forward had in its own.
+    """
+
+    facts: Facts
+    hooks: Hooks
+    row: int
+    wanted: FloatArray = field(init=False)
+    slack: FloatArray = field(init=False)
+    seen: dict[int, list[tuple[Any, dict[str, Any]]]] = field(init=False, default_factory=dict)
+    beside: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Collect what the slopes say."""
+        slopes = [self.facts.slopes(place) for place in range(len(self.facts.subject.active))]
+        self.wanted = np.array([s.values[self.row] for of_place in slopes for s in of_place])
+        bounds = np.array([s.bounds[self.row] for of_place in slopes for s in of_place])
+        sizes = np.repeat(np.abs(self.wanted).reshape(-1, DIRECTIONS).max(axis=1, initial=0.0), DIRECTIONS)
+        self.slack = _MARGIN * bounds + _CLOSE * sizes
+
+    def record(self, forward: Hooks | None) -> None:
+        """Run backward once and keep what its expressions were, and forward's names."""
+        self.facts.returned_for(self.facts.cotangents[self.row])  # a call that was kept may not have gone through hooks
+        with self.hooks.recording() as seen:
+            self.facts.returned_for(self.facts.cotangents[self.row])
+        self.seen = seen
+        frame: FrameType | None = None if forward is None else forward.frame
+        self.beside = {} if frame is None else dict(frame.f_locals)
+
+    def projected(self) -> FloatArray | None:
+        """What backward returns now along the directions; None where it fails or returns other shapes."""
+        try:
+            with np.errstate(all="ignore"):
+                returned = self.facts.returned_for(self.facts.cotangents[self.row])
+        except OverrunError:
+            raise
+        except UserCodeError:
+            return None
+        found: list[float] = []
+        subject = self.facts.subject
+        for place, position in enumerate(subject.active):
+            gradient = returned[position] if position < len(returned) else None
+            shape = subject.domain.blocks[place].shape
+            values = np.zeros(shape) if gradient is None else summed_down(gradient, shape)
+            along = self.facts.projections(place, [values])
+            found += [np.nan] * DIRECTIONS if along is None else [float(a[0]) for a in along]
+        return np.array(found)
+
+    def right(self, projected: FloatArray) -> NDArray[np.bool_]:
+        """For each active input, whether its gradient is right as far as the slopes tell."""
+        outside = (np.abs(projected - self.wanted) > self.slack) | np.isnan(projected)
+        return np.asarray(~outside.reshape(-1, DIRECTIONS).any(axis=1))
+
+
+def summed_down(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """A gradient that is larger by broadcasting summed to its input's shape, as frameworks do; any other as it is."""
+    try:
+        if value.shape == shape or np.broadcast_shapes(shape, value.shape) != value.shape:
+            return value
+    except ValueError:
+        return value
+    extra = value.ndim - len(shape)
+    axes = (*range(extra), *(extra + i for i, n in enumerate(shape) if n == 1))
+    return np.asarray(value.sum(axis=axes)).reshape(shape)

@@ -1,0 +1,152 @@
+"""A function's code with a hook round its expressions, to see their values and to put others in their place."""
+
+import ast
+import sys
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import CodeType, FrameType, FunctionType
+from typing import Any, final
+
+from gradcli.edits.source import Definition, compiled
+
+_MARK = "gradcli's hook"
+_ENTRY = -1
+_OWN_NAMES = (
+    ast.FunctionDef,
+    ast.Lambda,
+    ast.ClassDef,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.JoinedStr,
+)
+"""What has names of its own, or is text."""
+
+
+@contextmanager
+def running(codes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
+    """Let functions run other code for a while."""
+    before = {function: function.__code__ for function in codes}
+    try:
+        for function, code in codes.items():
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in before.items():
+            function.__code__ = code
+
+
+@final
+class Hooks:
+    """What the hooked expressions of one function do: nothing, be recorded, or give another value at one place."""
+
+    def __init__(self) -> None:
+        self.frame: FrameType | None = None
+        self.seen: dict[int, list[tuple[Any, dict[str, Any]]]] | None = None
+        self._place: int | None = None
+        self._code: CodeType | None = None
+        self._value: Any = None
+        self._more: Mapping[str, Any] = {}
+
+    def __call__(self, place: int, value: Any) -> Any:
+        """Called with the number of a place and the value of its expression; returns what the program goes on with."""
+        if place == _ENTRY:
+            self.frame = sys._getframe(1)
+        elif self.seen is not None:
+            self.seen.setdefault(place, []).append((value, dict(sys._getframe(1).f_locals)))
+        elif place == self._place:
+            if self._code is None:
+                return self._value
+            frame = sys._getframe(1)
+            return eval(self._code, frame.f_globals, {**self._more, **frame.f_locals})  # noqa: S307 - an edit made here
+        return value
+
+    @contextmanager
+    def recording(self) -> Iterator[dict[int, list[tuple[Any, dict[str, Any]]]]]:
+        """Inside, every value of every place is kept, with the local names at that time."""
+        self.seen = {}
+        try:
+            yield self.seen
+        finally:
+            self.seen = None
+
+    @contextmanager
+    def giving(self, place: int, value: Any) -> Iterator[None]:
+        """Inside, a place has this value."""
+        self._place, self._code, self._value = place, None, value
+        try:
+            yield
+        finally:
+            self._place = self._value = None
+
+    @contextmanager
+    def computing(self, place: int, code: CodeType, more: Mapping[str, Any]) -> Iterator[None]:
+        """Inside, a place has the value of other code, which sees the local names and `more`."""
+        self._place, self._code, self._more = place, code, more
+        try:
+            yield
+        finally:
+            self._place, self._code, self._more = None, None, {}
+
+
+def hooked(node: Definition, function: FunctionType, places: Sequence[ast.expr], hooks: Hooks) -> CodeType | None:
+    """The code of a function whose expressions `places`, by their numbers, go through the hooks."""
+    numbers: dict[ast.AST, int] = {place: number for number, place in enumerate(places)}
+    copied: Any = _copied(node, numbers)
+    entry = ast.Expr(value=_call(_ENTRY, ast.Constant(value=None)))
+    if isinstance(copied, ast.Lambda):
+        copied.body = ast.Subscript(
+            value=ast.Tuple(elts=[_call(_ENTRY, ast.Constant(value=None)), copied.body], ctx=ast.Load()),
+            slice=ast.Constant(value=1),
+            ctx=ast.Load(),
+        )
+    else:
+        copied.body = [*copied.body[: _docstring(node)], entry, *copied.body[_docstring(node) :]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a string is called, until it is exchanged for the hooks
+        code = compiled(copied, function)
+    if code is None or _MARK not in code.co_consts:
+        return None
+    return code.replace(co_consts=tuple(hooks if c == _MARK else c for c in code.co_consts))
+
+
+def _docstring(node: Definition) -> int:
+    return int(isinstance(node, ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None)
+
+
+def _call(number: int, value: ast.expr) -> ast.expr:
+    return ast.Call(func=ast.Constant(value=_MARK), args=[ast.Constant(value=number), value], keywords=[])
+
+
+def _copied(node: Any, numbers: Mapping[ast.AST, int]) -> Any:
+    if isinstance(node, list):
+        return [_copied(item, numbers) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    made: Any = type(node)(**{name: _copied(value, numbers) for name, value in ast.iter_fields(node)})
+    ast.copy_location(made, node)
+    return _call(numbers[node], made) if node in numbers else made
+
+
+def places_in(node: Definition, expressions: Collection[ast.expr]) -> list[ast.expr]:
+    """Of some expressions of a function, those that can be hooked: not in functions inside it, nor in what writes."""
+    found: list[ast.expr] = []
+    waiting: list[ast.AST] = list(node.body) if isinstance(node, ast.FunctionDef) else [node.body]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, _OWN_NAMES):
+            continue
+        if isinstance(each, ast.expr) and each in expressions and not _writes(each):
+            found.append(each)
+        waiting += list(ast.iter_child_nodes(each))
+    return found
+
+
+def _writes(node: ast.expr) -> bool:
+    """Whether evaluating it twice may do something twice: a method such as `add_` is called in it."""
+    return any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
+        for n in ast.walk(node)
+    )

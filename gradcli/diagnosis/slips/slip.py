@@ -1,0 +1,47 @@
+"""One expression of backward that has to be another for the gradients to be right."""
+
+import ast
+from enum import Enum
+from typing import Any
+
+from gradcli.edits.render import Change
+from gradcli.frozen import dataclass
+
+
+class Role(Enum):
+    """What an edit does to the expression that it replaces."""
+
+    FACTOR = "multiplied"
+    TERM = "added to"
+    OTHER = "replaced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slip:
+    """The expression `old`, number `place`, and `new` in its stead; `part` is the factor or the term that is added.
+
+    `cost` counts what the edit adds, exchanges or removes; `mends` are the active inputs whose gradients it makes
+    right; `borrowed` says that it uses names of forward's that backward does not have; `more` are changes that belong
+    to it. Of statements, and of what is no expression, `place` is None.
+    """
+
+    cost: float
+    place: int | None
+    old: ast.AST
+    new: ast.AST
+    mends: frozenset[int]
+    role: Role = Role.OTHER
+    part: str = ""
+    borrowed: bool = False
+    more: tuple[Change, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The edit."""
+        return (Change(self.old, self.new), *self.more)
+
+    @property
+    def line(self) -> int:
+        """Where it stands, in the file."""
+        found: Any = self.old
+        return int(found.lineno)

@@ -1,0 +1,27 @@
+"""Where an expression stands in backward: in what steers a loop, or inside a product."""
+
+import ast
+
+from gradcli.edits.draft import Draft
+from gradcli.edits.flow import names_in
+
+
+def steers(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression may decide how often a loop runs: edits of it may not end."""
+    above: ast.AST | None = node
+    while above is not None and above is not draft.backward.node:
+        over = draft.tree.parent(above)
+        if isinstance(over, ast.While):
+            return above is over.test or bool(names_in(over.test) & names_in(above))
+        above = over
+    return False
+
+
+def is_scaled_above(draft: Draft, node: ast.expr) -> bool:
+    """Whether a factor at this expression is one at the expression round it."""
+    parent = draft.tree.parent(node)
+    if isinstance(parent, ast.UnaryOp):
+        return True
+    if not isinstance(parent, ast.BinOp):
+        return False
+    return isinstance(parent.op, ast.Mult) or (isinstance(parent.op, ast.Div) and parent.left is node)

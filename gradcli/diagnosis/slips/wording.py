@@ -1,0 +1,192 @@
+"""A slip in words: what stands in which line, what belongs there, and the name of such a mistake."""
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.diagnosis.slips.slip import Role, Slip
+from gradcli.edits.draft import Draft
+from gradcli.edits.flow import carrying, names_in
+from gradcli.findings import FindingKind
+from gradcli.results import Location
+
+_SHOWN, _TOO_SHORT = 56, 8
+"""Characters of an expression that is shown with what is round it, and of one that says little without."""
+_PRODUCTS = ("mm", "matmul", "bmm", "mul", "div", "dot", "mv", "einsum", "solve", "outer", "where", "multiply")
+_REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cumsum", "cumprod", "softmax", "squeeze")
+_TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
+_SHIFTS = ("flip", "roll", "flipud", "fliplr")
+_PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
+
+
+def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
+    """What is wrong, and with what the gradient of the input called `name` is right."""
+    old, around = ast.unparse(slip.old), _around(slip.old, draft)
+    inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
+    if slip.role is Role.FACTOR and slip.part == "-1":
+        what = "has the wrong sign"
+    elif slip.role is not Role.OTHER:
+        what = f"lacks the {'factor' if slip.role is Role.FACTOR else 'term'} `{slip.part}`"
+    else:
+        taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
+        changed = ast.unparse(_exchanged(around, taken))
+        return (
+            f"{name}: line {slip.line} has `{ast.unparse(around)}` where `{changed}` belongs; with that, the returned "
+            "gradient is right"
+        )
+    return f"{name}: `{old}` {what}{inside} (line {slip.line}); with it corrected, the returned gradient is right"
+
+
+def location_of(slip: Slip, draft: Draft) -> Location:
+    """The line of the slip."""
+    return Location(file=draft.file.path, line=slip.line)
+
+
+def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) -> FindingKind:
+    """The name: by what the edit changes, and whether that is a factor or a term of the gradient.
+
+    `in_part` says that the gradient is wrong in some entries and right in others.
+    """
+    if isinstance(slip.old, ast.Compare) and in_part:
+        return FindingKind.WRONG_ENTRIES
+    if isinstance(slip.old, ast.Slice):
+        return FindingKind.WRONG_SHIFT
+    if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip):
+        return FindingKind.MISSING_TERM
+    if slip.role is Role.OTHER:
+        told = _by_functions(slip) or _by_argument(slip, draft)
+        if told is not None:
+            return told
+    if slip.role is Role.FACTOR and slip.part != "-1":
+        return FindingKind.WRONG_FACTOR
+    carried = carrying(draft.backward.node, cotangents) | cotangents
+    return _by_place(slip, draft, carried)
+
+
+def _exchanges_sign(slip: Slip) -> bool:
+    """Whether two terms are added in place of subtracted, or the reverse."""
+    if not isinstance(slip.old, ast.BinOp) or not isinstance(slip.new, ast.BinOp):
+        return False
+    both = isinstance(slip.old.op, ast.Add | ast.Sub) and isinstance(slip.new.op, ast.Add | ast.Sub)
+    parts = (slip.old.left, slip.old.right)
+    return both and parts == (slip.new.left, slip.new.right) and not any(isinstance(p, ast.Constant) for p in parts)
+
+
+def _by_functions(slip: Slip) -> FindingKind | None:
+    """A name that the functions tell which the edit brings or takes away: a transposition, a shift, a reduction."""
+    old, new = slip.old, slip.new
+    more = _calls(new) ^ _calls(old)
+    if more and more <= {*_TURNS}:
+        return FindingKind.TRANSPOSED
+    if more & {*_SHIFTS}:
+        return FindingKind.WRONG_SHIFT
+    if more and more <= {*_REDUCTIONS, "keepdim", "keepdims"}:
+        return FindingKind.WRONG_REDUCTION
+    same = sorted(_leaves(old)) == sorted(_leaves(new)) and ast.dump(old) != ast.dump(new)
+    return FindingKind.TRANSPOSED if same and _multiplies(old) else None
+
+
+def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
+    """A name that the call tells of which a number is an argument, such as an axis; or that it is an index."""
+    call = _call_round(slip.old, draft)
+    if isinstance(slip.old, ast.Constant | ast.UnaryOp) and call is not None:
+        for known, kind in (
+            (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
+            (_TURNS, FindingKind.TRANSPOSED),
+            ((*_SHIFTS, *_PLACED), FindingKind.WRONG_SHIFT),
+        ):
+            if _called(call) in known:
+                return kind
+    return FindingKind.WRONG_SHIFT if _is_index(slip.old, draft) else None
+
+
+def _by_place(slip: Slip, draft: Draft, carried: set[str]) -> FindingKind:
+    """A term where the nearest sum round the expression has grad_output on both sides, else a factor."""
+    if _adds(slip.old, carried):
+        return FindingKind.MISSING_TERM
+    above = draft.tree.parent(slip.old)
+    while above is not None and not isinstance(above, ast.stmt):
+        if _adds(above, carried):
+            return FindingKind.MISSING_TERM
+        if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Add | ast.Sub):
+            return FindingKind.WRONG_FACTOR
+        if isinstance(above, ast.Call) and _called(above) in _PRODUCTS:
+            return FindingKind.WRONG_FACTOR
+        above = draft.tree.parent(above)
+    return FindingKind.WRONG_FACTOR
+
+
+def _adds(node: ast.AST, carried: set[str]) -> bool:
+    """Whether an expression is a sum of two parts with grad_output in them."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub):
+        return False
+    return bool(names_in(node.left) & carried and names_in(node.right) & carried)
+
+
+def _around(node: ast.AST, draft: Draft) -> ast.AST:
+    """The expression with as much of what is round it as can be shown; of what is none, the statement."""
+    found = node
+    above = draft.tree.parent(node)
+    is_whole = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    while above is not None and not isinstance(above, ast.FunctionDef | ast.For | ast.While | ast.If | ast.With):
+        enough = isinstance(above, ast.stmt) and len(ast.unparse(found)) >= _TOO_SHORT
+        if is_whole and (enough or len(ast.unparse(above)) > _SHOWN):
+            break
+        if isinstance(above, ast.expr | ast.stmt) and not isinstance(above, ast.Tuple | ast.Slice | ast.Starred):
+            found = above
+        above = draft.tree.parent(above)
+    return found
+
+
+def _exchanged(node: Any, taken: Mapping[ast.AST, ast.AST]) -> Any:
+    """A copy of a tree with some nodes exchanged."""
+    if isinstance(node, list):
+        return [_exchanged(item, taken) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    if node in taken:
+        return taken[node]
+    made = type(node)(**{name: _exchanged(value, taken) for name, value in ast.iter_fields(node)})
+    return ast.copy_location(made, node)
+
+
+def _calls(node: ast.AST) -> frozenset[str]:
+    """The functions and attributes in an expression, and its keywords."""
+    found = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    found |= {n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg}
+    return frozenset(found)
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _call_round(node: ast.AST, draft: Draft) -> ast.Call | None:
+    """The call that an expression is an argument of, where nothing but signs, tuples and keywords lies between."""
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.UnaryOp | ast.keyword | ast.Tuple):
+        above = draft.tree.parent(above)
+    return above if isinstance(above, ast.Call) and above.func is not node else None
+
+
+def _is_index(node: ast.AST, draft: Draft) -> bool:
+    """Whether a number or a name is, or is part of, an index."""
+    if not isinstance(node, ast.Constant | ast.UnaryOp | ast.Name | ast.BinOp):
+        return False
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.UnaryOp | ast.Tuple | ast.Slice | ast.BinOp):
+        if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Add | ast.Sub):
+            return False
+        node, above = above, draft.tree.parent(above)
+    return isinstance(above, ast.Subscript) and above.slice is node
+
+
+def _leaves(node: ast.AST) -> list[str]:
+    return [ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Constant)]
+
+
+def _multiplies(node: ast.AST) -> bool:
+    """Whether an expression is a matrix product."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    return isinstance(node, ast.Call) and _called(node) in ("mm", "matmul", "bmm", "outer")

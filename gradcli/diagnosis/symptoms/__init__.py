@@ -1,0 +1,1 @@
+"""What a trace means: why a `.grad` is None or zero, what hooks changed, where NaN came from."""

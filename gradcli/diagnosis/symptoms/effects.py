@@ -1,0 +1,88 @@
+"""What hooks did to the gradients of leaves: one sentence for the leaves that the same hooks changed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import final
+
+from gradcli.diagnosis.symptoms.flow import Flow, who
+from gradcli.frozen import dataclass
+from gradcli.traces import HookCall, TraceGraph, TraceNode
+
+_FORWARD_KINDS = ("module-forward", "module-forward-pre", "pack", "unpack", "multi-grad")
+_LISTED = 6
+_FEW_HOOKS = 50
+_TIMES = {2: "twice", 3: "three times"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One call of a hook as one leaf sees it: whether all of the leaf's gradient passed the hook, or a part of it."""
+
+    call: HookCall
+    whole: bool
+
+
+def effects_of_hooks(flow: Flow) -> Iterator[str]:
+    """One sentence for each set of leaves that the same hooks changed: by which factor, and because of what."""
+    graph = flow.graph
+    calls = [c for c in graph.hooks if c.changed_slots and not c.problem and c.kind not in _FORWARD_KINDS]
+    changes: dict[int, list[Change]] = {}
+    for call in [call for call in calls if call.node is not None][:_FEW_HOOKS]:
+        for whole, leaves in zip((True, False), flow.leaves_behind(call), strict=True):
+            for leaf in leaves:
+                changes.setdefault(leaf.id, []).append(Change(call, whole))
+    groups: dict[tuple[tuple[int, bool], ...], list[int]] = {}
+    for leaf_id, found in changes.items():
+        groups.setdefault(tuple((change.call.number, change.whole) for change in found), []).append(leaf_id)
+    for leaves_of_group in groups.values():
+        names = _names([graph.nodes[leaf_id] for leaf_id in leaves_of_group])
+        yield _sentence(graph, names, changes[leaves_of_group[0]])
+
+
+def _sentence(graph: TraceGraph, names: str, changes: Sequence[Change]) -> str:
+    what = f"grad of {names}" if graph.passes < 2 else f"what the last backward pass added to the grad of {names}"
+    if len(changes) == 1 and not changes[0].whole:
+        what = f"a part of the gradient of {names}"
+    exact = len(changes) == 1 or all(change.whole for change in changes)
+    factors = [change.call.factor for change in changes]
+    known = [factor for factor in factors if factor is not None]
+    changed = _is_now(prod(known)) if exact and len(known) == len(factors) else "differs from what the operations gave"
+    return f"{what} {changed} because {_reasons(changes)}"
+
+
+def _is_now(factor: float) -> str:
+    return "is 0" if factor == 0 else f"is {factor:.6g}x"
+
+
+def _reasons(changes: Sequence[Change]) -> str:
+    """Each hook with what it did; the factor of each where there are several, and how often where one fired again."""
+    if len(changes) == 1:
+        return f"{who(changes[0].call)} {_did(changes[0].call)}"
+    parts = [_reason(change) for change in changes]
+    counts = Counter(parts)
+    told = [f"{name} {_often(counts[name, did])}{did}" for name, did in dict.fromkeys(parts)]
+    return told[0] if len(told) == 1 else " and ".join([", ".join(told[:-1]), told[-1]])
+
+
+def _reason(change: Change) -> tuple[str, str]:
+    call = change.call
+    factor = "" if call.factor is None else f" ({call.factor:.6g}x)"
+    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' for a part of it'}"
+
+
+def _did(call: HookCall) -> str:
+    return call.effect.split(":")[0]
+
+
+def _often(count: int) -> str:
+    return "" if count == 1 else f"fired {_TIMES.get(count, f'{count} times')} and each time "
+
+
+def _names(leaves: list[TraceNode]) -> str:
+    named = [leaf.variable for leaf in leaves if leaf.variable is not None]
+    rest = len(leaves) - len(named)
+    words = named[:_LISTED] + ([f"{len(named) - _LISTED} more"] if len(named) > _LISTED else [])
+    words += [f"{rest} leaf without a name" if rest == 1 else f"{rest} leaves without a name"] if rest else []
+    return words[0] if len(words) == 1 else " and ".join([", ".join(words[:-1]), words[-1]]) if words else ""

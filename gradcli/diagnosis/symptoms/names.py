@@ -1,0 +1,109 @@
+"""The names for what can be the matter with a `.grad`: stable, documented, each with its remedy."""
+
+from enum import Enum
+
+
+class Symptom(Enum):
+    """What can be the matter with a `.grad`; the value is its name, and each member explains itself."""
+
+    sentence: str
+    detection: str
+    remedy: str
+
+    MOVED_LEAF = (
+        "moved-leaf",
+        "The tensor is a moved or converted copy of a leaf; the gradient went to the leaf.",
+        "The tensor is not a leaf, and only conversions and copies lie between it and the one leaf it comes from.",
+        "Read the leaf's .grad; or convert first and then call requires_grad_(); or call retain_grad() on the copy.",
+    )
+    HIDDEN_LEAF = (
+        "hidden-leaf",
+        "The tensor is the result of an operation on a leaf that no variable refers to, so the leaf's gradient "
+        "cannot be read.",
+        "The tensor is not a leaf, and no variable holds the one leaf it comes from.",
+        "Compute the values first, keep the resulting tensor in a variable, and call requires_grad_() on it.",
+    )
+    NOT_REACHED = (
+        "not-reached",
+        "The result does not depend on the leaf through the graph.",
+        "The leaf requires grad, and its AccumulateGrad node is not in the graph of the result.",
+        "Use this tensor itself in forward; look for a copy, an index, or a branch that leaves it out.",
+    )
+    DETACHED = (
+        "detached",
+        "The leaf was cut out of the graph on the way to the result.",
+        "No path leads to the leaf, and a line detached a tensor that comes from it.",
+        "Use tensor operations at that line, without detach, .data, item, tolist or numpy.",
+    )
+    NO_GRAD = (
+        "no-grad",
+        "The result was computed while gradients were not recorded.",
+        "No path leads to the leaf, and the traced code entered a no_grad block.",
+        "Move the computation out of the no_grad block, or open enable_grad inside it.",
+    )
+    MISSPELT_FLAG = (
+        "misspelt-flag",
+        "An attribute with a name like requires_grad was set, and not requires_grad.",
+        "requires_grad is False, and the tensor has an attribute with a very similar name.",
+        "Write requires_grad, with the s, or call requires_grad_().",
+    )
+    RETURNED_NONE = (
+        "function-returned-none",
+        "A backward returned None where a gradient was needed.",
+        "A node received a gradient and returned None for an operand that leads to the leaf.",
+        "Return a gradient at this argument's position.",
+    )
+    RETAINED_LATE = (
+        "retained-late",
+        "retain_grad() was called only after backward.",
+        "The tensor is not a leaf, and retain_grad() was called when the last backward pass was over.",
+        "Call retain_grad() before backward.",
+    )
+    BACKWARD_NOT_RUN = (
+        "backward-not-run",
+        "No backward pass ran.",
+        "Nothing called backward, and the result does not require grad.",
+        "Return the loss, or call backward on it; at least one tensor in it must require grad.",
+    )
+    BACKWARD_RAISED = (
+        "backward-raised",
+        "The backward pass raised before it reached this tensor.",
+        "The pass ended with an exception before anything was added to this .grad.",
+        "Fix the reported error; the trace shows how far the pass came.",
+    )
+    ZERO_GRADIENT = (
+        "zero-gradient",
+        "The gradient is zero in every entry.",
+        "A node on the way received a gradient that was not zero, and passed on only zeros.",
+        "Look at the operation named: a dead ReLU, a rounding, a product with zero, a saturated function.",
+    )
+    NON_FINITE = (
+        "non-finite-gradient",
+        "A NaN or infinity appeared in the backward pass.",
+        "The first node is named that received finite gradients and returned NaN or infinity.",
+        "Look at the operands of the operation named: a root or logarithm at zero, 0/0, an overflow.",
+    )
+
+    WRONG_NODE = (
+        "wrong-node",
+        "A node's backward is not the derivative of its own forward.",
+        "With --check: the backward of each custom Function, at the arguments it was called with, was compared with "
+        "the error-bounded derivative of its forward.",
+        "Correct the backward named; gradcli check of that Function shows entries and the smallest input.",
+    )
+
+    OVER_BUDGET = (
+        "memory-over-budget",
+        "The tensors of the backward pass need more memory at one time than the budget.",
+        "With --memory BUDGET: parameters, saved tensors, gradients on their way and .grad, added up at each node.",
+        "Save less at the nodes listed first: recompute (checkpoint), save a mask instead of values, or drop copies.",
+    )
+
+    def __new__(cls, value: str, sentence: str, detection: str, remedy: str) -> "Symptom":
+        """Keep the name as the value and the texts as attributes."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.sentence = sentence
+        member.detection = detection
+        member.remedy = remedy
+        return member

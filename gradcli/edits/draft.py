@@ -1,0 +1,120 @@
+"""A version of the user's file in the making: its functions' definitions, and what running them takes."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import CodeType, FunctionType
+from typing import final
+
+from gradcli.edits.render import Change, Tree
+from gradcli.edits.source import (
+    Definition,
+    SourceFile,
+    Written,
+    codes_in,
+    compiled,
+    definition_of,
+    key_of,
+    written,
+)
+from gradcli.frozen import dataclass
+from gradcli.targets import TargetInfo
+
+Key = tuple[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A function that may be edited, by its role: backward, forward, setup_context."""
+
+    role: str
+    function: FunctionType
+    key: Key
+    node: Definition
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A text of the file that holds backward, with the parts that lie in it and the code that each has there."""
+
+    file: SourceFile
+    tree: Tree
+    parts: tuple[Part, ...]
+    codes: Mapping[FunctionType, CodeType]
+
+    @property
+    def backward(self) -> Part:
+        """The part to which most edits are made."""
+        return self.part("backward")
+
+    def part(self, role: str) -> Part:
+        """The part of a role. Raises KeyError where the file has none."""
+        for part in self.parts:
+            if part.role == role:
+                return part
+        raise KeyError(role)
+
+    def has(self, role: str) -> bool:
+        """Whether there is such a part."""
+        return any(part.role == role for part in self.parts)
+
+    def owners(self, changes: Sequence[Change]) -> list[Part]:
+        """The parts in which the changes lie."""
+        return [p for p in self.parts if any(self.tree.is_inside(change.old, p.node) for change in changes)]
+
+    def codes_with(self, changes: Sequence[Change]) -> dict[FunctionType, CodeType] | None:
+        """What the functions would run with the changes made; None where that does not compile."""
+        made = dict(self.codes)
+        with self.tree.having(changes):
+            for part in self.owners(changes):
+                code = compiled(part.node, part.function)
+                if code is None:
+                    return None
+                made[part.function] = code
+        return made
+
+    def with_changes(self, changes: Sequence[Change]) -> "Draft | None":
+        """The draft with the changes made to its text; None where that cannot be."""
+        text = self.tree.text(changes)
+        return None if text is None else self.at(text)
+
+    def at(self, text: str) -> "Draft | None":
+        """The draft for another text of the file, in which the same functions are found by their names."""
+        try:
+            file = SourceFile(path=self.file.path, text=text, tree=ast.parse(text))
+            codes = codes_in(text, file.path)
+        except (SyntaxError, ValueError):
+            return None
+        parts = []
+        for part in self.parts:
+            code = codes.get(part.key)
+            node = None if code is None else definition_of(file.tree, code)
+            if code is None or node is None or code.co_freevars != part.function.__code__.co_freevars:
+                return None
+            parts.append(replace(part, node=node))
+        own = {part.function: codes[part.key] for part in parts}
+        return Draft(file=file, tree=Tree(file), parts=tuple(parts), codes=own)
+
+
+def draft_for(info: TargetInfo) -> Draft | None:
+    """The user's file in which the backward of a target stands; None where that has no Python source."""
+    own = written(info.backward)
+    if own is None:
+        return None
+    others = {"forward": written(info.forward, own.file), "setup_context": written(info.setup_context, own.file)}
+    return draft_of(own, others)
+
+
+def draft_of(backward: Written, others: Mapping[str, Written | None]) -> Draft | None:
+    """The user's file as it is; `others` are further functions by role, of which those in the same file count."""
+    file = backward.file
+    parts = []
+    for role, each in {"backward": backward, **others}.items():
+        key = None if each is None or each.file is not file else key_of(each.function, file)
+        if each is not None and key is not None:
+            parts.append(Part(role=role, function=each.function, key=key, node=each.node))
+    if not parts or parts[0].role != "backward":
+        return None
+    return Draft(file=file, tree=Tree(file), parts=tuple(parts), codes={})

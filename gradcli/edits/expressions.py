@@ -1,0 +1,324 @@
+"""Edits of one expression of backward: what people get wrong in one place, undone."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from gradcli.edits.idiom import Idiom, build, name
+from gradcli.edits.render import Change, Tree
+from gradcli.edits.scope import Scope
+from gradcli.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Changes that may mend backward; `cost` counts the nodes of syntax that they add, exchange or remove."""
+
+    cost: float
+    changes: tuple[Change, ...]
+
+
+_SWAPS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add, ast.Mult),
+    ast.Mult: (ast.Div, ast.MatMult),
+    ast.Div: (ast.Mult,),
+    ast.MatMult: (ast.Mult,),
+    ast.FloorDiv: (ast.Div,),
+}
+_ORDERED = (ast.Sub, ast.Div, ast.MatMult, ast.Pow)
+_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt, ast.GtE),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+    ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+    ast.Eq: (ast.NotEq, ast.GtE, ast.LtE),
+    ast.NotEq: (ast.Eq, ast.Gt, ast.Lt),
+}
+_FAMILIES = (
+    ("sum", "mean"),
+    ("sin", "cos"),
+    ("sinh", "cosh"),
+    ("tril", "triu"),
+    ("argmax", "argmin"),
+    ("amax", "amin"),
+    ("maximum", "minimum"),
+    ("log", "log2", "log10", "log1p"),
+    ("exp", "expm1"),
+    ("ge", "gt", "le", "lt", "eq", "ne"),
+    ("add", "sub", "set"),
+    ("add_", "sub_"),
+    ("scatter", "scatter_add"),
+    ("scatter_", "scatter_add_"),
+    ("index_copy_", "index_add_"),
+    ("mul", "div"),
+    ("floor", "ceil"),
+    ("sqrt", "rsqrt"),
+    ("real", "imag"),
+    ("mm", "mul"),
+    ("tanh", "sigmoid"),
+    ("zeros_like", "ones_like"),
+)
+
+
+def expressions_of(statements: list[ast.stmt], tree: Tree) -> list[ast.expr]:
+    """The expressions that compute something: no targets, no names of functions or of attributes' owners alone."""
+    found: list[ast.expr] = []
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+                parent = tree.parent(node)
+                if isinstance(parent, ast.Call) and parent.func is node:
+                    continue
+                found.append(node)
+    return found
+
+
+def swaps(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
+    """The node replaced by another one of its kind, or by a part of itself."""
+    for cost, new in _swapped(node, scope, idiom):
+        yield Candidate(cost, (Change(node, new),))
+
+
+def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:
+    if isinstance(node, ast.Constant):
+        yield from _constants(node)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
+        yield 0.7, node.operand
+    elif isinstance(node, ast.BinOp):
+        yield from _operations(node)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for other in _COMPARISONS.get(type(node.ops[0]), ()):
+            yield 1, ast.Compare(left=node.left, ops=[other()], comparators=node.comparators)
+    elif isinstance(node, ast.Call):
+        yield from _calls(node)
+    elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "H", "real"):
+        yield 1, node.value
+    if _is_size(node):
+        yield from ((1.2, size) for _, size in size_factors(scope, idiom))
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        shown = ast.unparse(node)
+        if any(atom.text == shown for atom in scope.atoms):
+            yield from ((1, atom.node) for atom in scope.atoms if atom.text != shown)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether an expression is the size of an axis, or the number of entries."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return called in ("size", "numel", "len")
+    return isinstance(node, ast.Attribute) and node.attr == "size"
+
+
+def _constants(node: ast.Constant) -> Iterator[tuple[float, ast.AST]]:
+    value = node.value
+    if isinstance(value, bool):
+        yield 1, ast.Constant(value=not value)
+    elif isinstance(value, int | float):
+        others = [-1 if value == 0 else value + 1, value - 1, 2 * value, -value, 0, 1, -1, 2, value / 2, 3]
+        if value:
+            others.append(1 / value)
+        seen = {value}
+        for other in others:
+            tidy = int(other) if other == int(other) and isinstance(value, int) else other
+            if tidy not in seen:
+                seen.add(tidy)
+                yield 1, number(tidy)
+
+
+def number(value: float) -> ast.expr:
+    """A number as it is written."""
+    return ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=-value)) if value < 0 else ast.Constant(value=value)
+
+
+def _operations(node: ast.BinOp) -> Iterator[tuple[float, ast.AST]]:
+    for place, other in enumerate(_SWAPS.get(type(node.op), ())):
+        yield 1 + 0.3 * place, ast.BinOp(left=node.left, op=other(), right=node.right)
+    yield 0.8, node.left
+    yield 0.8, node.right
+    if isinstance(node.op, _ORDERED):
+        yield 0.9, ast.BinOp(left=node.right, op=node.op, right=node.left)
+
+
+def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
+    """Another function, its argument alone, operands exchanged, and axes kept or given."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    for family in _FAMILIES:
+        for other in family if called in family else ():
+            if other != called:
+                func = (
+                    ast.Attribute(value=node.func.value, attr=other, ctx=ast.Load())
+                    if isinstance(node.func, ast.Attribute)
+                    else ast.Name(id=other, ctx=ast.Load())
+                )
+                yield 1, ast.Call(func=func, args=node.args, keywords=node.keywords)
+    if isinstance(node.func, ast.Attribute):
+        yield 1, node.func.value
+        if len(node.args) == 1:
+            func = ast.Attribute(value=node.args[0], attr=node.func.attr, ctx=ast.Load())
+            yield 0.9, ast.Call(func=func, args=[node.func.value], keywords=node.keywords)
+    for argument in node.args:
+        yield 1, argument
+    if len(node.args) >= 2:
+        for i in range(len(node.args) - 1):
+            args = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
+            yield 1.5, ast.Call(func=node.func, args=args, keywords=node.keywords)
+    for i, keyword in enumerate(node.keywords):
+        yield 1, ast.Call(func=node.func, args=node.args, keywords=node.keywords[:i] + node.keywords[i + 1 :])
+        del keyword
+    if called in ("sum", "mean", "amax", "amin", "max", "min", "prod") and (node.args or node.keywords):
+        for key in ("keepdim", "keepdims"):
+            if all(k.arg not in ("keepdim", "keepdims") for k in node.keywords):
+                keywords = [*node.keywords, ast.keyword(arg=key, value=ast.Constant(value=True))]
+                yield 1, ast.Call(func=node.func, args=node.args, keywords=keywords)
+
+
+def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Iterator[Candidate]:
+    """A sign, a transposition, a conjugation or a reduction put round the node."""
+    yield Candidate(1.1, (Change(node, ast.UnaryOp(op=ast.USub(), operand=node)),))
+    if is_complex:
+        yield Candidate(1, (Change(node, idiom.conjugate(node)),))
+    for turned in idiom.transposes(node, rank):
+        yield Candidate(1.5, (Change(node, turned),))
+    for axes in [(axis,) for axis in range(rank)]:
+        yield Candidate(2, (Change(node, idiom.summed(node, axes, keep=False)),))
+        yield Candidate(2.5, (Change(node, idiom.summed(node, axes, keep=True)),))
+    yield Candidate(2, (Change(node, idiom.summed(node, None, keep=False)),))
+    for axis in range(min(rank, 3)):
+        if (flipped := idiom.flipped(node, axis)) is not None:
+            yield Candidate(2, (Change(node, flipped),))
+        for by in (1, -1):
+            if (rolled := idiom.rolled(node, by, axis)) is not None:
+                yield Candidate(2.5, (Change(node, rolled),))
+
+
+def turned(node: Any, idiom: Idiom) -> Iterator[Candidate]:
+    """A matrix product as its transpose: `a.t().mm(b)` as `b.t().mm(a)`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        new: ast.expr = ast.BinOp(
+            left=_transposed(node.right, idiom), op=ast.MatMult(), right=_transposed(node.left, idiom)
+        )
+        yield Candidate(1.2, (Change(node, new),))
+    elif _calls_method(node, "mm", "matmul") and len(node.args) == 1:
+        func = ast.Attribute(value=_transposed(node.args[0], idiom), attr=node.func.attr, ctx=ast.Load())
+        new = ast.Call(func=func, args=[_transposed(node.func.value, idiom)], keywords=[])
+        yield Candidate(1.2, (Change(node, new),))
+
+
+def _calls_method(node: Any, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+
+
+def _transposed(node: Any, idiom: Idiom) -> ast.expr:
+    inner: ast.expr = idiom.transposes(node, 2)[0]
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        inner = node.value
+    elif _calls_method(node, "t", "transpose", "swapaxes"):
+        inner = node.func.value
+    return inner
+
+
+_CUMULATIVE = ("cumsum", "cumprod", "logcumsumexp")
+
+
+def reversed_runs(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
+    """A running sum from the other end."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CUMULATIVE):
+        return
+    for axis in (0, 1, 2, -1):
+        is_method = len(node.args) + len(node.keywords) <= 1
+        inner = idiom.flipped(node.func.value if is_method else node.args[0], axis)
+        if inner is None:
+            return
+        if is_method:
+            func = ast.Attribute(value=inner, attr=node.func.attr, ctx=ast.Load())
+            call = ast.Call(func=func, args=node.args, keywords=node.keywords)
+        else:
+            call = ast.Call(func=node.func, args=[inner, *node.args[1:]], keywords=node.keywords)
+        whole = idiom.flipped(call, axis)
+        if whole is not None:
+            yield Candidate(3, (Change(node, whole),))
+
+
+def centred(node: ast.expr, scope: Scope, idiom: Idiom, rank: int) -> Iterator[Candidate]:
+    """The node less its mean, or less its part along something: what normalisations and softmax leave behind."""
+    for axis in range(1, rank + 1):
+        mean = idiom.summed(node, (-axis,), keep=True, mean=True)
+        yield Candidate(4, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=mean)),))
+        for atom in scope.tensors:
+            a = atom.node
+            for cost, is_mean in ((5.0, False), (5.1, True)):
+                inner = idiom.summed(build("E * A", E=node, A=a), (-axis,), keep=True, mean=is_mean)
+                yield Candidate(cost, (Change(node, build("E - S", E=node, S=inner)),))
+                yield Candidate(cost + 1, (Change(node, build("E - A * S", E=node, A=a, S=inner)),))
+            total = idiom.summed(node, (-axis,), keep=True)
+            yield Candidate(5, (Change(node, build("E - A * S", E=node, A=a, S=total)),))
+
+
+def of_function(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
+    """A common function of the node in its place."""
+    for called in ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs", "sign"):
+        made = idiom.function(called, node)
+        if made is not None:
+            yield Candidate(2, (Change(node, made),))
+    for pattern in ("E ** 2", "1 / E"):
+        yield Candidate(2, (Change(node, build(pattern, E=node)),))
+
+
+def scaled(node: ast.expr, factors: list[tuple[float, ast.expr]]) -> Iterator[Candidate]:
+    """The node times a factor, or divided by it."""
+    for cost, factor in factors:
+        yield Candidate(cost + 1, (Change(node, ast.BinOp(left=node, op=ast.Mult(), right=factor)),))
+        if cost <= 2:
+            yield Candidate(cost + 1.25, (Change(node, ast.BinOp(left=node, op=ast.Div(), right=factor)),))
+
+
+def shifted(node: ast.expr, terms: list[tuple[float, ast.expr]]) -> Iterator[Candidate]:
+    """The node with a term added or taken away, or taken from it."""
+    for cost, term in terms:
+        yield Candidate(cost + 1, (Change(node, ast.BinOp(left=node, op=ast.Add(), right=term)),))
+        yield Candidate(cost + 1, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=term)),))
+        yield Candidate(cost + 1.25, (Change(node, ast.BinOp(left=term, op=ast.Sub(), right=node)),))
+
+
+def simple_factors(scope: Scope) -> list[tuple[float, ast.expr]]:
+    """Numbers, names and sizes that a product may lack."""
+    numbers: list[tuple[float, ast.expr]] = [(1, name(text)) for text in ("2", "0.5", "3")]
+    names = [(1.0, atom.node) for atom in (*scope.tensors, *scope.numbers, *scope.cotangents)]
+    return [*names, *numbers]
+
+
+def derived_factors(scope: Scope, idiom: Idiom) -> list[tuple[float, ast.expr]]:
+    """Derivatives of common functions, in the names that backward has: what a chain rule leaves out."""
+    found: list[tuple[float, ast.expr]] = []
+    for atom in scope.tensors:
+        a = atom.node
+        found += [
+            (3, build("A ** 2", A=a)),
+            (3, build("1 - A", A=a)),
+            (5, build("1 - A ** 2", A=a)),
+            (5, build("A * (1 - A)", A=a)),
+            (3, build("A > 0", A=a)),
+        ]
+        for called in ("exp", "cos", "sin", "sqrt", "log", "tanh", "sign", "sigmoid"):
+            made = idiom.function(called, a)
+            if made is not None and not (called == "sigmoid" and not idiom.by_methods):
+                found.append((2, made))
+                if called in ("tanh",):
+                    found.append((6, build("1 - F ** 2", F=made)))
+                if called in ("sigmoid",):
+                    found.append((7, build("F * (1 - F)", F=made)))
+    return found
+
+
+def size_factors(scope: Scope, idiom: Idiom) -> list[tuple[float, ast.expr]]:
+    """Sizes of axes and numbers of entries."""
+    found: list[tuple[float, ast.expr]] = []
+    for atom in (*scope.tensors, *scope.cotangents):
+        whole = "A.numel()" if idiom.by_methods else "A.size"
+        if atom.shape:
+            found.append((2, build(whole, A=atom.node)))
+            found += [(2.1, build(f"A.shape[{axis}]", A=atom.node)) for axis in range(len(atom.shape))]
+    return found

@@ -1,0 +1,69 @@
+"""Which expressions of backward a returned gradient is computed from, and which carry grad_output."""
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from gradcli.edits.statements import returned_values
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that are read anywhere in a node."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _assignments(definition: Definition) -> list[tuple[ast.stmt, set[str]]]:
+    """Statements that bind names or write into what names hold, with these names."""
+    found: list[tuple[ast.stmt, set[str]]] = []
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Assign):
+            found.append((node, set().union(*(names_in(t) for t in node.targets))))
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+            found.append((node, names_in(node.target)))
+        elif isinstance(node, ast.Expr):
+            found.append((node, names_in(node)))
+    return found
+
+
+def carrying(definition: Definition, cotangents: Iterable[str]) -> set[str]:
+    """The names whose values depend on the gradients of the outputs."""
+    found = set(cotangents)
+    assignments = _assignments(definition)
+    grown = True
+    while grown:
+        grown = False
+        for statement, bound in assignments:
+            value = getattr(statement, "value", None)
+            if value is not None and not bound <= found and names_in(value) & found:
+                found |= bound
+                grown = True
+    return found
+
+
+def relevant(definition: Definition, numbers: Sequence[int], count: int) -> set[ast.AST] | None:
+    """The nodes that the values returned in these places, of `count` in all, are computed from; None where unknown."""
+    if isinstance(definition, ast.Lambda):
+        return None
+    wanted: set[str] = set()
+    kept: set[ast.AST] = set()
+    for holder, value in returned_values(definition):
+        if not isinstance(value, ast.Tuple) or len(value.elts) != count or max(numbers, default=0) >= count:
+            return None
+        for number in numbers:
+            wanted |= names_in(value.elts[number])
+            kept |= set(ast.walk(value.elts[number]))
+        del holder
+    assignments = _assignments(definition)
+    used: set[ast.stmt] = set()
+    grown = True
+    while grown:
+        grown = False
+        for statement, bound in assignments:
+            if statement not in used and bound & wanted:
+                used.add(statement)
+                wanted |= names_in(statement)
+                kept |= set(ast.walk(statement))
+                grown = True
+    conditions = [n.test for n in ast.walk(definition) if isinstance(n, ast.If | ast.IfExp | ast.While)]
+    return kept.union(*(ast.walk(test) for test in conditions))

@@ -1,0 +1,143 @@
+"""New syntax as text: what is kept of the user's expressions stays as it was written, comments and all."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, final
+
+from gradcli.edits.source import SourceFile, TextEdit, edited, segment, span
+from gradcli.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A node of the user's tree and what takes its place, for a statement also several or none.
+
+    The new syntax may contain nodes of the tree itself.
+    """
+
+    old: ast.AST
+    new: ast.AST | tuple[ast.stmt, ...]
+
+
+@final
+class Tree:
+    """The tree of a file with the parent of every node, in which nodes can be exchanged for a while."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = file
+        self.nodes = set(ast.walk(file.tree))
+        self._places: dict[ast.AST, tuple[ast.AST, str]] = {}
+        self._fields: dict[tuple[ast.AST, str], Any] = {}
+        for parent in self.nodes:
+            for name, value in ast.iter_fields(parent):
+                items = value if isinstance(value, list) else [value]
+                self._fields[parent, name] = list(value) if isinstance(value, list) else value
+                self._places.update((item, (parent, name)) for item in items if isinstance(item, ast.AST))
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node above; None for the root."""
+        return self._places[node][0] if node in self._places else None
+
+    def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
+        """Whether a node stands somewhere in another one."""
+        above: ast.AST | None = node
+        while above is not None and above is not outer:
+            above = self.parent(above)
+        return above is outer
+
+    @contextmanager
+    def having(self, changes: Sequence[Change]) -> Iterator[None]:
+        """The tree with the changes made."""
+        places = {self._places[change.old] for change in changes}
+        taken = {change.old: change.new for change in changes}
+        try:
+            for parent, name in places:
+                setattr(parent, name, _exchanged(self._fields[parent, name], taken))
+            yield
+        finally:
+            for parent, name in places:
+                before = self._fields[parent, name]
+                setattr(parent, name, list(before) if isinstance(before, list) else before)
+
+    def text(self, changes: Sequence[Change]) -> str | None:
+        """The file's text with the changes made; None where no text that keeps the rest as it is means that."""
+        with self.having(changes):
+            wanted = ast.dump(self.file.tree)
+        plans = [self._plan(change) for change in changes]
+        if not self._means(plans, wanted):
+            return None
+        for plan in plans:
+            for number in range(len(plan.wrapped)):
+                plan.wrapped[number] = False
+                plan.wrapped[number] = not self._means(plans, wanted)
+        return self._written(plans)
+
+    def _plan(self, change: Change) -> "_Plan":
+        start, stop = span(self.file, change.old)
+        kept: list[str] = []
+        if isinstance(change.new, ast.expr):
+            pattern = ast.unparse(self._with_holes(change.new, kept))
+            if isinstance(change.new, ast.Tuple) and change.new.elts:
+                pattern = pattern[1:-1]
+            if isinstance(change.new, ast.Slice):
+                return _Plan(start, stop, pattern, kept, [True] * len(kept))
+            return _Plan(start, stop, pattern, kept, [True] * (len(kept) + 1))
+        several = change.new if isinstance(change.new, tuple) else (change.new,)
+        indent = " " * getattr(change.old, "col_offset", 0)
+        lines = "\n".join(ast.unparse(self._with_holes(each, kept)) for each in several)
+        return _Plan(start, stop, lines.replace("\n", f"\n{indent}"), kept, [True] * len(kept))
+
+    def _with_holes(self, node: Any, kept: list[str]) -> Any:
+        """A copy of new syntax with a name in the place of each expression that is the user's own."""
+        if isinstance(node, ast.expr) and node in self.nodes and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            kept.append(segment(self.file, node))
+            return ast.Name(id=_hole(len(kept) - 1), ctx=ast.Load())
+        if isinstance(node, ast.AST):
+            fields = {name: self._with_holes(value, kept) for name, value in ast.iter_fields(node)}
+            return ast.fix_missing_locations(type(node)(**fields))
+        return [self._with_holes(item, kept) for item in node] if isinstance(node, list) else node
+
+    def _written(self, plans: Sequence["_Plan"]) -> str:
+        return edited(self.file, [plan.edit() for plan in plans])
+
+    def _means(self, plans: Sequence["_Plan"], wanted: str) -> bool:
+        try:
+            return ast.dump(ast.parse(self._written(plans))) == wanted
+        except (SyntaxError, ValueError):
+            return False
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The text of a change: a pattern with names for what is kept, and which of these stand in parentheses.
+
+    For an expression the last flag says whether the whole does.
+    """
+
+    start: int
+    stop: int
+    pattern: str
+    kept: list[str]
+    wrapped: list[bool]
+
+    def edit(self) -> TextEdit:
+        text = self.pattern
+        for number, part in enumerate(self.kept):
+            text = text.replace(_hole(number), f"({part})" if self.wrapped[number] else part)
+        whole = len(self.wrapped) > len(self.kept) and self.wrapped[-1]
+        return TextEdit(start=self.start, stop=self.stop, text=f"({text})" if whole else text)
+
+
+def _hole(number: int) -> str:
+    return f"kept_{number}_of_the_users"
+
+
+def _exchanged(value: Any, taken: dict[ast.AST, ast.AST | tuple[ast.stmt, ...]]) -> Any:
+    if not isinstance(value, list):
+        return taken[value]
+    made: list[Any] = []
+    for item in value:
+        new = taken.get(item, item) if isinstance(item, ast.AST) else item
+        made += new if isinstance(new, tuple) else [new]
+    return made

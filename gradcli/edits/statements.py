@@ -1,0 +1,229 @@
+"""Edits of whole statements of backward: what it returns and where, what it writes into, which branch it takes."""
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from gradcli.edits.expressions import Candidate
+from gradcli.edits.idiom import Idiom, build
+from gradcli.edits.render import Change
+from gradcli.edits.scope import Scope
+
+_MOST_RETURNED = 6
+_NONE = ast.Constant(value=None)
+
+
+def returned_values(definition: ast.FunctionDef | ast.Lambda) -> list[tuple[ast.AST, ast.expr]]:
+    """Every value that a definition returns, with the node that holds it."""
+    if isinstance(definition, ast.Lambda):
+        return [(definition, definition.body)]
+    return [(n, n.value) for n in _own(definition) if isinstance(n, ast.Return) and n.value is not None]
+
+
+def _own(definition: ast.FunctionDef) -> Iterator[ast.AST]:
+    """The nodes of a function without those of functions in it."""
+    waiting: list[ast.AST] = list(definition.body)
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += list(ast.iter_child_nodes(node))
+
+
+def rearranged(definition: ast.FunctionDef | ast.Lambda, parameters: int, scope: Scope) -> Iterator[Candidate]:
+    """The values returned in another order, one put in the place of None, one more or less of them."""
+    for _, value in returned_values(definition):
+        elements = list(value.elts) if isinstance(value, ast.Tuple) else [value]
+        if any(isinstance(e, ast.Starred) for e in elements):
+            continue
+        yield from _exchanged(value, elements)
+        yield from _counted(value, elements, parameters, scope)
+
+
+def _exchanged(value: ast.expr, elements: list[ast.expr]) -> Iterator[Candidate]:
+    for i, j in itertools.combinations(range(len(elements)), 2):
+        changes = (Change(elements[i], elements[j]), Change(elements[j], elements[i]))
+        yield Candidate(1.5, changes)
+        yield Candidate(1, (Change(elements[j], elements[i]),))
+        yield Candidate(1, (Change(elements[i], elements[j]),))
+    if 3 <= len(elements) <= 4:
+        for order in itertools.permutations(range(len(elements))):
+            if sum(a != b for a, b in enumerate(order)) > 2:
+                yield Candidate(2.5, tuple(Change(elements[a], elements[b]) for a, b in enumerate(order) if a != b))
+    for i, element in enumerate(elements):
+        if not _is_none(element):
+            yield (
+                Candidate(1, (Change(element, _NONE),)) if len(elements) > 1 else Candidate(9, (Change(value, _NONE),))
+            )
+        del i
+
+
+def _counted(value: ast.expr, elements: list[ast.expr], parameters: int, scope: Scope) -> Iterator[Candidate]:
+    lacking = parameters - len(elements)
+    if 0 < lacking <= _MOST_RETURNED:
+        for places in itertools.combinations(range(parameters), lacking):
+            left = iter(elements)
+            made = [_NONE if i in places else next(left) for i in range(parameters)]
+            yield Candidate(
+                1 + 0.01 * (parameters - min(places)), (Change(value, ast.Tuple(elts=made, ctx=ast.Load())),)
+            )
+        for atom in scope.atoms if lacking == 1 else ():
+            for place in range(parameters):
+                made = [*elements[:place], atom.node, *elements[place:]]
+                if atom.is_tensor:
+                    yield Candidate(1.5, (Change(value, ast.Tuple(elts=made, ctx=ast.Load())),))
+    elif lacking < 0:
+        for kept in itertools.combinations(elements, parameters):
+            new = ast.Tuple(elts=list(kept), ctx=ast.Load()) if parameters > 1 else kept[0]
+            yield Candidate(1, (Change(value, new),))
+
+
+def filled(definition: ast.FunctionDef | ast.Lambda, scope: Scope) -> Iterator[Candidate]:
+    """Something that backward has a name for, returned in the place of None."""
+    for _, value in returned_values(definition):
+        for element in value.elts if isinstance(value, ast.Tuple) else [value]:
+            if _is_none(element):
+                yield from (Candidate(1, (Change(element, a.node),)) for a in scope.atoms if a.is_tensor)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def assigned(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
+    """An assignment to another name that backward has: a gradient put into the wrong variable."""
+    names = sorted({n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)})
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            for other in names:
+                if other != node.id:
+                    yield Candidate(1, (Change(node, ast.Name(id=other, ctx=ast.Store())),))
+
+
+def unpacked(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
+    """Saved values unpacked in another order."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            names = node.targets[0].elts
+            for i, j in itertools.combinations(range(len(names)), 2):
+                if isinstance(names[i], ast.Name) and isinstance(names[j], ast.Name):
+                    yield Candidate(2, (Change(names[i], names[j]), Change(names[j], names[i])))
+
+
+def sliced(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
+    """A range of an index that begins or ends one entry earlier or later: `1:` for `:-1`."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Slice) and node.step is None:
+            bounds = (_whole(node.lower, 0), _whole(node.upper, 0))
+            if bounds[0] is None or bounds[1] is None:
+                continue
+            for lower, upper in ((1, 0), (0, -1), (0, 0), (1, -1), (2, 0), (0, -2)):
+                if (lower, upper) != bounds:
+                    yield Candidate(1.2, (Change(node, ast.Slice(lower=_bound(lower), upper=_bound(upper))),))
+
+
+def _whole(node: ast.expr | None, nothing: int) -> int | None:
+    """The number that a bound is; None where it is something else."""
+    if node is None:
+        return nothing
+    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return sign * value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _bound(number: int) -> ast.expr | None:
+    if number == 0:
+        return None
+    value = ast.Constant(value=abs(number))
+    return ast.UnaryOp(op=ast.USub(), operand=value) if number < 0 else value
+
+
+def summed_up(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
+    """What is assigned added to what was there, or taken from it; an addition made a subtraction, and the reverse."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
+            other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+            yield Candidate(1, (Change(node, ast.AugAssign(target=node.target, op=other, value=node.value)),))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Subscript):
+            for operation in (ast.Add(), ast.Sub()):
+                made = ast.AugAssign(target=node.targets[0], op=operation, value=node.value)
+                yield Candidate(1.5, (Change(node, made),))
+
+
+def out_of_place(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
+    """Writes into what is not backward's own, made on a copy or out of place."""
+    if isinstance(definition, ast.Lambda):
+        return
+    for statement in _own(definition):
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            left = ast.Name(id=statement.target.id, ctx=ast.Load())
+            new = ast.Assign(
+                targets=[ast.Name(id=statement.target.id, ctx=ast.Store())],
+                value=ast.BinOp(left=left, op=statement.op, right=statement.value),
+                lineno=statement.lineno,
+            )
+            yield Candidate(2, (Change(statement, new),))
+        if isinstance(statement, ast.Assign | ast.AugAssign):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                yield Candidate(3, (Change(statement, (_copy(target.value.id, idiom), statement)),))
+                yield from _masked(definition, statement, target.value.id, idiom)
+        if isinstance(statement, ast.Expr | ast.Assign | ast.Return):
+            yield from _methods(statement, idiom)
+
+
+def _copy(name: str, idiom: Idiom) -> ast.stmt:
+    copied = idiom.copied(ast.Name(id=name, ctx=ast.Load()))
+    return ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=copied, lineno=1)
+
+
+def _masked(definition: ast.FunctionDef, statement: ast.stmt, name: str, idiom: Idiom) -> Iterator[Candidate]:
+    """The copy taken where the name was bound to the tensor that is written into: `y = g` becomes `y = g.clone()`."""
+    for other in _own(definition):
+        if isinstance(other, ast.Assign) and other.lineno < statement.lineno:
+            first = other.targets[0]
+            if isinstance(first, ast.Name) and first.id == name:
+                yield Candidate(2, (Change(other.value, idiom.copied(other.value)),))
+
+
+def _methods(statement: ast.Expr | ast.Assign | ast.Return, idiom: Idiom) -> Iterator[Candidate]:
+    """`x.mul_(y)` as `x.mul(y)`, its result bound to the name where nobody took it."""
+    for node in ast.walk(statement):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        called = node.func.attr
+        if called.endswith("_") and not called.endswith("__"):
+            plain = ast.Attribute(value=node.func.value, attr=called.rstrip("_"), ctx=ast.Load())
+            call = ast.Call(func=plain, args=node.args, keywords=node.keywords)
+            if node is getattr(statement, "value", None) and isinstance(statement, ast.Expr):
+                owner = node.func.value
+                if isinstance(owner, ast.Name):
+                    target = ast.Name(id=owner.id, ctx=ast.Store())
+                    yield Candidate(2, (Change(statement, ast.Assign(targets=[target], value=call, lineno=1)),))
+            else:
+                yield Candidate(1, (Change(node, call),))
+            yield Candidate(2.5, (Change(node.func.value, idiom.copied(node.func.value)),))
+
+
+def accumulated(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
+    """Entries added where they were assigned: an index may name one more than once."""
+    if isinstance(definition, ast.Lambda):
+        return
+    for node in _own(definition):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, ast.Assign | ast.AugAssign) and isinstance(target, ast.Subscript):
+            parts = {"A": target.value, "I": target.slice, "V": node.value}
+            if idiom.by_methods:
+                made = build("A.index_put_((I,), V, accumulate=True)", **parts)
+            elif idiom.namespace is not None:
+                made = build(f"{idiom.namespace}.add.at(A, I, V)", **parts)
+            else:
+                continue
+            yield Candidate(3, (Change(node, ast.Expr(value=made)),))
+
+
+def multiplied_by_cotangent(value: ast.expr, scope: Scope) -> Iterator[Candidate]:
+    """A value that ignores grad_output, times it."""
+    for atom in scope.cotangents:
+        yield Candidate(2, (Change(value, build("G * E", G=atom.node, E=value)),))

@@ -1,0 +1,399 @@
+"""Module: what has parameters, buffers, children, and a forward."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from gradcli.engine.dtypes import dtype as ElementType  # noqa: N812  (arguments are named dtype)
+from gradcli.engine.module_name import PRINTED_MODULE
+from gradcli.engine.nn.base.calls import EVERYWHERE, MIXED, AlwaysCalled, call_with_hooks
+from gradcli.engine.nn.base.hooks import registered, type_text
+from gradcli.engine.nn.base.state import StatefulModule
+from gradcli.engine.nn.parameter import Buffer, Parameter
+from gradcli.engine.tensor import Tensor
+from gradcli.engine.utils.hooks import RemovableHandle
+
+
+class Module(StatefulModule):
+    """The base of all parts of a network: subclass it, call `super().__init__()`, and give a `forward`."""
+
+    training: bool
+    _is_full_backward_hook: bool | None
+
+    def __init__(self) -> None:
+        put = super().__setattr__
+        put("training", True)
+        put("_parameters", {})
+        put("_buffers", {})
+        put("_modules", {})
+        put("_transient_buffers", set())
+        put("_state_hooks", {})
+        put("_forward_hooks", OrderedDict())
+        put("_forward_pre_hooks", OrderedDict())
+        put("_forward_hooks_with_kwargs", OrderedDict())
+        put("_forward_pre_hooks_with_kwargs", OrderedDict())
+        put("_backward_hooks", OrderedDict())
+        put("_backward_pre_hooks", OrderedDict())
+        put("_is_full_backward_hook", None)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; subclasses give it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # --- calling
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run forward between the hooks."""
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or EVERYWHERE.any
+        ):
+            return self.forward(*args, **kwargs)
+        return call_with_hooks(self, args, kwargs)
+
+    # --- hooks
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before forward; what it returns replaces the arguments."""
+        return registered(self._forward_pre_hooks, hook, prepend, self._forward_pre_hooks_with_kwargs, with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after forward; what it returns replaces the output.
+
+        Args:
+            hook: what to call.
+            prepend: call it before the hooks that are there.
+            with_kwargs: call `hook(module, args, kwargs, output)`.
+            always_call: call it, with None for the output, when forward or another hook raises, too.
+        """
+        if always_call:
+            hook = AlwaysCalled(hook)
+        return registered(self._forward_hooks, hook, prepend, self._forward_hooks_with_kwargs, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when both are known; a tuple it returns replaces grad_input."""
+        if self._is_full_backward_hook is False:
+            raise RuntimeError(MIXED)
+        self._is_full_backward_hook = True
+        return registered(self._backward_hooks, hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the module's backward; what it returns replaces grad_output."""
+        return registered(self._backward_pre_hooks, hook, prepend)
+
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """The hook of old: it sits on the last operation of forward, and sees that operation's gradients only."""
+        if self._is_full_backward_hook is True:
+            raise RuntimeError(MIXED)
+        self._is_full_backward_hook = False
+        return registered(self._backward_hooks, hook, False)
+
+    # --- attributes
+    def __setattr__(self, name: str, value: Any) -> None:
+        stores = self.__dict__
+        if isinstance(value, Parameter):
+            if "_parameters" not in stores:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Buffer) and name not in stores.get("_buffers", ()):
+            self._forget(name)
+            self.register_buffer(name, value, value.persistent)
+        elif isinstance(value, Module):
+            if "_modules" not in stores:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            self._forget(name)
+            self._modules[name] = value
+        elif name in stores.get("_parameters", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_text(value)}' as parameter '{name}' "
+                    f"({PRINTED_MODULE}.nn.Parameter or None expected)"
+                )
+            self._parameters[name] = None
+        elif name in stores.get("_modules", ()):
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{type_text(value)}' as child module '{name}' "
+                    f"({PRINTED_MODULE}.nn.Module or None expected)"
+                )
+            self._modules[name] = None
+        elif name in stores.get("_buffers", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{type_text(value)}' as buffer '{name}' ({PRINTED_MODULE}.Tensor or None expected)"
+                )
+            self._buffers[name] = value
+        else:
+            super().__setattr__(name, value)
+
+    def _forget(self, name: str) -> None:
+        for store in (self.__dict__, self._parameters, self._buffers, self._modules):
+            store.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        for store in ("_parameters", "_buffers", "_modules"):
+            entries = self.__dict__.get(store)
+            if entries is not None and name in entries:
+                return entries[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
+
+    def __delattr__(self, name: str) -> None:
+        for entries in (self._parameters, self._buffers, self._modules):
+            if name in entries:
+                del entries[name]
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Add a parameter under a name; None keeps the name for a parameter that is not there.
+
+        Raises:
+            TypeError: it is not a Parameter.
+            KeyError: the name is taken, or has a dot.
+        """
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name(name, self._parameters, "parameter")
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{type_text(param)}' object to parameter '{name}' "
+                f"({PRINTED_MODULE}.nn.Parameter or None required)"
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that belongs to the module's state but is not trained."""
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name(name, self._buffers, "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{type_text(tensor)}' object to buffer '{name}' "
+                f"({PRINTED_MODULE}.Tensor or None required)"
+            )
+        self._buffers[name] = tensor
+        if not persistent:
+            self._transient_buffers.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a child under a name."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type_text(module)} is not a Module subclass")
+        self._check_name(name, self._modules, "module name")
+        self._modules[name] = module
+
+    register_module = add_module
+
+    def _check_name(self, name: str, store: Mapping[str, Any], what: str) -> None:
+        if "." in name or name == "":
+            raise KeyError(f'{what} name can\'t contain "." or be empty, got: {name!r}')
+        if name not in store and name in dir(self):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # --- walking
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Yield this module and all below it, each once unless told, with dotted names."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def get_submodule(self, target: str) -> Any:
+        """Return the module of a dotted name.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        found: Any = self
+        for name in target.split(".") if target else ():
+            if not isinstance(found, Module) or name not in dir(found):
+                raise AttributeError(f"{type(found).__name__} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def get_parameter(self, target: str) -> Any:
+        """Return the parameter of a dotted name; raises AttributeError as `get_submodule`."""
+        return self._entry("_parameters", target, "parameter")
+
+    def get_buffer(self, target: str) -> Any:
+        """Return the buffer of a dotted name; raises AttributeError as `get_submodule`."""
+        return self._entry("_buffers", target, "buffer")
+
+    def _entry(self, store: str, target: str, what: str) -> Any:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in vars(module)[store]:
+            raise AttributeError(f"{type(module).__name__} has no {what} `{name}`")
+        return vars(module)[store][name]
+
+    def modules(self) -> Iterator[Module]:
+        """Yield this module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Yield the modules directly below this one, with their names."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """Yield the modules directly below this one."""
+        return (child for _, child in self.named_children())
+
+    def _named(self, store: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in module.__dict__[store].items():
+                if value is not None and id(value) not in seen:
+                    if once:
+                        seen.add(id(value))
+                    yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yield all parameters, each once unless told, with dotted names."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Yield all parameters."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Yield all buffers, each once unless told, with dotted names."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Yield all buffers."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def apply(self, fn: Callable[[Module], None]) -> Self:
+        """Call a function on every module, children first, and return this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # --- converting
+    def _converted(self, convert: Callable[[Tensor], Tensor]) -> Self:
+        for module in self.modules():
+            for parameter in module._parameters.values():
+                if parameter is not None:
+                    parameter.data = convert(parameter.data)
+                    if parameter._grad is not None:
+                        parameter._grad = convert(parameter._grad.detach())
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = convert(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert floating point parameters and buffers in place, and return the module."""
+        kinds = [value for value in (*args, kwargs.get("dtype")) if isinstance(value, ElementType)]
+        if kinds and not (kinds[0].is_floating_point or kinds[0].is_complex):
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kinds[0]}"
+            )
+        return self._converted(lambda tensor: tensor.to(*args, **kwargs) if tensor._data.dtype.kind in "fc" else tensor)
+
+    def _floating(self, method: str) -> Self:
+        return self._converted(lambda tensor: getattr(tensor, method)() if tensor._data.dtype.kind == "f" else tensor)
+
+    def double(self) -> Self:
+        """Convert to float64."""
+        return self._floating("double")
+
+    def float(self) -> Self:
+        """Convert to float32."""
+        return self._floating("float")
+
+    def half(self) -> Self:
+        """Convert to float16."""
+        return self._floating("half")
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert all parameters and buffers to an element type."""
+        return self._converted(lambda tensor: tensor.to(dst_type))
+
+    def cpu(self) -> Self:
+        """Return the module, which is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        """Raise RuntimeError: there is no GPU here."""
+        return self.to("cuda" if device is None else device)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode for this module and all below it."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set the flag of all parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop all gradients, or set them to zero."""
+        for parameter in self.parameters():
+            if parameter._grad is not None:
+                if set_to_none:
+                    parameter.grad = None
+                else:
+                    parameter._grad.detach_()
+                    parameter._grad.zero_()
+
+    # --- printing
+    def extra_repr(self) -> str:
+        """Return what is printed about this module itself."""
+        return ""
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        head = type(self).__name__ + "("
+        if not children and len(lines) <= 1:
+            return head + extra + ")"
+        return head + "\n  " + "\n  ".join(lines + children) + "\n)"

@@ -1,0 +1,1 @@
+"""Layers and losses, by kind: each a Module around a function."""

@@ -1,0 +1,263 @@
+"""Activations as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.creation import full
+from gradcli.engine.nn import functional
+from gradcli.engine.nn.base.module import Module
+from gradcli.engine.nn.parameter import Parameter
+from gradcli.engine.tensor import Tensor
+
+
+class Identity(Module):
+    """Returns its input; takes any arguments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002  (it stands in for any layer)
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the input."""
+        return input
+
+
+class ReLU(Module):
+    """The positive part."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.relu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return "inplace=True" if self.inplace else ""
+
+
+class _Written(Module):
+    """An activation that may write to its input.
+
+    Args:
+        inplace: write the result to the input.
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return "inplace=True" if self.inplace else ""
+
+
+class ReLU6(_Written):
+    """The part between 0 and 6."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.relu6(input, self.inplace)
+
+
+class LeakyReLU(Module):
+    """x, below 0 times a slope."""
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        super().__init__()
+        self.negative_slope, self.inplace = negative_slope, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+
+
+class PReLU(Module):
+    """x, below 0 times a learned slope."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = Parameter(full((num_parameters,), init))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"num_parameters={self.num_parameters}"
+
+
+class _Alpha(Module):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"alpha={self.alpha}"
+
+
+class ELU(_Alpha):
+    """x, below 0 alpha (exp(x) - 1)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.elu(input, self.alpha, self.inplace)
+
+
+class CELU(_Alpha):
+    """x, below 0 alpha (exp(x / alpha) - 1)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.celu(input, self.alpha, self.inplace)
+
+
+class SELU(_Written):
+    """The self-normalising ELU."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.selu(input, self.inplace)
+
+
+class GELU(Module):
+    """x times the normal distribution function."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.gelu(input, self.approximate)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"approximate={self.approximate!r}"
+
+
+class SiLU(_Written):
+    """x times its sigmoid."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.silu(input, self.inplace)
+
+
+class Mish(_Written):
+    """x tanh(softplus(x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.mish(input, self.inplace)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return input.sigmoid()
+
+
+class LogSigmoid(Module):
+    """log of the sigmoid."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.logsigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return input.tanh()
+
+
+class Hardtanh(Module):
+    """x kept between two limits."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+        self.min_val, self.max_val = min_val, max_val
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class Softsign(Module):
+    """x / (1 + |x|)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.softsign(input)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta x)) / beta."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class _AlongAxis(Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"dim={self.dim}"
+
+
+class Softmax(_AlongAxis):
+    """exp(x) / sum(exp(x)) along an axis."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.softmax(input, self.dim)
+
+
+class LogSoftmax(_AlongAxis):
+    """The logarithm of the softmax along an axis."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.log_softmax(input, self.dim)
+
+
+class GLU(_AlongAxis):
+    """The first half of an axis times the sigmoid of the second."""
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.glu(input, self.dim)

@@ -1,0 +1,341 @@
+"""Layers that pool, pad, resample and drop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.engine.nn import functional
+from gradcli.engine.nn.base.module import Module
+from gradcli.engine.nn.functions.resampling import adaptive_avg_pool, adaptive_max_pool
+from gradcli.engine.ops.convolution import Sizes, each
+from gradcli.engine.tensor import Tensor
+
+
+class MaxPool(Module):
+    """The largest element of every window along the last `axes_count` axes."""
+
+    axes_count = 2
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.padding, self.dilation = kernel_size, padding, dilation
+        self.stride = kernel_size if stride is None else stride
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        """Apply it."""
+        pool = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)[self.axes_count - 1]
+        return pool(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+        )
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class AvgPool(Module):
+    """The mean of every window along the last `axes_count` axes."""
+
+    axes_count = 2
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        stride: Sizes | None = None,
+        padding: Sizes = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.padding = kernel_size, padding
+        self.stride = kernel_size if stride is None else stride
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        pool: Any = (functional.avg_pool1d, functional.avg_pool2d, functional.avg_pool3d)[self.axes_count - 1]
+        more = () if self.axes_count == 1 else (self.divisor_override,)
+        result: Tensor = pool(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, *more
+        )
+        return result
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        sizes = (self.kernel_size, self.stride, self.padding)
+        kernel, stride, padding = (each(size, 1) if self.axes_count == 1 else size for size in sizes)
+        return f"kernel_size={kernel}, stride={stride}, padding={padding}"
+
+
+class AdaptivePool(Module):
+    """What a grid of cells along the last `axes_count` axes is reduced to."""
+
+    axes_count = 2
+    largest = False
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        size = (
+            self.output_size if isinstance(self.output_size, (tuple, list)) else (self.output_size,) * self.axes_count
+        )
+        if self.largest:
+            return adaptive_max_pool(input, size, self.axes_count)
+        return adaptive_avg_pool(input, size)
+
+    def extra_repr(self) -> str:
+        """Return the size."""
+        return f"output_size={self.output_size}"
+
+
+class LPPool2d(Module):
+    """The p-norm of every window of [N, C, H, W].
+
+    Args:
+        norm_type: p.
+        kernel_size: the sizes of a window.
+        stride: how far windows are apart; they follow each other unless given.
+        ceil_mode: count windows that reach over the end.
+    """
+
+    def __init__(
+        self, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class Pad(Module):
+    """Padding of the last `axes_count` axes."""
+
+    axes_count = 2
+    mode = "constant"
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        count = 2 * self.axes_count
+        self.padding = (padding,) * count if isinstance(padding, int) else tuple(padding)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        """Return the widths."""
+        return f"{self.padding}"
+
+
+class ConstantPad(Pad):
+    """Padding with a constant."""
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        """Return the widths and the constant."""
+        return f"padding={self.padding}, value={self.value}"
+
+
+class Upsample(Module):
+    """Other sizes of [N, C, *sizes]; see `functional.interpolate`.
+
+    Args:
+        size: the sizes to have; or else
+        scale_factor: how much larger to be.
+        mode: "nearest", "linear", "bilinear" or "trilinear".
+        align_corners: let the centres of the corners' elements stay.
+    """
+
+    def __init__(
+        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    ) -> None:
+        super().__init__()
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        several = isinstance(scale_factor, (tuple, list))
+        self.scale_factor = (
+            None if scale_factor is None else tuple(map(float, scale_factor)) if several else float(scale_factor)
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners)
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        first = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor!r}"
+        return f"{first}, mode={self.mode!r}"
+
+
+class _Windows(Module):
+    """Windows taken out, or put together again."""
+
+    def __init__(self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class Unfold(_Windows):
+    """The windows of [N, C, H, W] as columns."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+class Fold(_Windows):
+    """Images as the sum of windows: the adjoint of Unfold.
+
+    Args:
+        output_size: the sizes of the image.
+        kernel_size: the sizes of a window.
+        dilation: how far the elements of a window are apart.
+        padding: how many places around the image the windows reach into.
+        stride: how far windows are apart.
+    """
+
+    def __init__(
+        self,
+        output_size: Sizes,
+        kernel_size: Sizes,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        stride: Sizes = 1,
+    ) -> None:
+        super().__init__(kernel_size, dilation, padding, stride)
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"output_size={self.output_size}, {super().extra_repr()}"
+
+
+class _Drop(Module):
+    """Drops with probability p while training."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def extra_repr(self) -> str:
+        """Return the options."""
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Drop):
+    """Drops elements with probability p while training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_Drop):
+    """Drops whole channels of [N, C, H, W] with probability p while training."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(Dropout2d):
+    """Drops whole channels of [N, C, L] with probability p while training."""
+
+
+class Dropout3d(Dropout2d):
+    """Drops whole channels of [N, C, D, H, W] with probability p while training."""
+
+
+class AlphaDropout(_Drop):
+    """Sets elements to the lower limit of SELU with probability p while training, mean and variance kept."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of [N, C, H, W]."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.softmax(input, -3)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between tensors along an axis.
+
+    Args:
+        dim: the axis.
+        eps: the least norm that is divided by.
+    """
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PixelUnshuffle(Module):
+    """Turns pixels into channels.
+
+    Args:
+        downscale_factor: how much smaller the image becomes along each axis.
+    """
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Apply it."""
+        return functional.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """Return the factor."""
+        return f"downscale_factor={self.downscale_factor}"

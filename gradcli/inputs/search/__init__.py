@@ -1,0 +1,1 @@
+"""The search for inputs that forward accepts, where none were given."""

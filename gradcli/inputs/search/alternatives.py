@@ -1,0 +1,90 @@
+"""Further inputs within forward's contract: optional arguments left out, the other axis, the other flag, broadcasting.
+
+Forward is often laxer than the contract of the whole Function: what merely happens to run (a batch axis on every
+argument, a size of 1) is no case of its own, since a right backward may refuse it. Only what the signature offers, or
+what backward itself provides for, is.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from gradcli.cases import InputSpec
+from gradcli.inputs.search.candidates import OMITTED, Choice
+from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.search.trials import Guess, Trials
+
+MAX_ALTERNATIVES = 6
+_FEW_OPTIONAL = 3
+"""So many optional arguments are also left out one at a time; more would make too many cases."""
+_AXIS_NAMES = ("dim", "axis")
+_RISKY_FLAGS = ("inplace",)
+
+
+def alternatives_of(
+    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool] = lambda _: True
+) -> tuple[tuple[InputSpec, ...], ...]:
+    """The alternatives to `guess` that forward accepts, and backward too if a default was not meant to be changed."""
+    accepted: list[tuple[InputSpec, ...]] = []
+    modes = (mode for mode in _other_modes(trials, guess) if runs_backward(mode))
+    for candidate in itertools.chain(_candidates(trials, hints, guess), modes):
+        if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
+            break
+        if trials.judge(candidate) is None:
+            accepted.append(trials.specs(candidate))
+    return tuple(accepted)
+
+
+def _other_modes(trials: Trials, guess: Guess) -> Iterator[Guess]:
+    """The other value of every flag that was left out, and the first axis where another is the default."""
+    for index, choice in enumerate(guess.skeleton):
+        default, name = trials.slots[index].parameter.default, trials.slots[index].name.lower()
+        if choice == OMITTED and isinstance(default, bool) and name not in _RISKY_FLAGS:
+            yield _with_value(guess, index, not default)
+        if choice == OMITTED and type(default) is int and default in (-1, 1) and name in _AXIS_NAMES:
+            yield _with_value(guess, index, 0)
+
+
+def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+    optional = [
+        index
+        for index, (choice, slot) in enumerate(zip(guess.skeleton, trials.slots, strict=True))
+        if choice.is_free and slot.parameter.has_default
+    ]
+    if optional:
+        yield _without(guess, optional)
+    if 1 < len(optional) <= _FEW_OPTIONAL:
+        yield from (_without(guess, [index]) for index in optional)
+    for index, choice in enumerate(guess.skeleton):
+        name = trials.slots[index].name.lower()
+        if choice.kind != "value":
+            continue
+        if name in _AXIS_NAMES and choice.value in (-1, 1):
+            yield _with_value(guess, index, 0)
+        if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
+            yield _with_value(guess, index, not choice.value)
+    if hints.minds_complex:
+        yield _complex(guess)
+    if hints.undoes_broadcasting:
+        yield from _broadcast(guess)
+
+
+def _without(guess: Guess, indices: Sequence[int]) -> Guess:
+    skeleton = tuple(OMITTED if index in indices else choice for index, choice in enumerate(guess.skeleton))
+    return replace(guess, skeleton=skeleton)
+
+
+def _with_value(guess: Guess, index: int, value: object) -> Guess:
+    return replace(guess, skeleton=(*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :]))
+
+
+def _complex(guess: Guess) -> Guess:
+    skeleton = tuple(replace(choice, kind="complex") if choice.kind == "float" else choice for choice in guess.skeleton)
+    return replace(guess, skeleton=skeleton)
+
+
+def _broadcast(guess: Guess) -> Iterator[Guess]:
+    floats = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float" and choice.rank]
+    for index in floats[1:]:
+        shape = guess.shapes[index]
+        yield replace(guess, shapes={**guess.shapes, index: (1, *shape[1:])})

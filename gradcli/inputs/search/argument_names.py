@@ -1,0 +1,76 @@
+"""What the names of parameters usually mean: they order the search for inputs, and never decide it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Values = tuple[Any, ...]
+
+WHOLE_NUMBERS: Mapping[str, Values] = {
+    "dim": (-1, 1, 0), "axis": (-1, 1, 0), "dims": ((0, 1), -1), "axes": ((0, 1), -1),
+    "stride": (2, 1), "padding": (1, 0), "pad": (1, 0), "dilation": (1, 2), "groups": (1, 2),
+    "k": (2, 3), "kernel_size": (2, 3), "window": (2, 3), "size": (3, 4, (3, 4)), "n": (3, 2, 4),
+    "num_classes": (4, 3, 5), "n_classes": (4, 3, 5), "classes": (4, 3), "num_segments": (4, 3), "num_groups": (2,),
+    "num_heads": (2,), "heads": (2,), "steps": (3,), "num_steps": (3,), "order": (2, 3),
+    "upscale_factor": (2,), "shift": (1, 0.5), "shifts": (1,), "offset": (1, 0), "diagonal": (0, 1),
+    "shape": ((4, 3), (3, 4), (12,)), "output_size": (3, (3, 4)), "degree": (2, 3), "power": (3, 2.5),
+    "exponent": (3, 2.5), "p": (3, 2, 0.5), "ord": (2,), "repeats": (2, (2, 2)), "length": (4,), "bits": (4,),
+    "ignore_index": (-100,), "chunks": (2,), "num": (3,), "depth": (4, 3),
+    **dict.fromkeys(("iterations", "iters", "n_iter", "n_iters", "num_iter", "num_iters", "num_iterations"), (50, 8)),
+    **dict.fromkeys(("max_iter", "max_iters", "maxiter", "max_iterations", "max_steps"), (50, 8)),
+}  # fmt: skip
+REAL_NUMBERS: Mapping[str, Values] = {
+    "constant": (2.5, 5), "eps": (1e-5, 1e-3), "epsilon": (1e-5, 1e-3), "slope": (0.3,),
+    "negative_slope": (0.3,), "temperature": (0.7,), "tau": (0.7,), "lambd": (0.5,), "lambda_": (0.5,), "lam": (0.5,),
+    "threshold": (0.5,), "margin": (0.5,), "momentum": (0.1,), "smoothing": (0.1,), "label_smoothing": (0.1,),
+    "delta": (0.7,), "min": (-0.7,), "max": (0.7,), "lo": (-0.7,), "hi": (0.7,), "low": (-0.7,), "high": (0.7,),
+    "min_val": (-0.7,), "max_val": (0.7,), "clip": (0.7,), "max_norm": (1.5,), "coefficient": (0.7,), "coef": (0.7,),
+    "rate": (0.3,), "dropout": (0.3,), "prob": (0.3,), "dt": (0.1,), "step": (0.5,), "radius": (1.5,),
+    "damping": (0.5,), "jitter": (1e-3,), "value": (0.7,), "fill": (0.7,), "factor": (2.5, 2), "multiplier": (2.5,),
+    "scalar": (2.5,), "number": (2.5, 3), "weight_decay": (0.1,),
+    **dict.fromkeys(("tol", "tolerance", "atol", "rtol", "xtol", "ftol", "gtol"), (1e-8,)),
+}  # fmt: skip
+PERHAPS_NUMBERS: Mapping[str, Values] = {
+    "alpha": (0.7, 2.0), "beta": (0.7, 2.0), "gamma": (0.7, 2.0), "scale": (0.7, 2.0), "sigma": (0.7, 2.0),
+    "s": (0.7,), "t": (0.7,), "c": (2.5,), "mu": (0.3,), "rho": (0.5,), "r": (2, 0.7),
+}  # fmt: skip
+FLAGS = frozenset((
+    "training", "train", "inplace", "keepdim", "keepdims", "ceil_mode", "align_corners", "causal", "is_causal",
+    "normalize", "reverse", "flag", "largest", "descending", "exclusive", "upper", "lower", "unbiased",
+    "affine", "hard", "symmetric", "transpose", "transposed", "bidirectional",
+))  # fmt: skip
+WORDS: Mapping[str, Values] = {
+    "reduction": ("mean", "sum", "none"), "reduce": ("sum", "mean", "amax"),
+    "mode": ("sum", "mean", "nearest", "max", "constant"), "activation": ("relu", "tanh"),
+}  # fmt: skip
+INDEX_NAMES = frozenset((
+    "index", "indices", "idx", "ids", "inds", "labels", "label", "target", "targets", "y_true", "segment",
+    "segments", "segment_ids", "perm", "tokens", "positions",
+))  # fmt: skip
+UNSURE_INDEX_NAMES = frozenset(("target", "targets", "y_true"))
+MASK_NAMES = frozenset((
+    "mask", "attn_mask", "condition", "cond", "keep", "valid", "padding_mask", "key_padding_mask",
+))  # fmt: skip
+VECTOR_NAMES = frozenset((
+    "bias", "b", "gamma", "beta", "running_mean", "running_var", "mean", "var", "std", "v", "vec", "vector",
+    "slope", "offset",
+))  # fmt: skip
+STATE_NAMES = frozenset((
+    "running_mean", "running_var", "running_std", "moving_mean", "moving_var", "num_batches_tracked",
+))  # fmt: skip
+COMPANIONS: Mapping[str, frozenset[str]] = {
+    "k": frozenset("qv"), "p": frozenset("q"), "s": frozenset("t"), "t": frozenset("s"), "n": frozenset("m"),
+}  # fmt: skip
+"""Letters that stand for numbers, but not beside these: q, k and v are tensors alike."""
+PARAMETER_NAMES = frozenset(("weight", "w", "gamma", "beta", "scale", "bias"))
+ADDED_NAMES = frozenset(("beta", "bias", "gamma"))
+"""Those of layers alone: a weight may be that of a loss, which has no gradient."""
+IMAGE_NAMES = frozenset((
+    "img", "image", "images", "feature_map", "fmap",
+))  # fmt: skip
+ENDINGS: tuple[tuple[str, Values, float], ...] = (
+    (r"(_size|_dim|^num_|^n_|kernel|stride|count|iters?$|steps?$)", (2, 3, 1, 4, (3, 4)), 2.5),
+    (r"(eps|epsilon|tol|tolerance)$", (1e-8, 1e-5, 1e-3), 0.8),
+    (r"(rate|_factor|_scale|lambda|temp|thresh|const)", (0.7, 2.0, 1e-3), 0.8),
+)
+"""Parts of names, with the numbers that they suggest and what a tensor costs more because of them."""
+ANY_CONSTANT: Values = (2.5, 2, -1, 1, 3, True, False, (2, 2), "mean", "sum", None, 0, (3, 4))

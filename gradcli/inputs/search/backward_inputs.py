@@ -1,0 +1,135 @@
+"""Inputs that fit backward too, if forward accepts more than backward: equal sizes, a longer axis, a smaller tensor.
+
+Forward alone is often laxer than the whole Function: scores of queries against more keys than queries still have a
+diagonal. What the framework refuses of a backward that ran is a mistake to be seen, and stays.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from gradcli.inputs.search.error_messages import refused_gradient, refused_number, refused_position
+from gradcli.inputs.search.trials import Guess
+from gradcli.inputs.search.unification import Solution, State, Unifier
+from gradcli.targets import Trial
+
+_OF_SIZES = (RuntimeError, ValueError, IndexError, AssertionError)
+
+
+def merged(unifier: Unifier, solution: Solution, error: BaseException | None) -> Iterator[State]:
+    """States in which two sizes are equal that backward's error names, on inputs that forward accepts."""
+    message = str(error)
+    refused = refused_gradient(message) is not None or refused_number(message)
+    if isinstance(error, _OF_SIZES) and not refused:
+        yield from unifier.merged_by(solution.state, message)
+
+
+def exchanges(guess: Guess, error: BaseException | None) -> bool:
+    """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs."""
+    refusal = refused_gradient(str(error))
+    return refusal is not None and refusal[0] in guess.shapes.values()
+
+
+def as_returned(guess: Guess, message: str) -> Guess | None:
+    """The guess with one axis as long as in the gradient that the framework rejected; None if that makes no sense.
+
+    An LSTM's gates are cut into four, and broadcast where each part has one column. Nothing is done where the
+    gradient was merely not summed down, or has the shape of another input: those are mistakes to be seen.
+    """
+    refusal = refused_gradient(message)
+    if refusal is None or refusal[0] in guess.shapes.values() or len(refusal[0]) != len(refusal[1]):
+        return None
+    changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
+    slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]
+    if len(changed) != 1 or 1 in changed[0] or len(slots) != 1:
+        return None
+    return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
+
+
+def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:
+    """The guess with equal sizes, where the framework refused a gradient with its input's sizes in another order.
+
+    `grad.t()` is refused where the sizes differ; of a square matrix it is a wrong gradient without an error.
+
+    Args:
+        guess: inputs that forward accepts.
+        attempted: runs forward and backward on a guess.
+        judge: what forward has against a guess, None where it accepts it.
+
+    Returns:
+        None where no sizes were exchanged, and where forward or backward refuses equal ones.
+    """
+    refusal = refused_gradient(str(attempted(guess).backward_error))
+    if refusal is None or refusal[0] == refusal[1] or sorted(refusal[0]) != sorted(refusal[1]):
+        return None
+    sizes, equal = set(refusal[1]), min(refusal[1])
+    shapes = {slot: tuple(equal if n in sizes else n for n in shape) for slot, shape in guess.shapes.items()}
+    square = replace(guess, shapes=shapes)
+    return square if judge(square) is None and attempted(square).backward_error is None else None
+
+
+def narrowed(guess: Guess, attempted: Callable[[Guess], Trial], accepts: Callable[[Guess], bool]) -> Guess | None:
+    """The guess with tensors of the shapes in which their gradients are returned, where that makes all of them fit.
+
+    Forward often broadcasts more than the whole Function is made for: a scale that should be one number, or one for
+    each row, may be a matrix. The outputs keep their shapes, so that the smaller tensor is broadcast, and a mistake in
+    the sum of its gradient shows. One tensor keeps its shape; the first one if all outputs are single numbers.
+
+    Args:
+        guess: inputs that forward accepts.
+        attempted: runs forward and backward on a guess.
+        accepts: whether forward accepts a guess.
+    """
+    before = attempted(guess)
+
+    def search(found: Guess, trial: Trial, seen: frozenset[int]) -> Guess | None:
+        if trial.gradients is not None:
+            return found if seen else None
+        for slot, step in _steps(found, str(trial.backward_error)):
+            if slot in seen or not _is_whole(step, before) or not accepts(step):
+                continue
+            following = attempted(step)
+            fitting = search(step, following, seen | {slot}) if _shapes(following) == _shapes(before) else None
+            if fitting is not None:
+                return fitting
+        return None
+
+    return search(guess, before, frozenset())
+
+
+def _shapes(trial: Trial) -> list[tuple[int, ...]]:
+    return [output.shape for output in trial.outputs]
+
+
+def _steps(guess: Guess, message: str) -> Iterator[tuple[int, Guess]]:
+    """Each tensor that the message may speak of, with the guess in which it has its gradient's shape."""
+    refusal = refused_gradient(message)
+    if refusal is None or not _broadcasts(*refusal):
+        return
+    position = refused_position(message)
+    slots = [slot for slot in _floats(guess) if guess.shapes[slot] == refusal[1]]
+    for slot in sorted(slots, key=lambda slot: slot != position):
+        choice = replace(guess.skeleton[slot], rank=len(refusal[0]))
+        skeleton = (*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :])
+        yield slot, replace(guess, skeleton=skeleton, shapes={**guess.shapes, slot: refusal[0]})
+
+
+def _is_whole(guess: Guess, before: Trial) -> bool:
+    """Whether a tensor without sizes of 1 is left; the first one, where no output has more than one entry."""
+    shapes = [guess.shapes[slot] for slot in _floats(guess)]
+    whole = [bool(shape) and 1 not in shape for shape in shapes]
+    return whole[0] if all(output.size == 1 for output in before.outputs) else any(whole)
+
+
+def _floats(guess: Guess) -> list[int]:
+    return [slot for slot, choice in enumerate(guess.skeleton) if choice.kind == "float"]
+
+
+def settled(unifier: Unifier, guess: Guess) -> Solution:
+    """A guess as a solution whose sizes are all settled; `unifier` is that of its skeleton."""
+    return Solution(guess=guess, state=unifier.settled_at(guess.shapes))
+
+
+def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    """Whether broadcasting makes the large shape of the small one."""
+    pairs = zip(reversed(small), reversed(large), strict=False)
+    return len(small) <= len(large) and small != large and all(one in (1, other) for one, other in pairs)

@@ -1,0 +1,62 @@
+"""The budget of a search for inputs: a number of tries, which is the same on every machine, and a time limit."""
+
+import time
+from typing import final
+
+from gradcli.watchdog.case import SLOW_SECONDS
+
+SEARCH_TRIES = 5_000
+GUARANTEED_TRIES = 100
+LIMIT_SECONDS = 30.0
+
+
+@final
+class Budget:
+    """Counts tries against the allowance of each stage of a search.
+
+    What a search finds must not depend on how busy the machine is, so tries decide. The limit of time is for functions
+    that take long; it never ends a search of fewer than `GUARANTEED_TRIES`, and whoever ran into it says so.
+    """
+
+    def __init__(self, *, limit_seconds: float = LIMIT_SECONDS) -> None:
+        self.count = 0
+        self._stop = 0
+        self._limit_seconds = limit_seconds
+        self._deadline = time.perf_counter() + limit_seconds
+        self._late = False
+        self._quickest: float | None = None
+
+    def allow(self, tries: int) -> None:
+        """Begin a stage that may take `tries` from here."""
+        self._stop = self.count + tries
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether forward is so slow that the first inputs found have to be taken."""
+        return self._quickest is not None and self._quickest > SLOW_SECONDS
+
+    def spend(self, seconds: float, *, accepted: bool) -> None:
+        """Count a try; the time that a framework needs to load or compile in the first one does not count."""
+        self.count += 1
+        if accepted:
+            self._quickest = seconds if self._quickest is None else min(seconds, self._quickest)
+        if self.count == 1:
+            self._deadline += seconds
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the stage is to end."""
+        if self.count >= self._stop:
+            return True
+        self._late = self._late or (self.count >= GUARANTEED_TRIES and time.perf_counter() > self._deadline)
+        return self._late
+
+    @property
+    def ran_late(self) -> str | None:
+        """A note if the time limit ended the search; else None."""
+        if not self._late:
+            return None
+        return (
+            f"the search for inputs stopped at its time limit of {self._limit_seconds:g} s, before all its tries: "
+            "give inputs with -i for others"
+        )

@@ -1,0 +1,231 @@
+"""The candidates for each argument of forward, with costs: a tensor of some kind and rank, a constant, nothing."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any
+
+from gradcli.cases import InputSpec
+from gradcli.frozen import dataclass
+from gradcli.inputs.search import argument_names
+from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.targets import Parameter
+
+TENSORS = ("float", "index", "mask", "complex", "number-tensor", "fixed-tensor")
+FIRST_RANK_COSTS = {2: 0.0, 3: 1.0, 1: 1.2, 4: 1.6, 0: 3.5}
+LATER_RANK_COSTS = {2: 0.0, 1: 0.4, 3: 1.0, 4: 1.6, 0: 2.0}
+INDEX_RANK_COSTS = {1: 0.0, 2: 0.3, 3: 1.0, 0: 1.2}
+MASK_RANK_COSTS = {2: 0.0, 1: 0.3, 3: 1.0, 4: 1.5}
+INDEX_COST, MASK_COST, COMPLEX_COST, CONSTANT_COST, NUMBER_TENSOR_COST = 2.2, 2.6, 2.9, 2.4, 4.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What one argument may be.
+
+    `kind` is one of `TENSORS`, "value", "fixed-value" or "omitted"; `text` is the value's repr, by which choices are
+    told apart (1, 1.0 and True are equal to Python). A "number-tensor" stands for a constant: of rank 0, without a
+    gradient, and free to change no output, as a number may that backward alone uses.
+    """
+
+    kind: str
+    rank: int = 0
+    text: str = ""
+    value: Any = field(default=None, compare=False)
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor of any kind."""
+        return self.kind in TENSORS
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the search may choose its shape and values."""
+        return self.is_tensor and self.kind not in ("fixed-tensor", "number-tensor")
+
+    @staticmethod
+    def of_value(value: Any) -> "Choice":
+        """The constant `value`."""
+        return Choice(kind="value", text=repr(value), value=value)
+
+
+Skeleton = tuple[Choice, ...]
+OMITTED = Choice(kind="omitted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One argument of forward and its choices, cheapest first; `fixed` is what the user gave for it."""
+
+    name: str
+    parameter: Parameter
+    choices: tuple[tuple[float, Choice], ...]
+    fixed: InputSpec | None = None
+    fixed_shape: tuple[int, ...] | None = None
+
+    def cost(self, choice: Choice) -> float:
+        """The cost of `choice` here."""
+        return next(cost for cost, known in self.choices if known == choice)
+
+
+def fixed_slot(name: str, parameter: Parameter, spec: InputSpec, shape: tuple[int, ...]) -> Slot:
+    """The slot of an argument that the user gave; `shape` is its own, or that of the array it is read from."""
+    if spec.kind == "value":
+        choice = Choice(kind="fixed-value", text=repr(spec.value), value=spec.value)
+    else:
+        choice = Choice(kind="fixed-tensor", rank=len(shape))
+    return Slot(name=name, parameter=parameter, choices=((0.0, choice),), fixed=spec, fixed_shape=shape)
+
+
+def slot_for(name: str, parameter: Parameter, position: int, names: Sequence[str], hints: SourceHints) -> Slot:
+    """The slot of the argument `name` with every plausible choice.
+
+    Args:
+        name: as forward's signature has it, without underscores at the ends and in lower case for the names.
+        parameter: its default and annotation.
+        position: 0 for the first tensor, which tends to be the input itself.
+        names: the names of all arguments.
+        hints: what the source of forward and backward says.
+    """
+    costs = _Costs()
+    word = name.split("[", maxsplit=1)[0].lower().strip("_")
+    gradient = hints.gradient_of(position)
+    tensor_offset = _add_constants(costs, word, parameter, gradient, names)
+    if parameter.has_default:
+        costs.put(0.0, OMITTED)
+        tensor_offset = max(tensor_offset, 1.3 if parameter.default is None else 4.0)
+    _add_tensors(costs, word, name, position, names, tensor_offset, hints, parameter.annotation or "")
+    if not parameter.has_default:
+        base = 4.5 if gradient is True else 0.55 if gradient is False and _may_be_constant(word) else CONSTANT_COST
+        _add_any_constant(costs, base if position else base + 3.6)
+    if any(choice.kind == "value" for choice in costs.found):
+        costs.put(NUMBER_TENSOR_COST, Choice(kind="number-tensor"))
+    ordered = sorted(costs.found.items(), key=lambda item: (item[1], item[0].kind, item[0].rank, item[0].text))
+    return Slot(name=name, parameter=parameter, choices=tuple((cost, choice) for choice, cost in ordered))
+
+
+class _Costs:
+    """The cheapest cost of each choice."""
+
+    def __init__(self) -> None:
+        self.found: dict[Choice, float] = {}
+
+    def put(self, cost: float, choice: Choice) -> None:
+        self.found[choice] = min(cost, self.found.get(choice, cost))
+
+    def put_values(self, cost: float, values: Sequence[Any], step: float = 0.25) -> None:
+        for index, value in enumerate(values):
+            self.put(cost + step * index, Choice.of_value(value))
+
+
+def _add_any_constant(costs: _Costs, base: float) -> None:
+    costs.put_values(base, argument_names.ANY_CONSTANT, 0.2)
+
+
+def _may_be_constant(word: str) -> bool:
+    known = argument_names.VECTOR_NAMES | argument_names.INDEX_NAMES | argument_names.MASK_NAMES
+    return word not in known and not re.match(r"w|mask", word)
+
+
+def _add_constants(
+    costs: _Costs, word: str, parameter: Parameter, gradient: bool | None, names: Sequence[str]
+) -> float:
+    """Add the constants that annotation and name suggest; returns what a tensor costs more because of them."""
+    base = 1.5 if parameter.has_default else 0.0
+    annotated = _annotated(word, parameter.annotation or "")
+    if annotated is not None:
+        costs.put_values(base, annotated)
+        _add_any_constant(costs, 4.0)
+        return 5.0
+    if "ensor" in (parameter.annotation or "") or gradient is True:
+        return 0.0
+    if parameter.has_default and parameter.default is not None:
+        costs.put_values(base, (not parameter.default,) if isinstance(parameter.default, bool) else ())
+        return 0.0
+    values, uncertainty, offset = _suggested(word, gradient, names)
+    costs.put_values(base + uncertainty, values)
+    return offset
+
+
+def _suggested(word: str, gradient: bool | None, names: Sequence[str]) -> tuple[Sequence[Any], float, float]:
+    """The constants that a name suggests, what they cost, and what a tensor costs more because of them."""
+    if argument_names.COMPANIONS.get(word, frozenset()) & {name.lower() for name in names}:
+        return (), 0.0, 0.0
+    sure = 3.0 if len(word) > 1 else 1.6
+    for values, offset in (
+        (argument_names.WHOLE_NUMBERS.get(word), sure),
+        (argument_names.REAL_NUMBERS.get(word), sure),
+        (argument_names.WORDS.get(word), 4.0),
+        ((True, False) if word in argument_names.FLAGS else None, 3.0),
+    ):
+        if values is not None:
+            return values, 0.0, offset
+    if word in argument_names.PERHAPS_NUMBERS:
+        paired = {"gamma", "beta"} <= {name.lower() for name in names}
+        likely = gradient is False or not (paired or word in ("gamma", "beta", "scale", "s", "t", "c"))
+        return argument_names.PERHAPS_NUMBERS[word], 0.1 if likely else 0.3, 0.8 if likely else 0.0
+    for pattern, values, offset in argument_names.ENDINGS:
+        if re.search(pattern, word):
+            return values, 0.0, offset
+    return (), 0.0, 0.0
+
+
+def _annotated(word: str, annotation: str) -> Sequence[Any] | None:
+    head = re.split(r"[\[| ]", annotation)[0].rpartition(".")[2]
+    if head == "int":
+        return argument_names.WHOLE_NUMBERS.get(word, (2, 3, 1, -1, 4, 0))
+    if head == "float":
+        return argument_names.REAL_NUMBERS.get(word, argument_names.PERHAPS_NUMBERS.get(word, (2.5, 0.7, 0.1)))
+    if head == "bool":
+        return (True, False)
+    if head == "str":
+        return argument_names.WORDS.get(word, ("mean", "sum", "none"))
+    if head.lower() in ("tuple", "list", "sequence", "size"):
+        return ((2, 2), (3, 4), (1, 1), (12,), (0, 1))
+    return None
+
+
+def _add_tensors(
+    costs: _Costs, word: str, name: str, position: int, names: Sequence[str], offset: float, hints: SourceHints,
+    annotation: str,
+) -> None:  # fmt: skip
+    if word in argument_names.STATE_NAMES:
+        costs.put(offset, Choice(kind="float", rank=1))
+        return
+    ranks = dict(LATER_RANK_COSTS if position else FIRST_RANK_COSTS)
+    gradient = hints.gradient_of(position)
+    numberlike = word in {
+        **argument_names.WHOLE_NUMBERS,
+        **argument_names.REAL_NUMBERS,
+        **argument_names.PERHAPS_NUMBERS,
+    }
+    if gradient is True and numberlike and word not in ("gamma", "beta", "alpha", "p", "r", "s", "t", "c", "k", "n"):
+        ranks[0] = min(ranks[0], 0.3)
+    alone = not (word == "b" and "a" in names) and not (word == "v" and "k" in names)
+    if (word in argument_names.VECTOR_NAMES or "bias" in word or re.match(r"b(\d$|_)", word)) and alone:
+        ranks[1] = min(ranks[1], -0.1)
+    if word in argument_names.IMAGE_NAMES:
+        ranks[4] = -0.2
+    for rank, bonus in hints.rank_bonuses(name, first=position == 0).items():
+        ranks[rank] = ranks.get(rank, 2.0) - bonus
+    for rank, cost in ranks.items():
+        costs.put(cost + offset, Choice(kind="float", rank=rank))
+    index = 0.0 if "LongTensor" in annotation or "IntTensor" in annotation else _index_cost(word, position)
+    for rank, cost in INDEX_RANK_COSTS.items():
+        costs.put(cost + index - hints.index_bonus(name) + offset, Choice(kind="index", rank=rank))
+    mask = 0.1 if word in argument_names.MASK_NAMES or "mask" in word else MASK_COST if position else 5.5
+    for rank, cost in MASK_RANK_COSTS.items():
+        costs.put(cost + mask - hints.mask_bonus(name) + offset, Choice(kind="mask", rank=rank))
+    for rank in (2, 1, 3):
+        extra = 0.0 if rank == 2 else 0.3
+        costs.put(COMPLEX_COST + extra - hints.complex_bonus() + offset, Choice(kind="complex", rank=rank))
+
+
+def _index_cost(word: str, position: int) -> float:
+    if word in argument_names.UNSURE_INDEX_NAMES:
+        return 0.35
+    if word in ("label", "labels"):
+        return -0.1
+    if word in argument_names.INDEX_NAMES or word.endswith(("idx", "index", "indices", "ids")):
+        return 0.1
+    return INDEX_COST if position else 5.0

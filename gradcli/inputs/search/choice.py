@@ -1,0 +1,104 @@
+"""Choosing among the inputs that forward accepts: those that the author most likely meant, judged by their shapes.
+
+Forward often broadcasts more than the whole Function is made for, and backward then raises without being wrong. So
+inputs for which the returned gradients fit come first. But a gradient of a wrong shape may fit a single number, or an
+axis of one entry: such inputs are chosen only if forward rejects all others.
+"""
+
+import math
+from collections.abc import Sequence
+
+from gradcli.cases import InputSpec
+from gradcli.frozen import dataclass
+from gradcli.inputs.search.candidates import Choice, Slot
+from gradcli.inputs.search.trials import Guess, is_state
+from gradcli.inputs.search.unification import Solution
+
+RAISING_BACKWARD = 2.5
+"""Added to inputs on which backward raises; a backward that raises on all of them changes nothing."""
+DEGENERATE = 100.0
+"""Added to inputs with a size of 1: more than all other costs together."""
+SQUARE = 1.25
+"""Added for each tensor with two axes of one size: more than a vector costs beyond a matrix. Where forward takes both,
+as `x @ x` does, the square matrix is the narrower case; it still comes first where backward refuses the vector."""
+NARROWED, NARROWED_TO_ONE = 0.1, 1.0
+"""Added where a tensor became smaller to fit its gradient: sizes of 2 and more come before single entries."""
+_FLOATS = ("float", "complex")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """Inputs that forward accepts, with a score for how unlikely they are, and a penalty for a failing backward."""
+
+    plain_score: float
+    penalty: float
+    solution: Solution
+
+    @property
+    def score(self) -> float:
+        """The lower the better."""
+        return self.plain_score + self.penalty
+
+    @property
+    def fits(self) -> bool:
+        """Whether backward runs, and returns gradients of the inputs' shapes."""
+        return self.penalty < RAISING_BACKWARD
+
+
+def chosen_among(found: Sequence[Accepted]) -> Accepted:
+    """The inputs to check with: the likeliest, or if backward fails there, those with the same tensors where it fits.
+
+    A gradient that is refused for a tensor is not avoided by integers or a number in that tensor's place, unless there
+    are no other inputs for which it fits.
+    """
+    likeliest = min(found, key=lambda each: each.plain_score)
+    alike = [each for each in found if each.fits and _differentiable(each) >= _differentiable(likeliest)]
+    usable = [each for each in alike if each.plain_score < DEGENERATE]
+    best = usable if usable and not likeliest.fits else found
+    return min(best, key=lambda each: each.score)
+
+
+def overruled_by(chosen: Accepted, found: Sequence[Accepted]) -> Accepted | None:
+    """The inputs that would have been chosen but for backward; None where these are the same."""
+    likeliest = min(found, key=lambda each: each.plain_score)
+    changed = likeliest.plain_score < chosen.plain_score or (chosen.fits and not likeliest.fits)
+    return likeliest if changed else None
+
+
+def best_score(found: Sequence[Accepted]) -> float:
+    """The score of the best inputs so far."""
+    return min((each.score for each in found), default=math.inf)
+
+
+def cost_of_narrowing(guess: Guess) -> float:
+    """What is added for a guess in which tensors have the shapes of their gradients."""
+    return NARROWED_TO_ONE if any(1 in shape or not shape for shape in guess.shapes.values()) else NARROWED
+
+
+def is_degenerate(guess: Guess) -> bool:
+    """Whether a tensor has an axis of one entry, or the first one, which tends to be the input itself, no axis."""
+    free = [slot for slot, choice in enumerate(guess.skeleton) if choice.is_free]
+    if any(1 in guess.shapes[slot] for slot in free):
+        return True
+    floats = [slot for slot in free if guess.skeleton[slot].kind in _FLOATS]
+    return bool(floats) and (not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats))
+
+
+def notes_on(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> tuple[str, ...]:
+    """Notes on the chosen inputs: others that forward accepts, and domains that restrict what is checked."""
+    notes = []
+    if overruled:
+        notes.append(
+            f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails for these "
+            "inputs"
+        )
+    for index, (domain, parameters) in sorted(solution.guess.domains.items()):
+        if domain != "normal" and not is_state(slots[index].name):
+            bounds = "".join(f", {key}={value:g}" for key, value in parameters)
+            notes.append(f"{slots[index].name} is drawn from {domain}{bounds}: forward rejected normal random numbers")
+    return tuple(notes)
+
+
+def _differentiable(accepted: Accepted) -> set[int]:
+    skeleton: Sequence[Choice] = accepted.solution.guess.skeleton
+    return {slot for slot, choice in enumerate(skeleton) if choice.kind in _FLOATS}

@@ -1,0 +1,158 @@
+"""Hints from the text of forward's exception: kinds and ranks of arguments, and which sizes should be equal."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import final
+
+from gradcli.inputs.search.candidates import Choice
+
+_SAVED_NUMBER_BONUS = 8.0
+"""A number that is to be saved for backward must be a tensor, which need not change an output: tried at once."""
+
+
+@final
+class Mentions:
+    """The kinds and ranks of arguments that a message names."""
+
+    _INDEX = ("used as indices", "of integer", "long", "int64", "integral", "index tensor", "integer or boolean")
+    _CONSTANT = (
+        "must be int",
+        "must be float",
+        "must be tuple",
+        "must be str",
+        "must be bool",
+        "not tensor",
+        "cannot be interpreted as an integer",
+        "only integer",
+        "converted to python scalars",
+        "converted to a scalar",
+        "slice indices",
+        "truth value",
+        "boolean value of tensor",
+        "unhashable",
+        "can only be used as",
+    )
+    _SAVED = "can only save"
+    _RANK = ("{}-d", "{}d ", "{} dim", "expected {},", "to have {}")
+
+    def __init__(self, message: str) -> None:
+        message = message.lower()
+        self._index = any(text in message for text in self._INDEX)
+        self._constant = any(text in message for text in self._CONSTANT)
+        self._saved = self._SAVED in message
+        self._mask = "bool" in message and "truth value" not in message
+        self._complex = "complex" in message
+        self._ranks = {int(rank) for rank in "01234" if any(text.format(rank) in message for text in self._RANK)}
+
+    def bonus(self, choice: Choice) -> float:
+        """How much cheaper `choice` becomes because the message names its kind or rank."""
+        if choice.kind == "index" and self._index:
+            return 2.2
+        if choice.kind == "number-tensor":
+            return _SAVED_NUMBER_BONUS if self._saved else 0.0
+        if choice.kind == "value" and self._constant:
+            return 2.0
+        if (choice.kind == "mask" and self._mask) or (choice.kind == "complex" and self._complex):
+            return 2.0
+        return 2.0 if choice.kind in ("float", "index") and choice.rank in self._ranks else 0.0
+
+
+def size_pairs(message: str) -> list[tuple[float, int, int]]:
+    """The pairs of sizes that an exception speaks of, each with a cost: which axes are likely to have to be equal."""
+    if not message:
+        return []
+    inner = re.search(r"\((\d+) ?x ?(\d+) and (\d+) ?x ?(\d+)\)", message)
+    if inner:
+        return [(-0.1, int(inner[2]), int(inner[3])), (0.1, int(inner[1]), int(inner[4]))]
+    unequal = re.search(r"(\d+) (?:\(dim \d\) )?(?:!=|is different from) (\d+)", message)
+    unequal = unequal or re.search(r"\b(\d+) [a-z ]+, but (?:it )?(?:got|has) (\d+)", message)
+    if unequal:
+        return [(-0.1, int(unequal[1]), int(unequal[2]))]
+    pairs = [
+        (0.05 * index, one, other)
+        for left, right in itertools.combinations(_shapes(message)[:4], 2)
+        for index, (one, other) in enumerate(zip(reversed(left), reversed(right), strict=False))
+        if one != other
+    ]
+    return pairs + _loose_pairs(message)
+
+
+_REFUSED = (
+    r"invalid gradient at index (?P<at>\d+) - got \[(?P<got>[\d, ]*)\] but expected shape compatible with "
+    r"\[(?P<wanted>[\d, ]*)\]",
+    r"at output\[(?P<at>\d+)\][^\[]*produced an output of type \w+\[(?P<got>[\d,]*)\] corresponding to an input of "
+    r"type \w+\[(?P<wanted>[\d,]*)\]",
+)
+"""How PyTorch (the engine and NumPy's backend alike) and JAX refuse the shape of a gradient."""
+
+
+def refused_gradient(message: str) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The shape of a gradient that the framework rejected, and that of its input; None if it rejected none."""
+    found = _refusal(message)
+    if found is None:
+        return None
+    got, wanted = (tuple(int(size) for size in found[key].split(",") if size.strip()) for key in ("got", "wanted"))
+    return got, wanted
+
+
+def refused_position(message: str) -> int | None:
+    """The position of the argument whose gradient the framework rejected; None if the message does not say."""
+    found = _refusal(message)
+    return int(found["at"]) if found is not None and "at" in found.groupdict() else None
+
+
+def _refusal(message: str) -> re.Match[str] | None:
+    return next((found for pattern in _REFUSED if (found := re.search(pattern, message))), None)
+
+
+def refused_number(message: str) -> bool:
+    """Whether the framework rejected the number of gradients."""
+    return "returned an incorrect number of gradients" in message
+
+
+def complains_of_order(message: str) -> bool:
+    """Whether one size should have been larger than another, so that the sizes should fall instead of rise."""
+    return (
+        re.search(r"greater|larger|smaller|too (?:big|large|small)|exceed|at least|negative dim", message) is not None
+    )
+
+
+def complains_of_broadcast(message: str) -> bool:
+    """Whether two shapes did not fit element by element; a failed unpacking counts parts, which are elementwise too."""
+    return re.search(r"size of tensor a|broadcast|incompatible shapes|values to unpack", message) is not None
+
+
+def complains_of_precision(message: str) -> bool:
+    """Whether the precision of a tensor was not the one expected."""
+    return re.search(r"\bdtypes?\b|scalar type|\bfloat(?:32|64)\b|\b(?:Float|Double)\b", message) is not None
+
+
+def complains_of_values(message: str) -> bool:
+    """Whether the values of an argument, not its shape or kind, were out of bounds."""
+    words = r"between 0 and 1|positive|negative|definite|singular|domain|probabilit|outside|out of range|in \[0"
+    return re.search(words, message) is not None
+
+
+def aligned_sizes(message: str) -> tuple[tuple[int, int], ...]:
+    """The pairs of sizes to be made equal for every shape in the message to fit the longest, aligned at the end."""
+    shapes = sorted(_shapes(message), key=len, reverse=True)
+    return tuple(
+        (one, other)
+        for shape in shapes[1:]
+        for one, other in zip(reversed(shapes[0]), reversed(shape), strict=False)
+        if one != other
+    )
+
+
+def _shapes(message: str) -> list[tuple[int, ...]]:
+    told = [tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"[(\[]([\d, ]*)[)\]]", message)]
+    return [shape for shape in told if shape]
+
+
+def _loose_pairs(message: str) -> list[tuple[float, int, int]]:
+    told = re.sub(r"dim(?:ension)?:? ?-?\d+|\bdim=-?\d+|axis -?\d+|argument \d+|operand \d+|\d+-?D", "", message)
+    numbers: Sequence[int] = [int(number) for number in re.findall(r"(?<![\w.])\d{1,3}(?![\w.])", told)][:12]
+    distinct = list(dict.fromkeys(numbers))
+    cost = 0.0 if len(distinct) <= 2 else 0.15
+    return [(cost, one, other) for one, other in itertools.combinations(distinct, 2)]

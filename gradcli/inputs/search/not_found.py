@@ -1,0 +1,79 @@
+"""The message if no inputs were found: the closest attempt, and how to give inputs."""
+
+import ast
+import re
+
+from gradcli.inputs.search.budget import Budget
+from gradcli.inputs.search.source_hints import parsed
+from gradcli.inputs.search.trials import Failure
+from gradcli.targets import TargetInfo
+
+_LIST_WANTED = re.compile(r"Expected a value of type '(?:List|Tuple)\[[^']*Tensor[^']*' for argument '(\w+)'")
+"""How PyTorch refuses a tensor in the place of a list of them."""
+_TENSORS_WANTED = re.compile(r"must be (?:tuple|list) of Tensors, not Tensor")
+
+
+def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds: float) -> str:
+    """What was tried, the error of the attempt that got furthest into forward, and how inputs can be given.
+
+    Args:
+        info: the target.
+        best: the failure of the attempt that got furthest, if there was any.
+        budget: what the search has used.
+        seconds: its wall time.
+    """
+    names = [parameter.name for parameter in info.parameters]
+    lines = [
+        f"no inputs found that {info.name} accepts: tried {budget.count:,} sets in {seconds:.1f} s "
+        f"(arguments {', '.join(names) or 'none'}; tensors of rank 0 to 4, indices, masks, constants)"
+    ]
+    if best is not None and best.error is not None:
+        lines.append(f"  closest attempt failed with: {type(best.error).__name__}: {best.message}")
+    elif best is not None:
+        what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
+        what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
+        lines.append(f"  closest attempt gave {what}")
+    if budget.ran_late is not None:
+        lines.append(f"  {budget.ran_late}")
+    required = [parameter.name for parameter in info.parameters if not parameter.has_default] or names
+    lines.append(f"  {_how_to_give(required, _containers(info, required, best))}")
+    return "\n".join(lines)
+
+
+def _how_to_give(names: list[str], containers: dict[str, str]) -> str:
+    if not containers:
+        flags = " ".join(f"-i {name}=3x4" for name in names)
+        return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
+    given = ", ".join(containers.get(name, name) for name in names) + ("," if len(names) == 1 else "")
+    return (
+        f"forward expects a container for {' and '.join(containers)}: give one that holds tensors from Python, "
+        f"gradcli.check(target, ({given})), and one that holds constants by -a NAME=VALUE"
+    )
+
+
+def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dict[str, str]:
+    """A Python example of each argument that forward uses as a container of tensors."""
+    found = {
+        name: "{" + ", ".join(f'"{key}": {_variable(key)}' for key in keys) + "}"
+        for name, keys in _keys_read(info, names).items()
+    }
+    message = "" if best is None else best.message
+    listed = _LIST_WANTED.findall(message) or (names if _TENSORS_WANTED.search(message) and len(names) == 1 else [])
+    return found | {name: "[x, y]" for name in listed if name in names}
+
+
+def _variable(key: str) -> str:
+    return key if key.isidentifier() else "x"
+
+
+def _keys_read(info: TargetInfo, names: list[str]) -> dict[str, list[str]]:
+    """The strings by which forward looks into each of its arguments."""
+    keys: dict[str, list[str]] = {}
+    tree = parsed(info.forward)
+    for node in [] if tree is None else ast.walk(tree):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        if node.value.id in names and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+            held = keys.setdefault(node.value.id, [])
+            held += [] if node.slice.value in held else [node.slice.value]
+    return keys

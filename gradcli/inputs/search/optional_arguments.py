@@ -1,0 +1,129 @@
+"""Arguments that default to None: they are given if forward accepts a tensor for them, one by one or together."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import final
+
+from gradcli.inputs.search.argument_names import ADDED_NAMES, PARAMETER_NAMES
+from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
+from gradcli.inputs.search.error_messages import refused_gradient, refused_number
+from gradcli.inputs.search.trials import Guess, Trials
+from gradcli.inputs.search.unification import Solution, Unifier
+from gradcli.targets import Trial
+
+OPTIONAL_TRIES = 80
+TOGETHER = 3
+"""So many arguments that forward takes none of alone are tried together."""
+_CHOICES_ALONE, _CHOICES_TOGETHER = 6, 3
+
+
+class Reply(Enum):
+    """What backward does if an optional argument is given; the value is the wording for a note."""
+
+    FITS = "gives a gradient for it"
+    NONE = "returns None for it"
+    REFUSED = "returns a gradient that does not fit"
+    RAISES = "fails"
+
+
+@final
+class OptionalArguments:
+    """Extends inputs that forward accepts by arguments that default to None.
+
+    If backward then fails, either no tensor is meant there, as for a mask, or this is the mistake to be found. The name
+    of the argument decides: a bias is given in any case, and a weight if backward returns a gradient for it, even a
+    wrong one; else it may be the weight of a loss. `notes` lists what is left out.
+    """
+
+    def __init__(
+        self, trials: Trials, unifier: Callable[[Skeleton], Unifier], attempted: Callable[[Guess], Trial]
+    ) -> None:
+        self._trials = trials
+        self._unifier = unifier
+        self._attempted = attempted
+        self._left: dict[int, str] = {}
+
+    def given(self, best: Solution) -> Solution:
+        """The same inputs with the optional arguments that they can have."""
+        for index in self._left_out(best):
+            best = self._with(best, [index], OPTIONAL_TRIES)
+        left = self._left_out(best)
+        if 1 < len(left) <= TOGETHER:
+            best = self._with(best, left, 4 * OPTIONAL_TRIES)
+        self._left = {index: note for index, note in self._left.items() if best.guess.skeleton[index] == OMITTED}
+        return best
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence on each argument that forward takes and that was left out because of backward."""
+        return tuple(self._left.values())
+
+    def _left_out(self, best: Solution) -> list[int]:
+        pairs = enumerate(zip(best.guess.skeleton, self._trials.slots, strict=True))
+        return [i for i, (choice, slot) in pairs if choice == OMITTED and slot.parameter.default is None]
+
+    def _with(self, best: Solution, indices: Sequence[int], tries: int) -> Solution:
+        before = self._nones(best.guess)
+        first: tuple[Solution, Reply] | None = None
+        for solution in self._solutions(best, indices, tries):
+            reply = Reply.FITS if before is None else self._reply(solution.guess, before)
+            if reply is Reply.FITS:
+                return solution
+            first = first or (solution, reply)
+        if first is None:
+            return best
+        solution, reply = first
+        names = [self._trials.slots[index].name.lower() for index in indices]
+        if ADDED_NAMES.issuperset(names) or (reply is Reply.REFUSED and PARAMETER_NAMES.issuperset(names)):
+            return solution
+        flags = {spec.name: spec.as_flag() for spec in self._trials.specs(solution.guess)}
+        for index in indices:
+            flag = flags[self._trials.slots[index].name]
+            self._left[index] = f"not checked with {flag}: forward accepts it, but backward {reply.value}"
+        return best
+
+    def _nones(self, guess: Guess) -> int | None:
+        """How many gradients are None; None if backward fails in any case."""
+        trial = self._attempted(guess)
+        if not trial.ok or trial.backward_error is not None:
+            return None
+        return sum(gradient is None for gradient in trial.gradients or ())
+
+    def _reply(self, guess: Guess, before: int) -> Reply:
+        trial = self._attempted(guess)
+        if trial.ok and trial.backward_error is None:
+            nones = sum(gradient is None for gradient in trial.gradients or ())
+            return Reply.FITS if nones <= before else Reply.NONE
+        message = str(trial.backward_error)
+        refused = trial.ok and (refused_gradient(message) is not None or refused_number(message))
+        return Reply.REFUSED if refused else Reply.RAISES
+
+    def _solutions(self, best: Solution, indices: Sequence[int], tries: int) -> Iterator[Solution]:
+        """Inputs with tensors at `indices` that forward accepts, those with an axis or more first."""
+        most = _CHOICES_ALONE if len(indices) == 1 else _CHOICES_TOGETHER
+        budget = self._trials.budget
+        budget.allow(tries)
+        found = False
+        for chosen in itertools.product(*(self._choices(index)[:most] for index in indices)):
+            if self._trials.exhausted:
+                return
+            if found and any(self._is_unlikely(index, choice) for index, choice in zip(indices, chosen, strict=True)):
+                continue
+            new = dict(zip(indices, chosen, strict=True))
+            skeleton = tuple(new.get(index, choice) for index, choice in enumerate(best.guess.skeleton))
+            unifier = self._unifier(skeleton)
+            start = unifier.continued(Unifier(self._trials, best.guess.skeleton), best.state)
+            outcome = unifier.solve(12 + 8 * sum(choice.rank for choice in chosen), start)
+            if isinstance(outcome, Solution):
+                found = True
+                yield outcome
+
+    def _is_unlikely(self, index: int, choice: Choice) -> bool:
+        """Whether forward accepts likelier arguments: a number for a tensor, or indices for what has a gradient."""
+        is_parameter = self._trials.slots[index].name.lower() in PARAMETER_NAMES
+        return choice.rank == 0 or (is_parameter and choice.kind != "float")
+
+    def _choices(self, index: int) -> list[Choice]:
+        choices = self._trials.slots[index].choices
+        return [choice for _, choice in choices if choice.is_free and choice.kind != "complex"]

@@ -1,0 +1,90 @@
+"""Improvements of inputs that forward accepts: the widest range of indices, and small but distinct sizes."""
+
+import re
+from dataclasses import replace
+
+from gradcli.inputs.search.domains import POSITIVE
+from gradcli.inputs.search.trials import Guess, Trials, is_state
+
+LARGE_SIZE = 5
+_MORE_LABELS = 1
+
+
+def polished(trials: Trials, guess: Guess) -> Guess:
+    """The same inputs with the largest index bound, and the smallest distinct sizes, that forward accepts."""
+    return _widest_indices(trials, _smaller_sizes(trials, guess))
+
+
+def with_labels_for_each_row(trials: Trials, guess: Guess) -> Guess:
+    """The same inputs with as many labels as rows, if forward accepts fewer labels but not more.
+
+    `p[range(len(y)), y]` and `p.gather(1, y[:, None])` read the first rows only where there are fewer labels, which no
+    loss means. A look-up such as `weight[index]` takes any number, and keeps its own.
+    """
+    free = {size for slot, shape in guess.shapes.items() if guess.skeleton[slot].kind != "index" for size in shape}
+    for slot, choice in enumerate(guess.skeleton):
+        if choice.kind != "index" or len(guess.shapes[slot]) != 1 or guess.shapes[slot][0] in free:
+            continue
+        for size in sorted(free, reverse=True):
+            fitting, larger = (
+                replace(guess, shapes={**guess.shapes, slot: (count,)}) for count in (size, size + _MORE_LABELS)
+            )
+            if trials.exhausted or trials.judge(fitting) is not None:
+                continue
+            if trials.judge(larger) is None:
+                break
+            return fitting
+    return guess
+
+
+def with_statistics_of_features(trials: Trials, guess: Guess) -> Guess:
+    """The same with running statistics as long as the layer's vectors, and variances positive, where forward allows.
+
+    In training mode any size works, because they are not used; in evaluation mode they are.
+    """
+    states = [slot for slot in guess.shapes if is_state(trials.slots[slot].name)]
+    vectors = [shape for slot, shape in guess.shapes.items() if slot not in states and len(shape) == 1]
+    first = next((shape for shape in guess.shapes.values() if len(shape) > 1), ())
+    length = vectors[0] if vectors else first[1:2]
+    spreads = [slot for slot in states if re.search("var|std", trials.slots[slot].name)]
+    fitting = replace(
+        guess,
+        shapes={**guess.shapes, **dict.fromkeys(states, length)},
+        domains={**guess.domains, **dict.fromkeys(spreads, POSITIVE)},
+    )
+    return fitting if states and length and trials.judge(fitting) is None else guess
+
+
+def _widest_indices(trials: Trials, guess: Guess) -> Guess:
+    if not any(choice.kind == "index" for choice in guess.skeleton):
+        return guess
+    sizes = {size for shape in guess.shapes.values() for size in shape}
+    counts = {choice.value for choice in guess.skeleton if choice.kind == "value" and isinstance(choice.value, int)}
+    for high in sorted(sizes | counts, reverse=True):
+        if 2 < high <= max(sizes, default=2) + 1 and not trials.exhausted:
+            wider = replace(guess, high=high)
+            if trials.judge(wider) is None:
+                return wider
+    return guess
+
+
+def _smaller_sizes(trials: Trials, guess: Guess) -> Guess:
+    settled = {size for slot, shape in guess.shapes.items() if not guess.skeleton[slot].is_free for size in shape}
+    for size in sorted({size for shape in guess.shapes.values() for size in shape}, reverse=True):
+        if size > LARGE_SIZE and size not in settled:
+            guess = _with_less_than(trials, guess, size)
+    return guess
+
+
+def _with_less_than(trials: Trials, guess: Guess, size: int) -> Guess:
+    """`guess` with a smaller size in the place of `size`: one not used at all, else one not used beside it."""
+    used = {each for shape in guess.shapes.values() for each in shape}
+    beside = {each for shape in guess.shapes.values() if size in shape for each in shape}
+    smaller = [each for each in range(2, size) if each not in used]
+    smaller += [each for each in range(2, size) if each in used - beside]
+    for each in smaller:
+        shapes = {slot: tuple(each if old == size else old for old in shape) for slot, shape in guess.shapes.items()}
+        candidate = replace(guess, shapes=shapes)
+        if not trials.exhausted and trials.judge(candidate) is None:
+            return candidate
+    return guess

@@ -1,0 +1,63 @@
+"""The arguments of a target as slots of the search: `*args` as several slots, and the user's inputs as fixed ones."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from gradcli.cases import InputSpec
+from gradcli.errors import UsageError
+from gradcli.inputs.builders import build
+from gradcli.inputs.search.candidates import Slot, fixed_slot, slot_for
+from gradcli.inputs.search.source_hints import read_hints
+from gradcli.targets import Parameter, TargetInfo
+
+_VARIADIC_COUNTS = (2, 1, 3)
+"""None at all is tried last, where there are other arguments."""
+
+
+def slots_of(info: TargetInfo, fixed: Sequence[InputSpec]) -> Iterator[tuple[Slot, ...]]:
+    """The slots of the target's arguments, once for each number of arguments that `*args` may stand for.
+
+    Raises:
+        UsageError: an input in `fixed` belongs to no parameter, with a close match.
+    """
+    variadic = any(parameter.variadic for parameter in info.parameters)
+    given = {spec.name: spec for spec in fixed}
+    alone = len(info.parameters) == 1
+    counts: Sequence[int] = (*_VARIADIC_COUNTS, *(() if alone else (0,))) if variadic else (0,)
+    named = [parameter.name for parameter in info.parameters if not parameter.variadic]
+    extra = [spec for spec in fixed if spec.name not in named]
+    if variadic and extra:
+        counts = (len(extra),)
+    elif extra:
+        name = extra[0].name
+        close = get_close_matches(name, named, 1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise UsageError(f"{info.name} has no argument {name!r}{hint}; it has {', '.join(named) or 'none'}")
+    for count in counts:
+        yield _slots(info, given, extra, count)
+
+
+def _slots(info: TargetInfo, given: dict[str, InputSpec], extra: Sequence[InputSpec], count: int) -> tuple[Slot, ...]:
+    places: list[tuple[str, Parameter]] = []
+    for parameter in info.parameters:
+        if not parameter.variadic:
+            places.append((parameter.name, parameter))
+            continue
+        names = [spec.name for spec in extra] or [f"{parameter.name}[{index}]" for index in range(count)]
+        places += [(name, replace(parameter, name=name)) for name in names]
+    hints = read_hints(info.forward, None if info.inner else info.backward, len(places))
+    names = [name for name, _ in places]
+    found = []
+    for position, (name, parameter) in enumerate(places):
+        if name in given:
+            found.append(fixed_slot(name, parameter, given[name], _shape(given[name])))
+        else:
+            found.append(slot_for(name, parameter, position, names, hints))
+    return tuple(found)
+
+
+def _shape(spec: InputSpec) -> tuple[int, ...]:
+    if spec.kind == "value":
+        return ()
+    return spec.shape if spec.shape is not None else tuple(build((spec,), seed=0)[0].shape)

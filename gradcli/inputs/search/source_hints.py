@@ -1,0 +1,141 @@
+"""Hints from the source of forward and backward: ranks, indices, masks, and which arguments have a gradient."""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.frozen import dataclass
+
+_IMAGES = r"conv2d|pool2d|conv_transpose2d|interpolate|grid_sample|unfold\(|\b[bBnN], ?[cC], ?[hH], ?[wW]\b"
+_SEQUENCES = r"conv1d|bmm\(|baddbmm|pool1d"
+_LOOK_UPS = "gather|index_select|scatter\\w*|index_add\\w*|one_hot|embedding|take\\w*|eye|cross_entropy|nll_loss"
+_INDEXING = rf"(?:{_LOOK_UPS})\([^)]*\b{{0}}\b"
+_SUBSCRIPT = r"\[[^\]:]*\b{0}\b[^\]:]*\]|\b{0}\.(?:long|astype\(int)"
+_MASKING = r"(?:where|masked_fill\w*|masked_select)\(\s*~?{0}\b|~{0}\b|\b{0}\.bool\b|\[{0}\] ?="
+_COMPLEX = r"conj\(|complex|\.imag\b|\.real\b|polar\(|\.angle\("
+_UNBROADCAST = r"sum_to_size|unbroadcast|sum_to_shape|sum_to\("
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceHints:
+    """Hints read from source; they order the search and never decide it. Empty where there is no source."""
+
+    forward: str
+    backward: str
+    gradients: tuple[bool | None, ...]
+
+    def gradient_of(self, position: int) -> bool | None:
+        """True where some return of backward has a gradient for this argument, False where all have None."""
+        return self.gradients[position] if position < len(self.gradients) else None
+
+    def rank_bonuses(self, name: str, *, first: bool) -> dict[int, float]:
+        """For each rank that occurs in the source, the reduction of its cost."""
+        bonuses: dict[int, float] = {}
+        escaped = re.escape(name)
+        if re.search(_IMAGES, self.forward) and (first or re.match(r"w|kernel|filter", name)):
+            bonuses[4] = 1.7
+        if re.search(_SEQUENCES, self.forward):
+            bonuses[3] = 1.1
+        for match in re.finditer(rf"((?:\w+, ?)+\w+) ?= ?{escaped}\.(?:shape|size\(\))", self.forward):
+            bonuses[match[1].count(",") + 1] = 3.0
+        if name in self.einsum_letters:
+            bonuses[len(self.einsum_letters[name])] = 2.5
+        for match in re.finditer(rf"(?<![\w.]){escaped}\[((?:[:\w.]+, ?)*(?:[:\w.]+))\]", self.forward):
+            axes = [axis.strip() for axis in match[1].split(",")]
+            kept = [axis for axis in axes if axis not in ("None", "np.newaxis")]
+            if len(kept) < len(axes) and kept and "..." not in kept:
+                # An axis put in last may stand before others that are not written: x[:, None] of points and of numbers.
+                rank = len(kept) + (axes[-1] not in kept and self._reduces_last)
+                bonuses[rank] = 2.5
+        if re.search(rf"(?<!def )\b(?:outer|ger)\([^)]*\b{escaped}\b|\b{escaped}\.(?:outer|ger)\(", self.forward):
+            bonuses[1] = 2.0
+        if re.search(rf"(?<!def )\b(?:dot)\([^)]*\b{escaped}\b|\b{escaped}\.dot\(", self.forward):
+            bonuses[1] = max(bonuses.get(1, 0.0), 0.5)
+        return bonuses
+
+    @property
+    def _reduces_last(self) -> bool:
+        """Whether forward sums over the last axis, or takes a norm along it."""
+        return re.search(r"\b(?:sum|norm|mean|vector_norm)\([^()]*(?:-1|\b2)\b[^()]*\)", self.forward) is not None
+
+    @property
+    def einsum_letters(self) -> dict[str, str]:
+        """The letters of each argument that goes into an einsum as it is."""
+        found: dict[str, str] = {}
+        for match in re.finditer(r"einsum\(\s*[\"']([a-zA-Z, ]+)->[a-zA-Z ]*[\"'],([^)]*)\)", self.forward):
+            for letters, operand in zip(match[1].split(","), match[2].split(","), strict=False):
+                found.setdefault(operand.strip(), letters.strip())
+        return found
+
+    def index_bonus(self, name: str) -> float:
+        """The reduction of the cost of an index tensor for this argument."""
+        return self._bonus(name, (_INDEXING, _SUBSCRIPT))
+
+    def mask_bonus(self, name: str) -> float:
+        """The reduction of the cost of a boolean tensor for this argument."""
+        return self._bonus(name, (_MASKING,))
+
+    def complex_bonus(self) -> float:
+        """The reduction of the cost of complex tensors."""
+        return 2.6 if re.search(_COMPLEX, self.forward) else 0.0
+
+    @property
+    def undoes_broadcasting(self) -> bool:
+        """Whether backward sums over broadcast axes, so that broadcasting is part of the contract."""
+        return re.search(_UNBROADCAST, self.backward) is not None
+
+    @property
+    def minds_complex(self) -> bool:
+        """Whether backward conjugates, so that complex inputs are part of the contract."""
+        return re.search(r"conj\b", self.backward) is not None
+
+    def _bonus(self, name: str, patterns: tuple[str, ...]) -> float:
+        escaped = re.escape(name)
+        return 1.5 if any(re.search(pattern.format(escaped), self.forward) for pattern in patterns) else 0.0
+
+
+def read_hints(forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, count: int) -> SourceHints:
+    """The hints of a target with `count` arguments; empty ones where the source is not to be had."""
+    text = _source(backward)
+    return SourceHints(forward=_source(forward), backward=text, gradients=_gradients(text, count))
+
+
+def _source(function: Callable[..., Any] | None) -> str:
+    if function is None:
+        return ""
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return ""
+
+
+def parsed(function: Callable[..., Any] | None) -> ast.Module | None:
+    """The syntax tree of a function's source; None if there is no source, or it cannot be parsed alone."""
+    return _tree(_source(function))
+
+
+def _tree(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _gradients(backward: str, count: int) -> tuple[bool | None, ...]:
+    tree = _tree(backward)
+    if tree is None:
+        return (None,) * count
+    found: list[bool | None] = [None] * count
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Return) or node.value is None:
+            continue
+        returned = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        if any(isinstance(each, ast.Starred) for each in returned) or (len(returned) == 1 < count):
+            continue
+        for position, each in enumerate(returned[:count]):
+            is_none = isinstance(each, ast.Constant) and each.value is None
+            found[position] = bool(found[position]) if is_none else True
+    return tuple(found)

@@ -1,0 +1,256 @@
+"""Trials of forward: arguments made from a guess, how far forward got with them, and whether it accepts them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from time import perf_counter
+from types import CodeType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.cases import Argument, InputSpec
+from gradcli.errors import OverrunError
+from gradcli.frozen import dataclass
+from gradcli.inputs.builders import build
+from gradcli.inputs.search.argument_names import STATE_NAMES
+from gradcli.inputs.search.budget import Budget
+from gradcli.inputs.search.candidates import Skeleton, Slot
+from gradcli.targets import TargetInfo, Trial
+
+Shape = tuple[int, ...]
+DomainChoice = tuple[str, tuple[tuple[str, Any], ...]]
+NORMAL: DomainChoice = ("normal", ())
+MAX_ELEMENTS = 20_000
+MORE_SAMPLES = (1, 2, 3)
+LARGEST_HELD = 8
+"""Sizes of a module's parameters up to this are not used for inputs at first, so that messages tell which is which."""
+SLIPS = 60
+"""A misspelt name, or a call of itself without end, raises the same for all inputs: so many in a row end the search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """A whole set of inputs: what each argument is, the shapes of tensors by slot, domains, and the index bound."""
+
+    skeleton: Skeleton
+    shapes: Mapping[int, Shape]
+    domains: Mapping[int, DomainChoice] = field(default_factory=dict)
+    high: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a guess is not accepted: the exception, if there was one, and how far forward got, from 0 to 2.
+
+    `idle` is the slot whose values change no output, where that is the reason.
+    """
+
+    progress: float
+    error: BaseException | None = None
+    non_finite: bool = False
+    no_tensor: bool = False
+    idle: int | None = None
+
+    @property
+    def message(self) -> str:
+        """The exception's text, empty where there was none."""
+        return "" if self.error is None else str(self.error)
+
+
+@final
+class Trials:
+    """Runs guesses within a budget, and remembers the most informative error."""
+
+    def __init__(
+        self, info: TargetInfo, attempt: Callable[[Sequence[Argument]], Trial], slots: Sequence[Slot], *,
+        seed: int, budget: Budget,
+    ) -> None:  # fmt: skip
+        self.slots = tuple(slots)
+        self.budget = budget
+        self.best: Failure | None = None
+        self._attempt = attempt
+        self._code: CodeType | None = getattr(info.forward, "__code__", None)
+        self.holds_tensors = bool(info.held)
+        self.held_sizes = frozenset(size for _, value in info.held for size in value.shape if size <= LARGEST_HELD)
+        self._seed = seed
+        self._drawn: dict[tuple[Any, ...], Argument] = {}
+        self._slips = 0
+        self.refuses_normal = False
+        """Whether forward did not return for some normal numbers: positive ones are tried first then."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the tries of this stage are used up, or no inputs can help."""
+        return self._slips >= SLIPS or self.budget.exhausted
+
+    def judge(self, guess: Guess) -> Failure | None:
+        """None if forward accepts the guess and every tensor in it matters; else the reason.
+
+        Accepted means: every output finite and not empty, on four samples; and each tensor's values change an output,
+        but for running statistics, which a layer uses in another mode.
+        """
+        first = self.run(guess, 0, forced=True)
+        failure = self._failure_of(first)
+        if failure is not None:
+            return self._remembered(failure)
+        for sample in MORE_SAMPLES[:1] if self.budget.is_slow else MORE_SAMPLES:
+            failure = self._failure_of(self.run(guess, sample, forced=True))
+            if failure is not None:
+                return self._remembered(replace(failure, progress=1.5))
+        base = first if self._has_no_index(guess) and self.budget.is_slow else self.run(guess, 0)
+        for index, choice in enumerate(guess.skeleton):
+            if choice.is_free and not is_state(self.slots[index].name) and not self._matters(guess, index, base):
+                return Failure(progress=1.6, idle=index)
+        return None
+
+    def _has_no_index(self, guess: Guess) -> bool:
+        return all(choice.kind != "index" for choice in guess.skeleton)
+
+    def run(
+        self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
+    ) -> Trial:
+        """Forward on the guess's `sample`; slot `other` is drawn from a later one. `forced` makes an index maximal."""
+        began = perf_counter()
+        trial = self._attempt(self.arguments(guess, sample, forced=forced, other=other, other_sample=other_sample))
+        self.budget.spend(perf_counter() - began, accepted=trial.ok)
+        return trial
+
+    def arguments(
+        self, guess: Guess, sample: int, *, forced: bool = False, other: int | None = None, other_sample: int = 5
+    ) -> list[Argument]:
+        """The guess's arguments: fresh arrays, so that a forward that writes into them spoils nothing."""
+        found = []
+        for index, choice in enumerate(guess.skeleton):
+            if choice.kind == "omitted":
+                if self._needs_default(guess.skeleton, index):
+                    default = self.slots[index].parameter.default
+                    found.append(Argument(name=self.slots[index].name, value=default, is_tensor=False))
+                continue
+            argument = self._argument(guess, index, other_sample + sample if other == index else sample)
+            if forced and choice.kind == "index" and argument.value.size:
+                argument.value.flat[-1] = guess.high - 1
+            found.append(argument)
+        return found
+
+    def specs(self, guess: Guess) -> tuple[InputSpec, ...]:
+        """The guess as input specs, in the order of forward's parameters; what is left out at the end is absent."""
+        found = []
+        for index, choice in enumerate(guess.skeleton):
+            slot = self.slots[index]
+            if choice.kind == "omitted":
+                if self._needs_default(guess.skeleton, index):
+                    found.append(InputSpec(name=slot.name, kind="value", value=slot.parameter.default))
+            else:
+                found.append(self._spec(guess, index))
+        return tuple(found)
+
+    def _needs_default(self, skeleton: Skeleton, index: int) -> bool:
+        """Whether a later positional argument is given, so that this one must be given too."""
+        later = zip(skeleton[index + 1 :], self.slots[index + 1 :], strict=True)
+        keyword = self.slots[index].parameter.keyword_only
+        return not keyword and any(
+            choice.kind != "omitted" and not slot.parameter.keyword_only for choice, slot in later
+        )
+
+    def _spec(self, guess: Guess, index: int) -> InputSpec:
+        slot, choice = self.slots[index], guess.skeleton[index]
+        if slot.fixed is not None:
+            return slot.fixed
+        if choice.kind == "value":
+            return InputSpec(name=slot.name, kind="value", value=choice.value)
+        domain, parameters = guess.domains.get(index, NORMAL)
+        if choice.kind == "index":
+            domain, parameters = "indices", (("high", guess.high),)
+        if choice.kind == "mask":
+            domain, parameters = "boolean", ()
+        return InputSpec(
+            name=slot.name,
+            shape=guess.shapes[index],
+            dtype="complex128" if choice.kind == "complex" else None,
+            domain=domain,
+            parameters=parameters,
+            requires_grad=False if choice.kind == "number-tensor" or is_state(slot.name) else None,
+        )
+
+    def _argument(self, guess: Guess, index: int, sample: int) -> Argument:
+        slot, choice = self.slots[index], guess.skeleton[index]
+        spec = self._spec(guess, index)
+        if choice.is_tensor:
+            bound = guess.high if choice.kind == "index" else 0
+            key = (index, choice, guess.shapes.get(index), guess.domains.get(index), bound, sample)
+            if key not in self._drawn:
+                self._drawn[key] = build((spec,), seed=self._seed, sample=sample)[0]
+            drawn = self._drawn[key]
+            return replace(drawn, value=drawn.value.copy(), keyword=slot.parameter.keyword_only)
+        return Argument(name=slot.name, value=spec.value, is_tensor=False, keyword=slot.parameter.keyword_only)
+
+    def _matters(self, guess: Guess, index: int, base: Trial) -> bool:
+        for sample in range(4):
+            trial = self.run(guess, 0, other=index, other_sample=5 + sample)
+            if not trial.ok:
+                return guess.skeleton[index].kind in ("index", "mask")
+            if not _equal(trial.outputs, base.outputs):
+                return True
+        return False
+
+    def _failure_of(self, trial: Trial) -> Failure | None:
+        if isinstance(trial.error, OverrunError | RecursionError):  # other values may be in forward's domain
+            self.refuses_normal = True
+            return Failure(progress=1.8, error=trial.error, non_finite=True)
+        if not trial.ok:
+            nothing = trial.error is None
+            return Failure(progress=self._progress(trial.error), error=trial.error, no_tensor=nothing)
+        real = [output for output in trial.outputs if np.asarray(output).dtype.kind in "fc"]
+        if not real or any(output.size == 0 for output in real):
+            return Failure(progress=1.6)
+        if not all(np.isfinite(output).all() for output in real):
+            return Failure(progress=1.8, non_finite=True)
+        return None
+
+    def _remembered(self, failure: Failure) -> Failure:
+        slip = isinstance(failure.error, NameError) and not isinstance(failure.error, UnboundLocalError)
+        slip = slip or (isinstance(failure.error, AttributeError) and not lacked_by_a_constant(failure.error))
+        endless = isinstance(failure.error, RecursionError)
+        slip = slip or endless
+        best = None if self.best is None else self.best.error
+        same = best is None or str(failure.error) == str(best) or (endless and isinstance(best, RecursionError))
+        self._slips = self._slips + 1 if slip and same else 0
+        if self.best is None or failure.progress > self.best.progress:
+            self.best = failure
+        return failure
+
+    def _progress(self, error: BaseException | None) -> float:
+        """The fraction of forward's code that ran before the exception, including functions that it calls."""
+        traceback, progress, share = (error.__traceback__ if error else None), 0.0, 0.0
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            length = max(1, len(code.co_code))
+            if code is self._code:
+                progress, share = traceback.tb_lasti / length, 1 / length
+            elif share and self._code is not None and code.co_filename == self._code.co_filename:
+                progress, share = progress + share * traceback.tb_lasti / length, share / length
+            traceback = traceback.tb_next
+        return min(progress, 1.4)
+
+
+def farthest(searched: Sequence[Trials]) -> Failure | None:
+    """The failure of the trial in which forward got furthest."""
+    return max((trials.best for trials in searched if trials.best), key=lambda each: each.progress, default=None)
+
+
+def is_state(name: str) -> bool:
+    """Whether an argument holds running statistics: no gradient is meant for them, whatever the mode."""
+    return name.lower().strip("_") in STATE_NAMES
+
+
+def lacked_by_a_constant(error: BaseException | None) -> bool:
+    """Whether an attribute of a number, text, tuple or None was missing: a tensor may be needed there."""
+    constant = (bool, int, float, complex, str, tuple, list, type(None))
+    return isinstance(error, AttributeError) and error.name is not None and isinstance(error.obj, constant)
+
+
+def _equal(one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> bool:
+    if len(one) != len(other):
+        return False
+    return all(np.shape(a) == np.shape(b) and np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,345 @@
+"""The sizes of axes by most general unification: all distinct at first, made equal only where forward demands it.
+
+Nothing becomes equal that forward did not ask for, so that a transposition or a sum over the wrong axis cannot hide
+behind equal sizes.
+"""
+
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import final
+
+from gradcli.frozen import dataclass
+from gradcli.inputs.search.candidates import Skeleton
+from gradcli.inputs.search.domains import POSITIVE, domain_choices
+from gradcli.inputs.search.equal_parts import alike, multiples, unpacked_parts
+from gradcli.inputs.search.error_messages import (
+    aligned_sizes,
+    complains_of_broadcast,
+    complains_of_order,
+    complains_of_values,
+    size_pairs,
+)
+from gradcli.inputs.search.trials import MAX_ELEMENTS, NORMAL, DomainChoice, Failure, Guess, Shape, Trials
+
+SIZES = (3, 4, 5, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
+PINNED_SIZES = (4, 2, 6, 3, 8, 12, 9, 1)
+_DEPTH_COST, _PROGRESS_GAIN, _MAX_QUEUE = 0.12, 5.0, 400
+_IDLE_TRIES = 8
+"""A tensor that has changed no output for so many sets of sizes will hardly do so for another."""
+_MANY = 4
+"""So many tensors and more are also tried with axes equal as in broadcasting: one by one it takes too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Which axes are equal (`partition`, one representative for each), and sizes that are settled."""
+
+    partition: tuple[int, ...]
+    pinned: tuple[tuple[int, int], ...] = ()
+    descending: bool = False
+
+    def merged(self, one: int, other: int) -> "State":
+        """The axes of `one` and `other` made equal; a settled size wins over a free one."""
+        settled = [axis for axis in (one, other) if axis in dict(self.pinned)]
+        kept = settled[0] if settled else min(one, other)
+        gone = other if kept == one else one
+        return State(
+            partition=tuple(kept if each == gone else each for each in self.partition),
+            pinned=tuple((axis, size) for axis, size in self.pinned if axis != gone),
+            descending=self.descending,
+        )
+
+    def with_size(self, axis: int, size: int) -> "State":
+        """The same with the size of `axis` settled."""
+        pinned = {**dict(self.pinned), axis: size}
+        return State(partition=self.partition, pinned=tuple(sorted(pinned.items())), descending=self.descending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """A guess that forward accepts, with the equalities it took."""
+
+    guess: Guess
+    state: State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsolved:
+    """The failure of the trial that got furthest for a skeleton."""
+
+    failure: Failure
+
+
+@final
+class Unifier:
+    """Finds sizes and domains for one skeleton."""
+
+    def __init__(
+        self, trials: Trials, skeleton: Skeleton, *, square_domain: DomainChoice | None = None,
+        letters: Mapping[str, str] | None = None, parts: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self._trials = trials
+        self._parts = tuple(parts)
+        self._letters = letters or {}
+        self._domain_rounds = 2
+        self._skeleton = skeleton
+        self._square_domain = square_domain
+        self._axes: list[tuple[int, int]] = []
+        self._ranks: dict[int, int] = {}
+        self._settled: dict[int, int] = {}
+        for slot, choice in enumerate(skeleton):
+            if choice.is_tensor:
+                self._add(slot, choice.rank)
+
+    def _add(self, slot: int, rank: int) -> None:
+        shape = self._trials.slots[slot].fixed_shape
+        self._ranks[slot] = rank
+        for axis in range(rank):
+            if shape is not None:
+                self._settled[len(self._axes)] = shape[axis]
+            self._axes.append((slot, axis))
+
+    @property
+    def axis_count(self) -> int:
+        """How many axes all tensors have together."""
+        return len(self._axes)
+
+    def start(self) -> State:
+        """Every axis on its own."""
+        return State(partition=tuple(range(len(self._axes))), pinned=tuple(self._settled.items()))
+
+    def continued(self, other: "Unifier", state: State) -> State:
+        """`state` of another skeleton carried over to this one: axes of the slots that both have keep their classes."""
+        number = {place: index for index, place in enumerate(self._axes)}
+        first: dict[int, int] = {}
+        partition = list(range(len(self._axes)))
+        for index, place in enumerate(other._axes):
+            if place in number:
+                representative = first.setdefault(state.partition[index], number[place])
+                partition[number[place]] = representative
+        pinned = {first[axis]: size for axis, size in state.pinned if axis in first}
+        return State(partition=tuple(partition), pinned=tuple(sorted({**self._settled, **pinned}.items())))
+
+    def settled_at(self, shapes: Mapping[int, Shape]) -> State:
+        """The state that stands for these shapes and no others: equal sizes are one class."""
+        first: dict[int, int] = {}
+        sizes = [shapes[slot][axis] for slot, axis in self._axes]
+        partition = tuple(first.setdefault(size, index) for index, size in enumerate(sizes))
+        return State(partition=partition, pinned=tuple(sorted((index, size) for size, index in first.items())))
+
+    def shapes(self, state: State) -> dict[int, Shape]:
+        """The shapes that a state stands for."""
+        sizes = self._sizes(state)
+        found: dict[int, list[int]] = {slot: [] for slot in self._ranks}
+        for (slot, _), representative in zip(self._axes, state.partition, strict=True):
+            found[slot].append(sizes[representative])
+        return {slot: tuple(shape) for slot, shape in found.items()}
+
+    def _sizes(self, state: State) -> dict[int, int]:
+        pinned = dict(state.pinned)
+        free = [each for each in dict.fromkeys(state.partition) if each not in pinned]
+        taken = self._trials.held_sizes | set(pinned.values())
+        further = itertools.count(max(SIZES) + 1)
+        unused = (size for size in itertools.chain(SIZES, further) if size not in taken)
+        pool = list(itertools.islice(unused, len(free)))
+        if state.descending:
+            pool.sort(reverse=True)
+        return {**pinned, **dict(zip(free, pool, strict=True))}
+
+    def solve(self, budget: int, start: State | None = None) -> Solution | Unsolved:
+        """Sizes (and domains) that forward accepts, within `budget` tries of sizes; else the farthest failure."""
+        begin = start or self.start()
+        queue = self._first(begin)
+        order = itertools.count(3)
+        seen: set[State] = set()
+        best: tuple[Failure, State] | None = None
+        idle: Counter[int | None] = Counter()
+        for _ in range(budget):
+            while queue and queue[0][3] in seen:
+                heapq.heappop(queue)
+            if not queue or self._trials.exhausted:
+                break
+            _, _, depth, state = heapq.heappop(queue)
+            seen.add(state)
+            outcome = self._try(state)
+            if isinstance(outcome, Solution):
+                return outcome
+            if outcome is None:
+                continue
+            if best is None or outcome.progress > best[0].progress:
+                best = (outcome, state)
+            idle[outcome.idle] += 1
+            if outcome.idle is not None and idle[outcome.idle] > _IDLE_TRIES:
+                break
+            if len(queue) > _MAX_QUEUE:
+                queue = heapq.nsmallest(_MAX_QUEUE // 2, queue)
+            for cost, following in self._repairs(state, outcome):
+                priority = cost + _DEPTH_COST * depth - _PROGRESS_GAIN * outcome.progress
+                heapq.heappush(queue, (priority, next(order), depth + 1, following))
+        if best is None:
+            return Unsolved(failure=Failure(progress=0.0))
+        if len(self._ranks) >= _MANY and (alike := self._alike(begin)) not in seen:
+            outcome = self._try(alike)
+            if isinstance(outcome, Solution):
+                return outcome
+        came_farthest = best[0].progress >= self._trials_best_progress()
+        solution = self._other_domains(best[1], best[0], thorough=True) if came_farthest else None
+        return solution or Unsolved(failure=best[0])
+
+    def _first(self, begin: State) -> list[tuple[float, int, int, State]]:
+        queue = [(0.0, 0, 0, begin), (-0.5, 2, 0, self._lettered(begin))]
+        if len(self._axes) > 2:
+            queue.append((0.5, 1, 0, replace(begin, descending=True)))
+        heapq.heapify(queue)
+        return queue
+
+    def in_equal_parts(self, state: State) -> Iterator[State]:
+        """States in which one axis is a multiple, by a number of parts, of the size of another."""
+        sizes = self._sizes(state)
+        for count in self._parts:
+            for cut in [axis for axis in sizes if axis not in self._settled]:
+                for unit, size in sizes.items():
+                    if unit != cut and size > 1:
+                        yield state.with_size(unit, size).with_size(cut, count * size)
+
+    def merged_by(self, state: State, message: str) -> Iterator[State]:
+        """States in which two of the sizes that a message names are equal."""
+        axis_of = {size: axis for axis, size in self._sizes(state).items()}
+        for _, one, other in sorted(size_pairs(message)):
+            if one in axis_of and other in axis_of and one != other:
+                yield from (merged for _, merged in self._merge(state, axis_of[one], axis_of[other], 0.0))
+
+    def _lettered(self, state: State) -> State:
+        """`state` with those axes equal that have the same letter in forward's einsum."""
+        first: dict[str, int] = {}
+        for index, (slot, axis) in enumerate(self._axes):
+            letters = self._letters.get(self._trials.slots[slot].name, "")
+            if len(letters) == self._ranks[slot]:
+                same = first.setdefault(letters[axis], index)
+                merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
+                state = next((each for _, each in merged), state)
+        return state
+
+    def _alike(self, state: State) -> State:
+        """`state` with the axes equal that are aligned by broadcasting."""
+        first: dict[int, int] = {}
+        for index, (slot, axis) in enumerate(self._axes):
+            same = first.setdefault(axis - self._ranks[slot], index)
+            merged = self._merge(state, state.partition[same], state.partition[index], 0.0)
+            state = next((each for _, each in merged), state)
+        return state
+
+    def _try(self, state: State) -> "Solution | Failure | None":
+        shapes = self.shapes(state)
+        if sum(math.prod(shape) for shape in shapes.values()) > MAX_ELEMENTS:
+            return None
+        refused = self._trials.refuses_normal
+        guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=self._first_domains(shapes))
+        failure = self._trials.judge(guess)
+        if self._trials.refuses_normal != refused:  # seen just now: the same sizes once more
+            guess = replace(guess, domains=self._first_domains(shapes))
+            failure = self._trials.judge(guess)
+        if failure is None:
+            return Solution(guess=guess, state=state)
+        if failure.non_finite:
+            return self._other_domains(state, failure, thorough=False) or failure
+        if self._domain_rounds and complains_of_values(failure.message):
+            self._domain_rounds -= 1
+            return self._other_domains(state, failure, thorough=True) or failure
+        return failure
+
+    def _first_domains(self, shapes: Mapping[int, Shape]) -> dict[int, DomainChoice]:
+        if self._square_domain is None:
+            floats = [slot for slot in shapes if self._skeleton[slot].kind == "float"]
+            return dict.fromkeys(floats, POSITIVE) if self._trials.refuses_normal else {}
+        return {
+            slot: self._square_domain
+            for slot, shape in shapes.items()
+            if self._skeleton[slot].kind == "float" and len(shape) >= 2 and shape[-1] == shape[-2]
+        }
+
+    def _other_domains(self, state: State, failure: Failure, *, thorough: bool) -> Solution | None:
+        if failure.error is not None and isinstance(failure.error, TypeError | NameError | AttributeError):
+            return None
+        shapes = self.shapes(state)
+        free = [slot for slot, choice in enumerate(self._skeleton) if choice.kind == "float"]
+        for domains in domain_choices(free, shapes, thorough=thorough):
+            if self._trials.exhausted:
+                return None
+            guess = Guess(skeleton=self._skeleton, shapes=shapes, domains=domains)
+            if any(choice != NORMAL for choice in domains.values()) and self._trials.judge(guess) is None:
+                return Solution(guess=guess, state=state)
+        return None
+
+    def _trials_best_progress(self) -> float:
+        return self._trials.best.progress - 1e-9 if self._trials.best is not None else 0.0
+
+    def _repairs(self, state: State, failure: Failure) -> Iterator[tuple[float, State]]:
+        sizes = self._sizes(state)
+        axis_of = {size: axis for axis, size in sizes.items()}
+        settled = set(self._settled)
+        for cost, one, other in size_pairs(failure.message):
+            if one in axis_of and other in axis_of and one != other:
+                apart = self._in_different_slots(state, axis_of[one], axis_of[other])
+                yield from self._merge(state, axis_of[one], axis_of[other], cost if apart else cost + 0.4)
+            for known, wanted in ((one, other), (other, one)):
+                if known in axis_of and wanted not in axis_of and 1 <= wanted <= 36 and axis_of[known] not in settled:
+                    yield cost + 0.35, state.with_size(axis_of[known], wanted)
+        yield from self._gated(state, failure.message, sizes)
+        aligned = state
+        for one, other in aligned_sizes(failure.message):
+            if one in axis_of and other in axis_of:
+                places_of = aligned.partition[state.partition.index(axis_of[one])]
+                aligned = next((each for _, each in self._merge(aligned, places_of, axis_of[other], 0.0)), aligned)
+        if aligned != state:
+            yield 0.0, aligned
+        yield -0.2 if complains_of_order(failure.message) else 0.85, replace(state, descending=not state.descending)
+        places: dict[int, list[tuple[int, int]]] = {}
+        for place, representative in zip(self._axes, state.partition, strict=True):
+            places.setdefault(representative, []).append(place)
+        for one, other in itertools.combinations(places, 2):
+            cost = min(self._distance(a, b) for a in places[one] for b in places[other])
+            yield from self._merge(state, one, other, cost)
+        if failure.error is not None:
+            for axis in places:
+                if axis not in dict(state.pinned):
+                    yield from ((1.2, state.with_size(axis, size)) for size in PINNED_SIZES if size != sizes[axis])
+
+    def _gated(self, state: State, message: str, sizes: Mapping[int, int]) -> Iterator[tuple[float, State]]:
+        """States in which the parts of an axis that is cut have the size that they are combined with."""
+        parts = tuple(dict.fromkeys((*self._parts, *unpacked_parts(message))))
+        elementwise = parts and complains_of_broadcast(message)
+        pairs = [(one, other) for _, one, other in size_pairs(message) if one != other] if elementwise else []
+        free = {axis: size for axis, size in sizes.items() if axis not in self._settled}
+        known = set(sizes.values())
+        cost = -0.2 if any(one not in known or other not in known for one, other in pairs) else 0.6
+        for axis, size, unit in multiples(pairs, sizes, parts):
+            if axis in free:
+                fixed = state if unit is None else state.with_size(unit, sizes[unit])
+                yield cost, fixed.with_size(axis, size)
+        for one, other in alike(pairs, sizes, parts):
+            yield from self._merge(state, one, other, cost)
+
+    def _merge(self, state: State, one: int, other: int, cost: float) -> Iterator[tuple[float, State]]:
+        pinned = dict(state.pinned)
+        settled_apart = one in pinned and other in pinned and pinned[one] != pinned[other]
+        if one != other and not settled_apart:
+            yield cost, state.merged(one, other)
+
+    def _in_different_slots(self, state: State, one: int, other: int) -> bool:
+        slots = [
+            {slot for (slot, _), each in zip(self._axes, state.partition, strict=True) if each == representative}
+            for representative in (one, other)
+        ]
+        return not slots[0] & slots[1]
+
+    def _distance(self, one: tuple[int, int], other: tuple[int, int]) -> float:
+        if one[0] == other[0]:
+            return 0.9
+        if self._ranks[one[0]] - one[1] == self._ranks[other[0]] - other[1]:
+            return 0.5
+        return 0.6 if one[1] == other[1] else 0.8

@@ -1,0 +1,38 @@
+"""Whether a derivative exists at all: slopes along directions must add up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.floats import Mask
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.sampling.directions import Focus, random_direction
+
+STARTS = (0.05, 0.05 * 2.0**-8, 0.05 * 2.0**-8)
+"""Coarsest steps: rows that are not smooth are measured again with finer ones, for a kink may lie close by."""
+
+
+def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector | float = 0.0) -> bool:
+    """Whether D(v) + D(w) = D(v + w) within the bounds, or within `slack`, for all the given rows.
+
+    At a tie a sorting function is smooth along every line through the point, yet has no derivative there: its slopes do
+    not add up. Any claim is then as good as another.
+    """
+    open_ = rows.copy()
+    for start in STARTS:
+        one, two = random_direction(site.rng, focus.drawn), random_direction(site.rng, focus.drawn)
+        readings = [site.measure(v, places, focus, cheap=False, start=start) for v in (one, two, one + two)]
+        first, second, both = readings
+        smooth = first.smooth & second.smooth & both.smooth
+        with np.errstate(all="ignore"):
+            gap = np.abs(first.numeric + second.numeric - both.numeric)
+            allowed = FAIL_FACTOR * (first.bound + second.bound + both.bound)
+            apart = smooth & ~(gap <= np.maximum(allowed, slack))
+        if (apart & open_).any():
+            return False
+        open_ &= ~smooth
+        if not open_.any():
+            return True
+    return False

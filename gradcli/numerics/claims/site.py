@@ -1,0 +1,382 @@
+"""One point of a map: its scales, its values, its claimed derivative, and directions measured through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field, replace
+
+import numpy as np
+
+from gradcli.frozen import dataclass
+from gradcli.numerics.claims.claim import WITNESSED_PROJECTIONS, Claim, make_claim
+from gradcli.numerics.claims.compare import Judgement, Reading, judge
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.differences.stencil import NOISE_FACTOR, TRUNCATION_FACTOR
+from gradcli.numerics.differences.three_pairs import Prediction, predict
+from gradcli.numerics.maps.floats import EPS, Mask, Matrix
+from gradcli.numerics.maps.pieces import all_finite
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
+
+CERTIFIED = 1e-9
+"""A prediction must be met within this part of the block's scale."""
+VANISHING, NOTHING = 1e-12, 1e-11
+"""Claims below the first part of the outputs are nothing beside them, and slopes below the second are not seen."""
+WORTH_MEASURING = 1e-11
+"""Noise beyond this part of the values is measured instead of believed."""
+NUDGES = 6
+ZERO_FLOOR = 1e-14
+"""Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
+
+
+class BudgetExceededError(Exception):
+    """The evaluations allowed for one verification are used up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """Three pairs, and the reading they amount to where they meet the claim."""
+
+    short: Prediction
+    reading: Reading
+
+    def met(self, allowed: Vector) -> Mask:
+        """Rows where the claim is met within `allowed` and no kink shows."""
+        return self.short.certifies(self.reading.claimed, allowed)
+
+    def rough(self) -> Reading:
+        """The reading with a bound from the shift of the last step, for claims that are not met."""
+        with np.errstate(all="ignore"):
+            bound = TRUNCATION_FACTOR * self.short.shift + self.short.rounding + np.abs(self.short.kink)
+        return replace(self.reading, bound=bound)
+
+
+def testimony_at(site: Site, x: Vector) -> Matrix | None:
+    """What the site's witness says of the claim's rows at x; None without one, where it raises or is not finite."""
+    return None if site.witness is None else _testimony(site.witness, site.claim, x)
+
+
+def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
+    rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
+    try:
+        with np.errstate(all="ignore"):
+            forms = np.asarray(witness.vjp_many(x, rows), dtype=np.float64)
+    except Exception:
+        return None
+    return forms if forms.shape == claim.forms.shape and all_finite(forms) else None
+
+
+@dataclass(slots=True)
+class Site:
+    """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
+
+    `testimony` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
+    `sparing` says that both were asked for fewer rows than usual.
+    """
+
+    map: CountedMap
+    x: Vector
+    scales: Vector
+    claim: Claim
+    rng: np.random.Generator
+    budget: int
+    noise: Vector | None = None
+    witness: VectorMap | None = None
+    testimony: Matrix | None = None
+    known_outputs: Vector | None = None
+    known_noise: Vector | None = None
+    known_rows: Vector | None = None
+    known_steady: Vector | None = None
+    known_iterating: bool | None = None
+    known_close_by: list[Vector] | None = None
+    known_left: Vector | None = None
+    known_masks: dict[int, Mask] = field(default_factory=dict)
+    sparing: bool = False
+    without_witness: Site | None = None
+
+    @classmethod
+    def at(
+        cls,
+        map_: CountedMap,
+        x: Vector,
+        rng: np.random.Generator,
+        budget: int,
+        *,
+        witness: VectorMap | None = None,
+        projections: int | None = None,
+    ) -> Site:
+        """Ask the map for its claim at x, rounded to the grid, and the witness for the same.
+
+        Args:
+            map_: the map.
+            x: the point.
+            rng: draws cotangents and directions.
+            budget: evaluations allowed in the whole verification.
+            witness: another claim on the same derivative.
+            projections: rows wanted for every output block; with a witness 2 by default (1 at first for very many
+                outputs), otherwise all where few.
+
+        Raises:
+            Exception: whatever value or vjp raise.
+        """
+        scales = entry_scales(map_.domain, x)
+        sparing = projections is None and witness is not None
+        wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
+        wanted = 1 if sparing else wanted
+        with np.errstate(all="ignore"):
+            x = snap(x, scales)
+            claim = make_claim(map_, x, rng, wanted)
+        site = cls(map_, x, scales, claim, rng, budget, known_outputs=claim.outputs)
+        site.sparing = sparing
+        if witness is not None:
+            site.witness, site.testimony = witness, _testimony(witness, claim, x)
+        return site
+
+    def ask_again(self) -> None:
+        """Ask claim and witness for as many rows as they are usually asked for."""
+        with np.errstate(all="ignore"):
+            self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
+        self.testimony = None if self.witness is None else _testimony(self.witness, self.claim, self.x)
+        self.known_rows = self.known_noise = None
+        self.known_masks = {}
+        self.sparing = False
+
+    def evaluate(self) -> Vector:
+        """f(x), evaluated when first asked for. Raises whatever the map raises."""
+        if self.known_outputs is None:
+            with np.errstate(all="ignore"):
+                self.known_outputs = np.asarray(self.map.value(self.x), dtype=np.float64)
+        return self.known_outputs
+
+    @property
+    def outputs(self) -> Vector:
+        """f(x)."""
+        return self.evaluate()
+
+    def row_noise(self) -> Vector:
+        """How noisy the rows' values are beyond their own rounding, as the map says."""
+        if self.known_noise is None:
+            with np.errstate(all="ignore"):
+                own = self.map.value_noise(self.x)
+                if own is None:
+                    self.known_noise = np.zeros(self.claim.rows)
+                    return self.known_noise
+                self.known_noise = self.claim.read_noise(np.asarray(own, dtype=np.float64))
+                if self.witness is None and (self.known_noise > WORTH_MEASURING * np.abs(self.row_values())).any():
+                    self.known_noise = np.fmin(self.known_noise, self._jitter())
+        return self.known_noise
+
+    def _jitter(self) -> Vector:
+        """How much the rows' values move when each entry of x moves by a few units of its own, and their rounding.
+
+        What the map says of its noise is the most that cancellation can do; terms that cancel do not survive this.
+        """
+        here = self.row_values()
+        spread = np.zeros(here.size)
+        for _ in range(NUDGES):
+            try:
+                there = self.read(nudged(self.rng, self.x))
+            except Exception:  # outside the domain: nothing is measured
+                return np.full(here.size, np.inf)
+            spread = np.fmax(spread, np.abs(there - here))
+        return spread + 4 * EPS * np.abs(here)
+
+    def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
+        """The site at another point; None where the map cannot be evaluated (if that is asked) or differentiated there.
+
+        Whatever the user's code raises away from the point under test means that the other point is not in the domain.
+        """
+        try:
+            there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
+            if evaluate:
+                there.evaluate()
+        except Exception:
+            return None
+        return there
+
+    def with_same_rows(self, x: Vector) -> Site | None:
+        """Claim and witness on the same rows and scales at another point; None where either is not finite or raises."""
+        claim = self.claim_at(x)
+        told = testimony_at(self, x)
+        if claim is None or told is None or not claim.finite:
+            return None
+        there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, testimony=told)
+        if x is self.x:
+            there.known_outputs = self.known_outputs
+        try:
+            there.evaluate()
+        except Exception:  # forward's domain ends before
+            return None
+        return there
+
+    def alone(self) -> Site:
+        """The same point with the claim in full where that is small, and without a witness."""
+        if self.witness is None:
+            return self
+        if self.without_witness is None:
+            claim = self.claim if self.claim.full else make_claim(self.map, self.x, self.rng)
+            self.without_witness = Site(
+                self.map, self.x, self.scales, claim, self.rng, self.budget, known_outputs=self.outputs
+            )
+            self.without_witness.known_iterating = self.known_iterating
+        return self.without_witness
+
+    def read(self, x: Vector) -> Vector:
+        """The rows' values at x."""
+        return self.claim.read(np.asarray(self.map.value(x), dtype=np.float64))
+
+    def rows(self, output: int) -> Mask:
+        """The rows of one output block whose value at the point is finite."""
+        chosen = self.known_masks.get(output)
+        if chosen is None:
+            values = self.row_values()
+            if len(self.map.codomain.blocks) == 1 and all_finite(values):
+                chosen = np.ones(values.size, bool)
+            else:
+                chosen = (self.claim.row_blocks() == output) & np.isfinite(values)
+            self.known_masks[output] = chosen
+        return chosen
+
+    def row_values(self) -> Vector:
+        """The rows' values at the point."""
+        if self.known_rows is None:
+            self.known_rows = self.claim.read(self.outputs)
+        return self.known_rows
+
+    def row_scales(self, places: slice, scales: Vector) -> Vector:
+        """For every row, the entry scale of its output block and the given input block."""
+        blocks = self.claim.row_blocks()
+        by_block = [self.claim.entry_scale(places, o, scales) for o in range(len(self.map.codomain.blocks))]
+        return np.array(by_block)[blocks] if blocks.size else np.zeros(0)
+
+    def probe(self, places: slice, focus: Focus | None = None, *, cheap: bool = True) -> Reading:
+        """Measure a fresh random direction through some entries."""
+        focus = focus or Focus(drawn=within(self.scales, places), judged=self.scales)
+        return self.measure(random_direction(self.rng, focus.drawn), places, focus, cheap=cheap)
+
+    def measure(self, v: Vector, places: slice, focus: Focus, *, cheap: bool = True, start: float = 0.05) -> Reading:
+        """Differentiate every row along v: three pairs if they meet the claim, the whole ladder otherwise."""
+        if self.map.values >= self.budget:
+            raise BudgetExceededError
+        claimed, rounding = self.claim.along(v)
+        f0 = self.row_values()
+        claimless = np.isnan(claimed) & self.unclaimed(claimed.size)
+        size = np.abs(f0)
+        if cheap and np.isfinite(f0).all():
+            short = self.glance(v, focus)
+            if self.is_met(short, places):
+                return short.reading
+        estimate = directional_derivative(
+            self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start, target=1e-10
+        )
+        if start == 0.05 and (estimate.status == Status.OK).all():
+            self.noise = estimate.noise
+        rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), ZERO_FLOOR, 0.0)
+        return Reading(
+            direction=v,
+            focus=focus,
+            numeric=estimate.value,
+            bound=estimate.bound + self._noise_seen(estimate.value, claimed, np.maximum(estimate.step, 2.0**-44)),
+            claimed=claimed,
+            rounding=rounding,
+            left=estimate.left,
+            right=estimate.right,
+            kink_bound=estimate.kink_bound,
+            status=estimate.status,
+            size=size,
+            noise=estimate.noise,
+            claimless=claimless,
+            certified=False,
+        )
+
+    def is_met(self, short: Glance, places: slice, rounding: Vector | float = 0.0) -> bool:
+        """Whether the claim is met in every row that has one, to nine digits of its block or within `rounding`."""
+        reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
+        allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
+        met = short.met(np.maximum(allowed, rounding)) | reading.claimless
+        return bool(met.all() and not reading.claimless.all())
+
+    def glance(
+        self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[Glance], bool] | None = None
+    ) -> Glance:
+        """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference.
+
+        Args:
+            v: the direction.
+            focus: what it moves.
+            start: the coarsest step is about this.
+            enough: says of two pairs whether the third may be left out.
+        """
+        if self.map.values >= self.budget:
+            raise BudgetExceededError
+        along = self.claim.along(v)
+        glances: list[Glance] = []
+
+        def judged(short: Prediction) -> bool:
+            glances.append(self._beside(short, v, focus, along, start))
+            return enough is not None and enough(glances[-1])
+
+        early = None if enough is None else judged
+        short = predict(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
+        if glances and glances[-1].short is short:
+            return glances[-1]
+        return self._beside(short, v, focus, along, start)
+
+    def _beside(self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float) -> Glance:
+        """A prediction with the claim along the same direction, and that claim's own rounding."""
+        claimed, rounding = along
+        f0 = self.row_values()
+        noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
+        with np.errstate(all="ignore"):
+            error = np.abs(short.value - claimed)
+        reading = Reading(
+            direction=v,
+            focus=focus,
+            numeric=short.value,
+            bound=np.where(np.isnan(error), short.shift, 4 * error) + short.rounding + noise,
+            claimed=claimed,
+            rounding=rounding,
+            left=short.value,
+            right=short.value,
+            kink_bound=np.zeros_like(f0),
+            status=np.zeros(f0.size, np.int8),
+            size=np.abs(f0),
+            noise=short.rounding + noise,
+            claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
+            certified=True,
+        )
+        return Glance(short=short, reading=reading)
+
+    def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
+        """What the map's own noise does to slopes over these steps; nothing where neither side moves at all."""
+        still = (numeric == 0) & (claimed == 0)
+        return np.where(still, 0.0, NOISE_FACTOR * self.row_noise() / steps)
+
+    def unclaimed(self, rows: int) -> Mask:
+        """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""
+        watched = np.zeros(rows, bool)
+        watched[: self.claim.watched] = True
+        return watched
+
+    def judge(self, reading: Reading, input_: int, output: int, significance: float) -> Judgement:
+        """Judge a direction through one input block for one output block."""
+        places = self.map.domain.slices[input_]
+        scale = self.claim.entry_scale(places, output, reading.focus.judged)
+        columns = int(np.count_nonzero(reading.direction[places]))
+        return judge(reading, self.rows(output), scale, columns, significance)
+
+    def claim_at(self, x: Vector, asked: Mask | None = None) -> Claim | None:
+        """The claim at a point close by, with the same rows, zero where not asked for; None where backward raises."""
+        claim = self.claim
+        rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
+        try:
+            if asked is None:
+                forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
+            else:
+                forms = np.zeros_like(claim.forms)
+                forms[asked] = self.map.vjp_many(x, rows[asked])
+        except Exception:
+            return None
+        return replace(claim, x=x, forms=forms, outputs=None)

@@ -1,0 +1,329 @@
+"""A difference is reported only if it persists over directions, steps, points, and has no better explanation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
+from gradcli.numerics.claims.linearity import additive
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
+from gradcli.numerics.localise.entries import Located
+from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.outcome import Doubt, Outcome
+from gradcli.numerics.reference.arbitration import SECOND_START
+from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
+from gradcli.numerics.regularity.formats import format_at, hidden_by_format
+from gradcli.numerics.regularity.gradient_noise import nudged
+from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
+from gradcli.numerics.regularity.jumps import jump_nearby
+from gradcli.numerics.sampling.directions import MOVE, Focus, moved, random_direction, within
+from gradcli.numerics.wording import of_largest
+
+FINER = (2.0**-8, 2.0**-16, 2.0**-25)
+MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
+EXPLAINS = 0.1
+"""What does not add up explains a difference only if it is at least this part of it."""
+COARSEST_FINER = 2.0**-4
+RANDOM, PERIODS = 0.05, 10.0
+"""Values that depart from a smooth curve by this part of themselves look random; a claim that would take them so many
+times as far over the shortest steps says why."""
+ROUGH = 1e3
+"""Roundings of the values; noise below is rounding."""
+SHORTEST = 0.05 * 2.0**-25
+SWINGS = 5
+READABLE = 300.0
+"""Slopes at steps of a twentieth of the scale, of values with this roundoff, are sure to about so many of it."""
+EXCUSABLE_NOISE = 1e5 * EPS
+"""Noise relative to the value beyond which the values look iterated or rounded."""
+EXCUSED = 3.0
+"""An iteration stopped at tolerance tau may have a derivative wrong by a few sqrt(tau) (Newton's method has)."""
+
+
+def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:
+    """Decide whether a difference seen along one direction is real.
+
+    The claim differs only if a second run with other steps and another direction says so too, no finer scale agrees
+    with the claim, the gap is not the noise of the claim nor of the size that the function's own jumps explain, and it
+    is there at a point moved by 2^-10 of the scale (less where the function changes its character so far away) as well.
+    """
+    symmetric = on_symmetric_changes(site, input_, output, significance)
+    if symmetric is not None:
+        return along_symmetric_changes(symmetric)
+    seen = site.judge(first, input_, output, significance)
+    places = site.map.domain.slices[input_]
+    again: list[Judgement] = []
+    second = first
+    for _ in range(2):
+        second = site.probe(places, first.focus, cheap=False)
+        again.append(site.judge(second, input_, output, significance))
+        if again[-1].off:
+            break
+    if not again[-1].off:
+        return _unconfirmed(seen, again)
+    latest = max(seen, again[-1], key=_relative_error)
+    failing = first.differing(seen.scale, significance) & site.rows(output)
+    spread, left = _against_finer_scales(site, places, first, failing)
+    doubt, note = _better_explanation(site, output, places, first, left, spread, latest)
+    if doubt is not None:
+        return Decision(outcome=Outcome.UNDECIDED, doubt=doubt, note=note, judgement=latest)
+    return _at_moved_points(site, input_, output, significance, latest, first)
+
+
+def _relative_error(judgement: Judgement) -> float:
+    """The error in units of the block's scale, which is zero where claim and slopes are."""
+    if judgement.scale > 0.0:
+        return judgement.error / judgement.scale
+    return math.inf if judgement.error > 0.0 else 0.0
+
+
+def along_symmetric_changes(judgement: Judgement) -> Decision:
+    """The decision for a function that reads one triangle, from how its claim holds along symmetric changes."""
+    if judgement.impression is Impression.AGREES:
+        return Decision(outcome=Outcome.AGREES, note=NOTE, judgement=judgement)
+    return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=NOTE, judgement=judgement)
+
+
+def confirm_sparse(site: Site, input_: int, output: int, found: Located, significance: float) -> Decision | None:
+    """Decide in a few directions where the wrong entries of a large block are known and all others are right.
+
+    What explains a difference away (an iteration's stopping rule, rounding) would show in the others too. It must show
+    again with other weights and steps, much finer steps, and at a point moved by 2^-10 of the scale; otherwise None.
+    """
+    drawn = np.zeros(site.x.size)
+    moves = site.map.domain.slices[input_].start + found.entries
+    drawn[moves] = site.scales[moves]
+    focus = Focus(drawn=drawn, judged=site.scales)
+    direction = random_direction(site.rng, drawn)
+
+    def judged(start: float) -> Judgement:
+        return site.judge(site.glance(direction, focus, start).rough(), input_, output, significance)
+
+    latest = judged(SECOND_START)
+    if not (found.additive and latest.off and judged(_finer_start(site, output, latest)).off):
+        return None
+    if latest.error < LOOSE * latest.scale and (_claim_moves(site, direction, latest.error) or iterates(site)):
+        return None
+    if on_symmetric_changes(site, input_, output, significance) is not None:
+        return None
+    for amount in MOVES[:2]:
+        there = site.moved_to(moved(site.rng, site.x, site.scales, amount))
+        if there is None or not there.claim.finite:
+            continue
+        close = there.glance(random_direction(site.rng, focus.at(there.scales).drawn), focus.at(there.scales)).rough()
+        judgement = there.judge(close, input_, output, significance)
+        if judgement.off and judgement.error > 0.01 * latest.error:
+            return Decision(outcome=Outcome.DIFFERS, judgement=latest, located=found.entries, searched=True)
+    return None
+
+
+def _finer_start(site: Site, output: int, latest: Judgement) -> float:
+    """A start 256 times finer, or as much finer as leaves the rounding of the values well below a difference.
+
+    Rounding is 32 eps |u·f| / t, and a difference must exceed three bounds: one of a millionth in a single entry of a
+    million is lost in the rounding of their sum at the finest steps.
+    """
+    size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
+    readable = 2 * FAIL_FACTOR * 32 * EPS * size / latest.error
+    return SECOND_START * min(max(FINER[0], readable / SECOND_START), COARSEST_FINER)
+
+
+def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
+    """Whether the claim along a direction moves by a third of the gap when x moves by a few units of rounding."""
+    here = site.claim.along(direction)[0]
+    for _ in range(3):
+        claim = site.claim_at(nudged(site))
+        if claim is not None and FAIL_FACTOR * float(np.nanmax(np.abs(claim.along(direction)[0] - here))) > gap:
+            return True
+    return False
+
+
+def _better_explanation(
+    site: Site, output: int, places: slice, first: Reading, left: Mask, spread: Vector, latest: Judgement
+) -> tuple[Doubt | None, str | None]:
+    """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
+    if not left.any():
+        return Doubt.NOISE, "differences with finer steps agree with the gradient"
+    text = (
+        _too_fast(site, first, left)
+        or _few_digits(site, output, first, left)
+        or hidden_by_format(site, output, first, left)
+        or _roughness(site, output, first, left, spread, latest)
+    )
+    if text is not None:
+        return Doubt.NOISE, text
+    if not additive(site, places, left, first.focus, EXPLAINS * first.error):
+        return Doubt.KINK, "slopes along different directions do not add up: forward has no derivative at this point"
+    return None, None
+
+
+def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
+    """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step.
+
+    Noise that is small beside the values will do where the claim takes the rounding of x further than they are large,
+    or is another one at the end of the shortest step.
+    """
+    with np.errstate(all="ignore"):
+        rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
+        immense = np.abs(first.claimed) * EPS > first.size
+        random = rough & (immense | (first.noise > RANDOM * first.size))
+        many = np.abs(first.claimed) * SHORTEST > PERIODS * first.noise
+    if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
+        return None
+    return (
+        "forward's values look random at every step size: if the gradient is right, they oscillate too fast for finite "
+        "differences"
+    )
+
+
+def _swings(site: Site, first: Reading, left: Mask) -> bool:
+    """Whether the claim along the direction changes by about the difference within the shortest step."""
+    shifts = site.rng.uniform(-SHORTEST, SHORTEST, SWINGS)
+    spread = _spread(site, first, (site.x + t * first.direction for t in shifts))
+    return bool((2 * spread >= first.error)[left].all())
+
+
+def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
+    """How far every row of the claim along the direction is at most, at some points, from what it is at x."""
+    spread = np.zeros(first.claimed.size)
+    for claim in map(site.claim_at, points):
+        if claim is not None:
+            spread = np.fmax(spread, np.abs(claim.along(first.direction)[0] - first.claimed))
+    return spread
+
+
+def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:
+    """Whether half precision, in which the values are stored, explains a difference."""
+    stored = format_at(site, output)
+    if stored is None or not stored.half:
+        return None
+    with np.errstate(all="ignore"):
+        explained = (first.error <= READABLE * stored.roundoff * first.size)[left].all()
+    if not explained:
+        return None
+    return f"forward's values are {stored.name}: too few digits for differences to decide"
+
+
+def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
+    """Whether the claim's noise, an early stop or the function's jumps explain a difference."""
+    gap = _relative_error(latest)
+    if gap < LOOSE and _claim_is_noisy(site, first, left):
+        return (
+            f"the gradient differs from finite differences by {of_largest(gap)}, and changes by as much when the input "
+            "moves by a few rounding errors, so that the difference may be rounding"
+        )
+    if _excused(site, first, site.rows(output), left, spread):
+        return (
+            f"the gradient differs from finite differences by {of_largest(gap)}, which is within forward's own "
+            "roughness (from a solver's tolerance or rounding), so that it may be right"
+        )
+    if iterates(site) if gap < LOOSE else stops_early(site, first):
+        return (
+            f"the gradient differs from finite differences by {of_largest(gap)}, and the number of iterations that "
+            "forward runs depends on its input: if they stop early, tighten their tolerance or fix their number"
+        )
+    return None
+
+
+def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
+    for judgement in again:
+        if judgement.impression is Impression.AGREES:
+            note = "accepted: a mismatch along one direction was not confirmed along other directions"
+            return Decision(outcome=Outcome.AGREES, note=note, judgement=judgement)
+    kinked = any(judgement.impression is Impression.KINKED for judgement in again)
+    return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.KINK if kinked else Doubt.NOISE, judgement=seen)
+
+
+def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Mask) -> tuple[Vector, Mask]:
+    """Repeat the direction with much finer steps.
+
+    Returns:
+        How far estimates at different scales lie apart beyond their bounds, for every row; and the failing rows without
+        those that agree with the claim at a finer scale.
+    """
+    spread = np.zeros(failing.size)
+    left = failing.copy()
+    for factor in FINER:
+        fine = site.measure(first.direction, places, first.focus, cheap=False, start=0.05 * factor)
+        with np.errstate(all="ignore"):
+            near = (fine.error <= FAIL_FACTOR * fine.tolerance) & (fine.error < 0.5 * first.error)
+            agrees = near & (fine.tolerance < first.error / FAIL_FACTOR)
+            shift = np.abs(fine.numeric - first.numeric)
+            apart = fine.smooth & first.smooth & (shift > FAIL_FACTOR * (fine.bound + first.bound))
+        spread = np.where(apart, np.maximum(spread, shift), spread)
+        left &= ~(agrees & fine.smooth)
+    return spread, left
+
+
+def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
+    """Whether the claim along the direction moves as much as the gap when x moves by a few units in the last place."""
+    spread = _spread(site, first, (nudged(site) for _ in range(3)))
+    with np.errstate(all="ignore"):
+        explained = first.error <= FAIL_FACTOR * (first.tolerance + 8 * spread)
+    return bool(explained[failing].all())
+
+
+def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vector) -> bool:
+    """Whether the function's own roughness explains the gap in every failing row.
+
+    Three signs: estimates at different scales that contradict each other; noise far above rounding; small jumps nearby.
+    A gap of the size of the contradiction is excused, and one below a few sqrt(noise × size) or sqrt(jump × size).
+    """
+    with np.errstate(all="ignore"):
+        noise = np.where(first.noise > EXCUSABLE_NOISE * first.size, first.noise, 0.0)
+        allowed = np.maximum(10 * spread, EXCUSED * np.sqrt(noise * first.size))
+        open_ = failing & ~(first.error <= allowed)
+        if not open_.any():
+            return True
+        if not (first.error[open_] < EXCUSED * 0.1 * first.size[open_]).any():
+            return False
+        jumps = jump_nearby(site, first.direction, rows)
+        return not (open_ & ~(first.error <= EXCUSED * np.sqrt(jumps * first.size))).any()
+
+
+def _lasting(there: Judgement, here: Judgement) -> bool:
+    """Whether a difference is still there at a moved point: in size, or beside a block whose scales are others now."""
+    relative = there.impression is Impression.DIFFERS and there.error * here.scale > 0.01 * here.error * there.scale
+    return relative or there.error > 0.01 * here.error
+
+
+def _at_moved_points(
+    site: Site, input_: int, output: int, significance: float, latest: Judgement, first: Reading
+) -> Decision:
+    places = site.map.domain.slices[input_]
+
+    def judged(scales: Vector) -> Iterator[Judgement]:
+        for amount in MOVES:
+            there = site.moved_to(moved(site.rng, site.x, scales, amount))
+            if there is not None and np.isfinite(there.outputs[np.isfinite(site.outputs)]).all():
+                reading = there.probe(places, first.focus.at(there.scales))
+                yield there.judge(reading, input_, output, significance)
+
+    impressions: list[Impression] = []
+    for judgement in judged(site.scales):
+        if judgement.off and _lasting(judgement, latest):
+            return Decision(outcome=Outcome.DIFFERS, judgement=latest)
+        impressions.append(judgement.impression)
+    if not impressions:
+        note = (
+            "the gradient seems wrong, but forward raised or was not finite at nearby points, where that is confirmed"
+        )
+        return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
+    # Another input may hold labels, and mean nothing beside them: only this one is moved then.
+    alone = list(judged(within(site.scales, places))) if len(site.map.domain.blocks) > 1 else []
+    if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
+        return Decision(outcome=Outcome.DIFFERS, judgement=latest)
+    held = sum(impression in (Impression.AGREES, Impression.SILENT) for impression in impressions) >= 2
+    reason = "the gradient is wrong at exactly this point only: it is right at nearby points"
+    kinked = held or Impression.KINKED in impressions
+    return Decision(
+        outcome=Outcome.UNDECIDED,
+        doubt=Doubt.KINK if kinked else Doubt.NOISE,
+        note=reason if held else None,
+        judgement=latest,
+        here_only=held,
+    )

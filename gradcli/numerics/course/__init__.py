@@ -1,0 +1,1 @@
+"""The course of one verification: screen, confirm, look at other points, conclude."""

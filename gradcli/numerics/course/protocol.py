@@ -1,0 +1,398 @@
+"""The course of one verification: survey the point, confirm differences, look elsewhere for kinks and silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from gradcli.numerics.claims.compare import Decision, Impression
+from gradcli.numerics.claims.site import BudgetExceededError, Site
+from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, looked_wider
+from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
+from gradcli.numerics.course.reference_elsewhere import vouched
+from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
+from gradcli.numerics.course.zero_gradient import look_elsewhere
+from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.localise.entries import locate
+from gradcli.numerics.localise.evidence import (
+    Entries,
+    largest_entry,
+    make_table,
+    telling_column,
+    with_evidence,
+)
+from gradcli.numerics.maps.floats import Indices
+from gradcli.numerics.maps.pieces import all_finite, moves_beside
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Doubt, KinkNote, Outcome, Pair, Verification
+from gradcli.numerics.reference.gap import same_values
+from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
+from gradcli.numerics.regularity.kinks import kink_notes
+from gradcli.numerics.regularity.nonfinite import judge_nonfinite
+from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved
+from gradcli.numerics.screen.fast_path import Beginning
+from gradcli.numerics.screen.pair_result import Seen, better_known
+from gradcli.numerics.screen.survey import by_differences, survey
+from gradcli.numerics.wording import accepted
+
+CLOSE_BY = "compared at a nearby point instead, moved by a thousandth of the input's size"
+
+
+@final
+class Protocol:
+    """One verification; `run` gives its result."""
+
+    def __init__(
+        self,
+        map_: CountedMap,
+        witness: VectorMap | None,
+        witness_values: bool,
+        x: Vector,
+        rng: np.random.Generator,
+        significance: float,
+        tables: bool,
+        inputs: tuple[int, ...],
+        budget: int,
+        entries: int | None,
+    ) -> None:
+        self.map, self.witness, self.witness_values, self.x, self.rng = map_, witness, witness_values, x, rng
+        self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
+        self.entries = Entries(left=entries)
+        self.outcomes: dict[Pair, BlockOutcome] = {}
+        self.silent: dict[Pair, Seen] = {}
+        self.elsewhere: dict[Pair, Site] = {}
+        self.doubtful: dict[Pair, tuple[Vector, Indices]] = {}
+        self.kinks: tuple[KinkNote, ...] = ()
+        self.notes: list[str] = []
+        self.moved = False
+
+    def run(self, begun: Beginning | None = None) -> Verification:
+        """Decide every pair of input and output block, from what was asked at the point before, if anything was."""
+        self._settle_empty_blocks()
+        point = self.x
+        if self._pending():
+            site = self._site() if begun is None else begun.site(self.budget)
+            site.evaluate()
+            if self.witness_values and self.witness is not None and not same_values(self.witness, site):
+                site = site.alone()
+            point = site.x
+            try:
+                self._decide(site)
+                self._look_wider(site)
+            except BudgetExceededError:
+                self.notes.append(f"all {self.budget} evaluations that were allowed were used up")
+                self.silent.clear()
+                for pair in self._pending():
+                    self._settle(pair, Outcome.UNDECIDED, Doubt.BUDGET)
+        return Verification(
+            blocks=tuple(self.outcomes[pair] for pair in self._pairs()),
+            kinks=self.kinks,
+            point=point,
+            moved=self.moved,
+            evaluations=self.map.values,
+            vjps=self.map.vjps,
+            notes=tuple(self.notes),
+        )
+
+    def _site(self) -> Site:
+        return Site.at(self.map, self.x, self.rng, self.budget, witness=self.witness)
+
+    def _pairs(self) -> list[Pair]:
+        return [(i, o) for i in self.inputs for o in range(len(self.map.codomain.blocks))]
+
+    def _pending(self) -> list[Pair]:
+        return [pair for pair in self._pairs() if pair not in self.outcomes and pair not in self.silent]
+
+    def _settle(self, pair: Pair, outcome: Outcome, doubt: Doubt | None, note: str | None = None) -> None:
+        self.outcomes[pair] = BlockOutcome(input=pair[0], output=pair[1], outcome=outcome, doubt=doubt, note=note)
+
+    def _settle_empty_blocks(self) -> None:
+        for pair in self._pairs():
+            if not (self.map.domain.blocks[pair[0]].size and self.map.codomain.blocks[pair[1]].size):
+                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the input or the output is empty")
+
+    def _decide(self, site: Site) -> None:
+        for pair in self._pending() if not all_finite(site.outputs) else ():
+            if not site.rows(pair[1]).any():
+                self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
+        singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
+        self._settle_few_digits(site, singular)
+        kinked: dict[Pair, Seen] = {}
+        pending = [pair for pair in self._pending() if pair not in singular]
+        seen = survey(site, pending, self.significance) if pending else {}
+        for pair in pending:
+            if seen[pair].impression in (Impression.KINKED, Impression.WEAK) and seen[pair].decision is None:
+                kinked[pair] = seen[pair]
+            else:
+                self._conclude(pair, seen[pair], None)
+        self._check_mixed(site, seen)
+        if kinked or singular:
+            self._elsewhere(site, kinked, singular)
+        self._resolve_silence(site)
+
+    def _settle_few_digits(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
+        """Settle pairs whose values are stored in half precision over wide steps first: fine ones show rounding."""
+        for pair in [pair for pair in self._pending() if pair not in singular and site.claim.finite]:
+            agreed = agreed_in_few_digits(site, pair)
+            if agreed is not None:
+                self.outcomes[pair] = agreed
+
+    def _look_wider(self, site: Site) -> None:
+        """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""
+        for pair, outcome in list(self.outcomes.items()):
+            self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
+        self._resolve_drowned(site.alone())
+
+    def _resolve_drowned(self, site: Site) -> None:
+        """Settle elsewhere what says nothing here, though wide steps, which would show a slope, were taken."""
+        drowned = [pair for pair, o in self.outcomes.items() if pair not in self.elsewhere and is_drowned(site, o)]
+        for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
+            if other.seen is not None:
+                self._conclude_elsewhere(pair, other.seen, other.where)
+                self.silent.pop(pair, None)
+                self.outcomes[pair] = looked_wider(other.seen.site, self.outcomes[pair], self.significance)
+
+    def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
+        """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
+        singular = {}
+        for pair in self._pending():
+            found = judge_nonfinite(site, *pair)
+            if found is not None and found.outcome is Outcome.DIFFERS:
+                self.outcomes[pair] = found
+            elif found is not None:
+                singular[pair] = found
+                self.notes.append(f"input {pair[0]}, output {pair[1]}: {found.note}")
+        return singular
+
+    def _check_mixed(self, site: Site, seen: dict[Pair, Seen]) -> None:
+        """Move all inputs at once; blocks that agreed alone must agree together."""
+        agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
+        if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
+            return
+        if all(moves_beside(seen[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
+            return
+        drawn = np.zeros(site.x.size)
+        for input_ in {input_ for input_, _ in agreed}:
+            drawn[self.map.domain.slices[input_]] = site.scales[self.map.domain.slices[input_]]
+        reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
+        for output in sorted({o for _, o in agreed}):
+            scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
+            failing = reading.differing(scale, self.significance * max(1.0, site.x.size**0.5 / 300.0))
+            if not (failing & site.rows(output)).any():
+                continue
+            for pair in [pair for pair in agreed if pair[1] == output]:
+                again = by_differences(site.alone(), [pair], self.significance)[pair]
+                if again.impression is Impression.DIFFERS:
+                    self._conclude(pair, again, None)
+
+    def _conclude(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        note = "; ".join(text for text in (note, seen.note) if text) or None
+        if seen.decision is not None:
+            self._record(pair, seen, seen.decision, note)
+        elif seen.impression is Impression.AGREES:
+            self._agree(pair, seen, note)
+        elif seen.impression is Impression.DIFFERS:
+            self._record(pair, seen, self._confirmed(pair, seen), note)
+        elif seen.impression is Impression.SILENT:
+            self.silent[pair] = seen
+        else:
+            self._doubt(pair, seen, note)
+
+    def _confirmed(self, pair: Pair, seen: Seen) -> Decision:
+        """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
+        searched = False
+        if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
+            found = locate(seen.site, *pair)
+            searched = True
+            decision = None if found is None else confirm_sparse(seen.site, *pair, found, self.significance)
+            if decision is not None:
+                return decision
+        return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
+
+    def _agree(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        site, judgement = seen.site, seen.judgement
+        largest = largest_entry(site, *pair)
+        relative = judgement.error / judgement.scale if judgement.scale else 0.0
+        if judgement.off and seen.reference == DIFFERENCES:
+            focus = telling_column(site, *pair, self.significance)
+            if focus is not None:
+                reading = site.probe(self.map.domain.slices[pair[0]], focus, cheap=False)
+                if site.judge(reading, *pair, self.significance).impression is Impression.DIFFERS:
+                    self._record(pair, seen, confirm(site, *pair, reading, self.significance), note)
+                    return
+        if judgement.off or (seen.gap is not None and not seen.gap.equal):
+            note = note or accepted(relative, self.significance)
+        doubtful = doubtful_rows(site, pair, seen.reading)
+        if doubtful.rows.size:
+            self.doubtful[pair] = site.x, doubtful.rows
+        outcome = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.AGREES,
+            max_abs_error=relative * largest,
+            max_rel_error=relative,
+            bound=judgement.tolerance / (judgement.scale or 1.0) * largest,
+            resolution=seen.resolution,
+            note="; ".join(text for text in (note, doubtful.note) if text) or None,
+            reference=seen.reference,
+        )
+        if self.tables:
+            outcome = replace(outcome, table=make_table(site, *pair, only_complete=True))
+        self.outcomes[pair] = outcome
+
+    def _record(self, pair: Pair, seen: Seen, decision: Decision, note: str | None) -> None:
+        judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
+        scale = judgement.scale or 1.0
+        witnessed = seen.gap is not None and seen.decision is None
+        overruled = witnessed and decision.outcome is Outcome.UNDECIDED and not decision.here_only
+        reference = AUTODIFF if overruled else seen.reference
+        outcome = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.AGREES if overruled else decision.outcome,
+            doubt=None if overruled else decision.doubt,
+            max_abs_error=judgement.error / scale * (largest or scale),
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale * (largest or scale),
+            resolution=judgement.resolution,
+            note="; ".join(text for text in (note, decision.note) if text) or None,
+            reference=reference,
+        )
+        if outcome.outcome is Outcome.DIFFERS:
+            outcome = self.entries.added(seen.site, outcome, decision, self.significance)
+            by_witness = reference == AUTODIFF
+            outcome = cut_to_small_rows(outcome) if by_witness else self._if_it_matters(seen.site, outcome)
+        elif not overruled and decision.here_only:
+            outcome = with_evidence(seen.site, outcome, decision)
+            outcome = replace(outcome, special=wrong_at_this_point(seen.site, outcome))
+        self.outcomes[pair] = outcome
+
+    def _if_it_matters(self, site: Site, outcome: BlockOutcome) -> BlockOutcome:
+        """A block whose every entry is right within the significance agrees, though errors add up along a direction."""
+        table = outcome.table
+        if table is None or not table.complete or outcome.max_rel_error > self.significance:
+            return outcome
+        scales = site.scales[self.map.domain.slices[outcome.input]][table.columns]
+        error, largest = np.abs(table.claimed - table.numeric) * scales, np.abs(table.claimed) * scales
+        if not float(error.max(initial=0.0)) <= self.significance * float(largest.max(initial=0.0)):
+            return outcome
+        note = accepted(outcome.max_rel_error, self.significance)
+        resolution = max(outcome.resolution or 0.0, outcome.max_rel_error)
+        return replace(outcome, outcome=Outcome.AGREES, note=note, resolution=resolution)
+
+    def _resolve_silence(self, site: Site) -> None:
+        """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""
+        witnessed = [pair for pair, seen in self.silent.items() if seen.witnessed]
+        felt = [pair for pair in self.silent if pair not in witnessed]
+        for where, pairs in ((site, witnessed), (site.alone() if felt else site, felt)):
+            self._resolve_at(where, pairs)
+
+    def _resolve_at(self, site: Site, pairs: Sequence[Pair]) -> None:
+        found = look_elsewhere(site, pairs, self.significance) if pairs else {}
+        for pair, other in found.items():
+            here = self.silent.pop(pair)
+            if other.seen is not None:
+                self._conclude_elsewhere(pair, other.seen, other.where)
+            elif other.enough and here.quiet:
+                self.outcomes[pair] = BlockOutcome(
+                    input=pair[0],
+                    output=pair[1],
+                    outcome=Outcome.AGREES,
+                    zero_everywhere=True,
+                    note=f"the gradient and the derivative of forward are zero at all {other.zeros + 1} points tried",
+                    reference=here.reference,
+                )
+            else:
+                note = "gradient and derivative are too small to tell from rounding errors here and at all points tried"
+                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
+
+    def _conclude_elsewhere(self, pair: Pair, seen: Seen, where: str) -> None:
+        self.moved = True
+        self.elsewhere[pair] = seen.site
+        self._conclude(pair, seen, f"the gradient is zero here; compared at {where} instead")
+
+    def _elsewhere(self, site: Site, kinked: dict[Pair, Seen], singular: dict[Pair, BlockOutcome]) -> None:
+        """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""
+        self._name_kinks(site, kinked)
+        last = dict(kinked)
+        pending = {*kinked, *singular}
+        there = site
+        for _ in range(TRIES):
+            candidate = there.moved_to(moved(self.rng, there.x, site.scales))
+            if candidate is None:
+                continue
+            there = candidate
+            usable = [pair for pair in sorted(pending) if there.rows(pair[1]).any() and there.claim.finite]
+            for pair, seen in survey(there, usable, self.significance).items() if usable else ():
+                if seen.impression in (Impression.KINKED, Impression.WEAK) and seen.decision is None:
+                    last[pair] = better_known(last.get(pair, seen), seen)
+                    continue
+                pending.remove(pair)
+                self.moved = True
+                text = str(singular[pair].note) if pair in singular else ""
+                self._conclude(pair, seen, "; ".join(filter(None, (CLOSE_BY, text))))
+            if not pending:
+                break
+        for pair, seen in vouched(site, {p: kinked[p] for p in pending if p in kinked}, self.significance).items():
+            pending.remove(pair)
+            self._conclude(pair, seen, None)
+        for pair in sorted(pending):
+            if pair in singular:
+                self.outcomes[pair] = singular[pair]
+            else:
+                self._doubt(pair, last[pair], last[pair].note)
+        self._name_special_points(site, singular)
+
+    def _name_kinks(self, site: Site, pending: dict[Pair, Seen]) -> None:
+        kinked = {i for (i, _), seen in pending.items() if seen.impression is Impression.KINKED}
+        for input_ in sorted(kinked):
+            self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
+        outside = [k.coordinate for k in self.kinks if not k.between]
+        if outside:
+            self.notes.append(f"at a kink the gradient is not between the one-sided slopes, in entries {outside}")
+
+    def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
+        """Mark the pairs whose claim is proven wrong on the kink itself."""
+        named = [*self.kinks, *(block.special for block in singular.values() if block.special is not None)]
+        for kink in named:
+            if kink.between or kink.output is None or not certain(site, kink):
+                continue
+            for pair, outcome in self.outcomes.items():
+                inside, outside = self.map.domain.slices[pair[0]], self.map.codomain.slices[pair[1]]
+                here = inside.start <= kink.coordinate < inside.stop and outside.start <= kink.output < outside.stop
+                if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
+                    self.outcomes[pair] = replace(outcome, special=kink)
+
+    def _doubt(self, pair: Pair, seen: Seen, note: str | None) -> None:
+        """Settle a block that stayed kinked or weak: accept a claim between the one-sided slopes."""
+        rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
+        broken = seen.reading.broken & rows
+        with np.errstate(all="ignore"):
+            fine = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
+        settled = (broken & seen.reading.within_slopes()) | fine
+        judgement = seen.judgement
+        if broken.any() and settled[rows].all():
+            text = "forward has a kink here and nearby; the gradient lies between the one-sided slopes and is accepted"
+            self.outcomes[pair] = BlockOutcome(
+                input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
+            )
+            return
+        if Status.DOMAIN in judgement.statuses or Status.UNRESOLVED in judgement.statuses:
+            doubt = Doubt.DOMAIN if Status.DOMAIN in judgement.statuses else Doubt.NOISE
+        else:
+            doubt = Doubt.KINK if seen.impression is Impression.KINKED else Doubt.NOISE
+        scale = judgement.scale or 1.0
+        self.outcomes[pair] = BlockOutcome(
+            input=pair[0],
+            output=pair[1],
+            outcome=Outcome.UNDECIDED,
+            doubt=doubt,
+            max_rel_error=judgement.error / scale,
+            bound=judgement.tolerance / scale,
+            resolution=judgement.resolution,
+            note=note,
+        )

@@ -1,0 +1,246 @@
+"""Outputs whose derivatives are far below those of other outputs of their block, each compared with its own largest.
+
+Beside an output of 1e12 an output of 1e-9 is below every rounding of the block, though its own values are exact to
+sixteen digits, and so is a mistake in its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.frozen import dataclass
+from gradcli.numerics.claims.claim import fits_in_full
+from gradcli.numerics.claims.compare import Reading
+from gradcli.numerics.claims.site import CERTIFIED, Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.floats import TINY, Indices, Matrix
+from gradcli.numerics.maps.space import Block, Space, Vector
+from gradcli.numerics.maps.vector_map import Effort, VectorMap
+from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
+from gradcli.numerics.reference.gap import TAIL, TAIL_NOISE
+from gradcli.numerics.regularity.formats import format_at
+from gradcli.numerics.regularity.gradient_noise import nudged
+from gradcli.numerics.regularity.iteration import iterates
+from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
+from gradcli.numerics.screen.small_entries import TAILED, UNBALANCED, are_alike
+from gradcli.numerics.screen.survey import DROWNED, NEARER
+
+APART = (
+    "the derivatives of these output entries are far smaller than those of the others, so that their errors are "
+    "measured relative to their own largest"
+)
+HIDDEN = (
+    "not checked: {0} output entries whose derivatives are far smaller than the largest; rounding of forward's values "
+    "hides them"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubtful:
+    """Outputs (flat numbers) that seem wrong beside their own largest entry, and how many more rounding hides."""
+
+    rows: Indices
+    hidden: int = 0
+
+    @property
+    def note(self) -> str | None:
+        """What was not compared, if anything was not."""
+        return HIDDEN.format(self.hidden) if self.hidden else None
+
+
+NONE = Doubtful(rows=np.zeros(0, np.intp))
+
+
+def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
+    """Which rows of a block that agrees seem to be off by a thousandth of their own largest entry, at most three.
+
+    What the block's own measurement says of them comes first and costs nothing; what misses its claim there is measured
+    with the ladder. Where forward iterates, or its values have few digits, nothing is said.
+
+    Args:
+        site: the point at which the block was judged.
+        pair: the numbers of the input block and the output block.
+        reading: a direction through the input block, or more.
+    """
+    own = _in_full(site, pair, reading)
+    if own is None:
+        return NONE
+    inside, outside = own.map.domain.slices[pair[0]], own.map.codomain.slices[pair[1]]
+    forms = own.claim.forms[outside]
+    sizes = (np.abs(forms[:, inside]) * own.scales[inside]).max(axis=1)
+    slopes, claimed = reading.numeric[outside], forms @ reading.direction
+    with np.errstate(all="ignore"):
+        missed, allowed = np.abs(slopes - claimed), TAIL * np.minimum(sizes, np.abs(claimed))
+        small = (sizes < sizes.max() / UNBALANCED) & (missed > np.maximum(allowed, CERTIFIED * np.abs(slopes)))
+    if not small.any() or format_at(own, pair[1]) is not None or iterates(own):
+        return NONE
+    rows = np.flatnonzero(small)
+    worst = forms[rows[int(np.argmax(missed[rows] / np.maximum(sizes[rows], TINY)))]]
+    return _measured(own, inside, outside.start + rows, sizes[small], worst)
+
+
+def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
+    """The site with the claim row by row; None where that is not known, would cost much, or the rows are alike."""
+    place = site.map.codomain.slices[pair[1]]
+    if place.stop - place.start < 2 or not fits_in_full(site.map):
+        return None
+    if not np.isfinite(site.outputs).all() or reading.numeric.size < site.map.codomain.size:
+        return None
+    if site.claim.full:
+        return site
+    if not site.claim.watch or are_alike(reading.numeric[place]):
+        return None
+    own = site.alone()
+    return own if own.claim.full and own.claim.finite else None
+
+
+def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector) -> Doubtful:
+    """Measure a direction with the ladder, and say which rows of a block are off although their claim has no noise.
+
+    The terms of the row that missed its claim by most, `worst`, add up along it: by chance they may cancel.
+    """
+    focus = Focus(drawn=within(site.scales, inside), judged=site.scales)
+    direction = np.copysign(random_direction(site.rng, focus.drawn), worst)
+    reading = site.measure(direction, inside, focus, cheap=False)
+    error, bound = reading.error[rows], reading.tolerance[rows]
+    sizes = np.maximum(sizes, np.abs(reading.numeric[rows]) / max(1.0, (inside.stop - inside.start) ** 0.5))
+    with np.errstate(all="ignore"):
+        off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, TAIL * sizes))
+        hidden = int(np.count_nonzero(reading.smooth[rows] & ~off & (bound > TAIL * sizes)))
+        if off.any():
+            off &= error > np.maximum(TAIL_NOISE * _jitter(site, rows, direction), DROWNED * _nearer(site, rows))
+    order = np.argsort(-error / np.maximum(sizes, TINY))
+    found = np.sort(rows[[k for k in order.tolist() if off[k]][:TRIES]])
+    return Doubtful(rows=found, hidden=hidden)
+
+
+def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
+    """How far the claim on some rows moves along a direction when x moves by a few units of rounding."""
+    asked = np.zeros(len(site.claim.forms), bool)
+    asked[rows] = True
+    spread = np.zeros(rows.size)
+    for _ in range(TRIES):
+        claim = site.claim_at(nudged(site), asked)
+        if claim is not None:
+            spread = np.fmax(spread, np.abs((claim.forms[rows] - site.claim.forms[rows]) @ direction))
+    return spread
+
+
+def _nearer(site: Site, rows: Indices) -> Vector:
+    """How large values and claimed slopes of some rows are at x / 8 or -x / 8.
+
+    In a tail that falls off from there a right formula may leave a rounding of those numbers, or nothing.
+    """
+    asked = np.zeros(len(site.claim.forms), bool)
+    asked[rows] = True
+    size = np.zeros(rows.size)
+    for factor in NEARER:
+        claim = site.claim_at(factor * site.x, asked)
+        with suppress(Exception):  # outside the domain nothing is known
+            size = np.fmax(size, np.abs(np.asarray(site.map.value(factor * site.x), dtype=np.float64)[rows]))
+        if claim is not None:
+            size = np.fmax(size, (np.abs(claim.forms[rows]) * site.scales).max(axis=1))
+    return size
+
+
+@final
+class OneRow(VectorMap):
+    """One output of a map, as a map of its own."""
+
+    def __init__(self, inner: VectorMap, row: int) -> None:
+        self.inner, self.row = inner, row
+        self.domain = inner.domain
+        self.codomain = Space((Block(name="row", shape=(), dtype="float64"),))
+
+    def value(self, x: Vector) -> Vector:
+        """The one value at x."""
+        values: Vector = np.asarray(self.inner.value(x), dtype=np.float64)
+        return values[self.row : self.row + 1]
+
+    def value_noise(self, x: Vector) -> Vector | None:
+        """What the map says of that value."""
+        noise = self.inner.value_noise(x)
+        return None if noise is None else np.asarray(noise, dtype=np.float64)[self.row : self.row + 1]
+
+    def effort(self, x: Vector) -> Effort | None:
+        """What the map says."""
+        return self.inner.effort(x)
+
+    def vjp(self, x: Vector, cotangent: Vector) -> Vector:
+        """The claimed gradient of that output, times the cotangent."""
+        row: Vector = self.vjp_many(x, np.asarray(cotangent, dtype=np.float64)[None])[0]
+        return row
+
+    def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
+        """The same for several cotangents, each a single number."""
+        rows = np.zeros((len(cotangents), self.inner.codomain.size))
+        rows[:, self.row] = cotangents[:, 0]
+        return np.asarray(self.inner.vjp_many(x, rows), dtype=np.float64)
+
+
+def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> BlockOutcome:
+    """The outcome of a block of which some rows, each judged as a map of its own, differ.
+
+    Args:
+        outcome: what was said of the block.
+        alone: by their number in the output block, what was said of rows.
+    """
+    wrong = {row: found for row, found in alone.items() if found.outcome is Outcome.DIFFERS}
+    if not wrong:
+        return outcome
+    row, worst = max(wrong.items(), key=lambda item: item[1].max_rel_error)
+    table = None if worst.table is None else replace(worst.table, rows=np.array([row]), complete=False, alone=True)
+    columns = worst.wrong_columns
+    if worst.table is not None and worst.table.complete:
+        columns = worst.table.columns[_off(worst.table).any(axis=0)]
+    note = "; ".join(text for text in (APART, worst.note) if text)
+    return replace(
+        worst,
+        input=outcome.input,
+        output=outcome.output,
+        note=note,
+        table=table,
+        wrong_columns=columns,
+    )
+
+
+def _off(table: Table) -> npt.NDArray[np.bool_]:
+    """The entries of a table off by a thousandth of the largest in their row, and by more than three bounds."""
+    size = np.maximum(np.abs(table.claimed), np.abs(table.numeric)).max(axis=1, keepdims=True, initial=0.0)
+    with np.errstate(all="ignore"):
+        error = np.abs(table.claimed - table.numeric)
+        off: npt.NDArray[np.bool_] = (error > TAIL * size) & (error > FAIL_FACTOR * table.bound)
+    return off
+
+
+def cut_to_small_rows(outcome: BlockOutcome) -> BlockOutcome:
+    """A block that differs in its tail, with the rows alone in which it does, if these are far below the others."""
+    table = outcome.table
+    if table is None or outcome.note is None or TAILED not in outcome.note:
+        return outcome
+    sizes = np.abs(table.numeric).max(axis=1, initial=0.0)
+    off = _off(table)
+    rows = np.flatnonzero(off.any(axis=1) & (sizes < sizes.max() / UNBALANCED))
+    if not rows.size or off.any(axis=1).sum() > rows.size:
+        return outcome
+    claimed, numeric, bound = table.claimed[rows], table.numeric[rows], table.bound[rows]
+    error = np.abs(claimed - numeric)
+    largest = np.maximum(np.abs(claimed), np.abs(numeric)).max(axis=1, initial=0.0)
+    cut = replace(
+        table, claimed=claimed, numeric=numeric, bound=bound, rows=table.rows[rows], complete=False, alone=True
+    )
+    return replace(
+        outcome,
+        table=cut,
+        wrong_columns=table.columns[off[rows].any(axis=0)],
+        max_abs_error=float(error.max()),
+        max_rel_error=float((error.max(axis=1) / largest).max()),
+        bound=float(bound.max()),
+        note=APART,
+    )

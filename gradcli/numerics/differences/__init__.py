@@ -1,0 +1,1 @@
+"""A directional derivative from values alone, with a bound on its error."""

@@ -1,0 +1,340 @@
+"""The error-bounded directional derivative: which steps to evaluate, and what they amount to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.differences.breaks import (
+    SMALL_JUMP,
+    broken_at_centre,
+    even_dominates,
+    exponents,
+    jump_size,
+    staircases,
+)
+from gradcli.numerics.differences.estimate import Estimate, Status
+from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
+from gradcli.numerics.differences.stencil import NOISE_FACTOR, WIDTH, one_sided_weights
+from gradcli.numerics.maps.floats import EPS, TINY, Mask
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
+
+COARSE_LEVELS = 9
+DEEP_CLUSTERS = (18, 25)
+FINEST_LEVEL = 29
+DROWNED = 0.02
+KINK_KNOWN = 1e-6
+"""A change of slope that is broken at every scale, and known to this part of itself, is looked at no closer."""
+JUMPS = 0.15
+"""What does not fit together falls like a lower power of the distance across a jump."""
+ABOVE_ROUNDING = 256.0
+"""Noise beyond this many units of rounding is not rounding alone."""
+
+
+def directional_derivative(
+    f: Function,
+    x: Vector,
+    v: Vector,
+    *,
+    rng: np.random.Generator,
+    f0: Vector | None = None,
+    target: float = 1e-10,
+    noise: Vector | None = None,
+    start: float = 0.05,
+) -> Estimate:
+    """Differentiate f at x along v, every output at once, with a bound on the error of each.
+
+    Args:
+        f: the function, from a vector of length n to one of length m. What it raises away from x counts as NaN there.
+        x: the point. For exact displacements its entries are multiples of 2^-44 s_i, s_i a power of two above |x_i|.
+        v: the direction, entries k s_i / 256 with whole |k| <= 256: a parameter of 1 changes x by about itself.
+        rng: draws the steps.
+        f0: f(x) where it is known; saves one evaluation.
+        target: relative bound at which to stop looking for a better one.
+        noise: standard deviations of the outputs known from another direction; used where it is near rounding level.
+        start: the coarsest step lies in [start, 2 start).
+
+    Returns:
+        An `Estimate`; 17 evaluations for an ordinary function (9 with `noise` or 16 with `f0`), up to 100 for a hard
+        one.
+
+    Raises:
+        Exception: whatever f raises at x itself.
+    """
+    line = Line(f, x, v, f0)
+    given = noise
+    if given is not None and not (given <= ABOVE_ROUNDING * EPS * np.abs(line.centre * line.scale)).all():
+        given = None
+    return _Search(line, rng, target, given, start).run()
+
+
+class _Search:
+    def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
+        self.line, self.rng, self.target = line, rng, target
+        first = on_grid(start * (1 + rng.random()))
+        self.two_sided, inside = self._inside(first)
+        self.ladder = Ladder(line, rng, inside, noise)
+        self.quiet = np.zeros(line.outputs, bool)
+        self.noisy = np.zeros(line.outputs, bool)
+        self.stairs = np.zeros(line.outputs, bool)
+
+    def _inside(self, start: float) -> tuple[bool, float]:
+        """Shrink the coarsest step until both its ends lie in the domain; failing that, until one does."""
+        step = start
+        one_side = None
+        for _ in range(14):
+            reach = on_grid(step)
+            right, left = self.line.finite(reach), self.line.finite(-reach)
+            if right and left:
+                return True, step
+            if one_side is None and (right or left):
+                one_side = step
+            if step / 8 < 2.0**12 * GRID:
+                break
+            step = on_grid(step / 8)
+        return False, one_side or start
+
+    def run(self) -> Estimate:
+        if not self.two_sided:
+            return self._one_sided()
+        ladder = self.ladder
+        for level in range(WIDTH):
+            ladder.add_level(level)
+        if ladder.given is None:
+            ladder.add_cluster(CLUSTER)
+        chosen = ladder.choose()
+        if ladder.given is not None and (self._truncated(chosen) | self._kinked(chosen)).any():
+            ladder.given = None
+            ladder.add_cluster(CLUSTER)
+            chosen = ladder.choose()
+        for level in range(WIDTH, COARSE_LEVELS, 2):
+            if not (self._truncated(chosen) | self._kinked(chosen)).any():
+                break
+            ladder.add_level(level)
+            ladder.add_level(level + 1)
+            chosen = ladder.choose()
+        if ladder.given is None:
+            chosen = self._deepen(chosen)
+        chosen = self._lengthen(chosen)
+        return self._estimate(chosen)
+
+    def _relative(self, chosen: Choice) -> Vector:
+        signal = np.maximum(np.abs(chosen.value), 1e-3 * np.maximum(np.abs(self.line.centre), 1e-12) + 1e-300)
+        with np.errstate(all="ignore"):
+            return chosen.bound / signal
+
+    def _bad(self, chosen: Choice) -> Mask:
+        bad: Mask = (self._relative(chosen) > self.target) & np.isfinite(self.line.centre)
+        return bad
+
+    def _truncated(self, chosen: Choice) -> Mask:
+        """Outputs that need finer steps: their bound is not noise."""
+        with np.errstate(all="ignore"):
+            truncated = ~np.isfinite(chosen.bound) | (chosen.bound > 2.5 * chosen.noise)
+        needed: Mask = self._bad(chosen) & truncated
+        return needed
+
+    def _kinked(self, chosen: Choice) -> Mask:
+        size = np.abs(chosen.kink)
+        kinked: Mask = np.isfinite(chosen.kink_bound) & (size > 2 * chosen.kink_bound) & (size > chosen.bound)
+        return kinked
+
+    def _deepen(self, chosen: Choice) -> Choice:
+        """Look below the first cluster where the coarse steps leave something unexplained."""
+        ladder, size = self.ladder, np.abs(self.line.centre)
+        first = ladder.clusters[CLUSTER]
+        rough = (first.noise > ABOVE_ROUNDING * EPS * size) | ~np.isfinite(first.noise)
+        noisy = self._bad(chosen) & rough
+        self.stairs = staircases(ladder)
+        wanted = self._truncated(chosen) | self._kinked(chosen) | noisy | first.broken
+        wanted &= np.isfinite(self.line.centre)
+        if not wanted.any():
+            self._settle_stairs()
+            return chosen
+        second = ladder.add_cluster(DEEP_CLUSTERS[0])
+        self.stairs |= staircases(ladder)
+        deeper = wanted & (
+            (noisy & (second.noise > 0.02 * first.noise))
+            | second.broken
+            | ~(second.noise <= ABOVE_ROUNDING * EPS * size)
+            | (second.constant & noisy)
+        )
+        countable = self.stairs & ~first.constant & np.isfinite(first.noise)
+        coarse_works = chosen.bound < 2.5 * chosen.noise
+        if deeper.any():
+            third = ladder.add_cluster(DEEP_CLUSTERS[1])
+            self.stairs |= staircases(ladder)
+            lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.stairs
+            self.noisy = noisy & wanted & lasting & ~third.broken & ~second.broken & coarse_works
+            countable |= self.stairs & ~first.constant & np.isfinite(first.noise)
+        self.noisy |= countable
+        self.stairs &= ~countable
+        self.quiet |= self.noisy
+        fine = self._descend(wanted & ~self.noisy, first.broken, bool(deeper.any()))
+        return self._weigh(chosen, fine, wanted & ~self.noisy, rough)
+
+    def _descend(self, live: Mask, broken: Mask, to_the_end: bool) -> Choice:
+        ladder = self.ladder
+        chosen = ladder.choose(quiet=self.quiet)
+        if not live.any():
+            return chosen
+        last = FINEST_LEVEL if to_the_end else DEEP_CLUSTERS[0]
+        for level in range(CLUSTER + 1, last):
+            open_ = self._truncated(chosen) | self._kinked(chosen) | (broken & self._bad(chosen))
+            if to_the_end:
+                known = (chosen.kink_bound <= KINK_KNOWN * np.abs(chosen.kink)) | (exponents(ladder) < JUMPS)
+                open_ &= ~(broken_at_centre(ladder) & known)
+            if not (open_ & live).any():
+                break
+            ladder.add_level(level)
+            if (level - CLUSTER) % 2 == 1 and level >= CLUSTER + 3:
+                chosen = ladder.choose(quiet=self.quiet)
+        return ladder.choose(quiet=self.quiet)
+
+    def _weigh(self, coarse: Choice, fine: Choice, live: Mask, rough: Mask) -> Choice:
+        """Decide, where values were rough at the first cluster, between coarse steps and fine ones.
+
+        Fine structure (a ripple, a pole, a kink close by) makes the fine estimate right; small jumps (rounding, a
+        stopping rule) make it the slope of one tread. A jump is looked for where the estimates part.
+        """
+        ladder = self.ladder
+        edge = 0.99 * ladder.clusters[CLUSTER].step
+        above = ladder.choose(above=edge, quiet=self.quiet)
+        fine.replace(self.noisy, above)
+        suspects = live & rough & np.isfinite(fine.bound) & (fine.step < edge) & ~self._ever_broken()
+        with np.errstate(all="ignore"):
+            gap = np.where(np.isfinite(coarse.bound), np.abs(fine.value - coarse.value), np.abs(fine.value))
+        order = [int(j) for j in np.argsort(-np.where(suspects, gap, -1.0)) if suspects[j]][:4]
+        jumps = []
+        for j in order:
+            size = jump_size(ladder, j, float(fine.value[j]), float(fine.step[j]), float(gap[j]))
+            jumps.append(size is not None and size < SMALL_JUMP)
+        treads = np.zeros_like(suspects)
+        treads[[j for j, small in zip(order, jumps, strict=True) if small]] = True
+        if len(order) == 4 and sum(jumps) >= 2:
+            treads = suspects.copy()
+        treads |= suspects & self.stairs
+        fine.replace(treads, above)
+        self.noisy |= treads
+        self.quiet |= treads
+        self._settle_stairs()
+        fine.kink_bound[self.quiet] = np.inf
+        fine.bound[ladder.unusable] = np.inf
+        return fine
+
+    def _ever_broken(self) -> Mask:
+        ever: Mask = np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
+        return ever
+
+    def _settle_stairs(self) -> None:
+        self.ladder.unusable |= self.stairs
+        self.quiet |= self.stairs
+
+    def _lengthen(self, chosen: Choice) -> Choice:
+        """Where noise limits the bound, use longer steps while they stay in the domain."""
+        ladder = self.ladder
+        for _ in range(3):
+            limited = self._bad(chosen) & ~self._truncated(chosen) & np.isfinite(chosen.bound)
+            limited &= chosen.step > ladder.start * 2.0**-6
+            top = min(ladder.levels)
+            if not limited.any() or ladder.start * 2.0 ** (1 - top) > 1.0:
+                break
+            ladder.add_level(top - 1)
+            edge = 0.99 * ladder.clusters[CLUSTER].step if CLUSTER in ladder.clusters else 0.0
+            longer = ladder.choose(above=edge, quiet=self.quiet)
+            chosen.replace(limited & (longer.bound < chosen.bound), longer)
+        return chosen
+
+    def _estimate(self, chosen: Choice) -> Estimate:
+        line, ladder = self.line, self.ladder
+        status = np.where(np.isfinite(chosen.bound), Status.OK, Status.UNRESOLVED).astype(np.int8)
+        status[self.noisy & np.isfinite(chosen.bound)] = Status.NOISE
+        drowned = self._drowned(chosen) | self._unsettled(chosen)
+        status[drowned] = Status.UNRESOLVED
+        status[self._kinked(chosen)] = Status.KINK
+        if len(ladder.clusters) > 1:
+            power = exponents(ladder)
+            broken = (broken_at_centre(ladder) | even_dominates(ladder)) & ~self.quiet
+            status[broken & (power < 1.5)] = Status.KINK
+            status[broken & (power < 0.85)] = Status.CUSP
+            status[broken & (power < JUMPS)] = Status.JUMP
+        status[self.stairs] = Status.STAIRCASE
+        status[~np.isfinite(line.centre)] = Status.DOMAIN
+        bound = np.where(np.isfinite(line.centre) & ~drowned, chosen.bound, np.inf)
+        sigma = np.zeros(line.outputs)
+        for step in np.unique(chosen.step).tolist():
+            sigma = np.where(chosen.step == step, ladder.sigma(step or 1.0), sigma)
+        kink = np.where(np.isfinite(chosen.kink_bound), chosen.kink, 0.0)
+        scale = line.scale
+        with np.errstate(all="ignore"):
+            floor = 16 * TINY / np.where(chosen.step > 0, chosen.step, 1.0)
+            return Estimate(
+                value=chosen.value * scale,
+                bound=bound * scale + floor,
+                status=status,
+                left=(chosen.value - kink) * scale,
+                right=(chosen.value + kink) * scale,
+                kink_bound=chosen.kink_bound * scale,
+                noise=sigma * scale,
+                step=chosen.step,
+                evaluations=line.evaluations,
+            )
+
+    def _drowned(self, chosen: Choice) -> Mask:
+        """Noisy outputs whose noise is not small against how far they move: perhaps too fast an oscillation."""
+        if not self.ladder.clusters:
+            return np.zeros(self.line.outputs, bool)
+        noise = self.ladder.clusters[min(self.ladder.clusters)].noise
+        steps = [sign * p.step for p in self.ladder.levels.values() for sign in (1.0, -1.0)]
+        with np.errstate(all="ignore"):
+            moves = np.fmax.reduce([np.abs(self.line.at(t) - self.line.centre) for t in steps])
+            rough = noise > ABOVE_ROUNDING * EPS * np.abs(self.line.centre)
+            coarse = chosen.step >= self.ladder.clusters[min(self.ladder.clusters)].step
+            drowned: Mask = rough & coarse & ~(noise < DROWNED * moves)
+        return drowned
+
+    def _unsettled(self, chosen: Choice) -> Mask:
+        """Outputs whose finest steps still change the slope by 1 %, as with a kink nearer than those steps."""
+        fine = chosen.step < (self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0)
+        unsettled: Mask = ~self.noisy & fine & (chosen.bound > 1e-2 * np.abs(chosen.value))
+        return unsettled
+
+    def _one_sided(self) -> Estimate:
+        """The slope on the side where f is finite, from polynomials in t; status DOMAIN."""
+        line, start = self.line, self.ladder.start
+        reach = on_grid(start)
+        sign = 1.0 if line.finite(reach) else -1.0
+        usable = line.finite(sign * reach)
+        value, step = np.zeros((2, line.outputs))
+        bound = np.full(line.outputs, np.inf)
+        steps = [on_grid(start * 2.0**-k * (1 + 0.1 * self.rng.random())) for k in range(26)] if usable else []
+        steps = [t for t in steps if t > 2.0**10 * GRID]
+        with np.errstate(all="ignore"):
+            slopes = [sign * (line.at(sign * t) - line.centre) / t for t in steps]
+            for first in range(len(steps) - 5):
+                ts = tuple(steps[first : first + 6])
+                wide = one_sided_weights(ts)
+                d = sum((w * s for w, s in zip(wide, slopes[first : first + 6], strict=True)), np.zeros(line.outputs))
+                narrow = one_sided_weights(ts[1:])
+                e = sum((w * s for w, s in zip(narrow, slopes[first + 1 : first + 6], strict=True)), np.zeros_like(d))
+                size = np.maximum(np.abs(line.centre), np.abs(line.at(sign * ts[0])))
+                rounding = NOISE_FACTOR * EPS * size * sum(abs(w) / t for w, t in zip(wide, ts, strict=True))
+                b = rounding + 4 * np.abs(d - e)
+                better = np.isfinite(d) & (b < bound)
+                value, bound = np.where(better, d, value), np.where(better, b, bound)
+                step = np.where(better, ts[-1], step)
+        scale = line.scale
+        status = np.full(line.outputs, Status.DOMAIN, dtype=np.int8)
+        slope = value * scale
+        infinite = np.full(line.outputs, np.inf)
+        return Estimate(
+            value=slope,
+            bound=bound * scale,
+            status=status,
+            left=slope,
+            right=slope,
+            kink_bound=infinite,
+            noise=EPS * np.abs(line.centre * scale),
+            step=step,
+            evaluations=line.evaluations,
+        )

@@ -1,0 +1,102 @@
+"""The floating-point format that values were stored in, told from their digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.frozen import dataclass
+from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.space import Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format of fewer digits than float64's 53; `smallest` is its smallest number above zero.
+
+    `resolution` is the widest at which a gradient is said to agree where values are stored in it: the slope of such
+    values over a step as long as x is known to some dozen roundings of float16 and bfloat16, and float32 leaves enough
+    digits for differences to show 1 %.
+    """
+
+    name: str
+    digits: int
+    smallest: float
+    resolution: float
+
+    @property
+    def roundoff(self) -> float:
+        """The largest relative error of rounding to the format."""
+        return float(2.0**-self.digits)
+
+    @property
+    def half(self) -> bool:
+        """Whether its numbers have half the bits of a float32 number."""
+        return self.digits < FLOAT32.digits
+
+
+BFLOAT16 = Format(name="bfloat16", digits=8, smallest=2.0**-133, resolution=0.3)
+FLOAT16 = Format(name="float16", digits=11, smallest=2.0**-24, resolution=0.1)
+FLOAT32 = Format(name="float32", digits=24, smallest=2.0**-149, resolution=1e-2)
+FORMATS = (BFLOAT16, FLOAT16, FLOAT32)
+DIGITS = 53
+"""The binary digits of a float64 number."""
+SAMPLED = 1_000
+"""Of many values so many are looked at first: one that needs more digits settles it. Decides nothing but the cost."""
+
+
+def format_of(values: Vector) -> Format | None:
+    """The coarsest format that holds all values; None for float64 numbers, and where nothing tells.
+
+    Whole numbers and zeros say little, and so does one number alone. Values that all have no more than two thirds of a
+    format's digits are no sign of it: a number that is rounded to 8 digits ends in three zeros once in eight times, and
+    several such are constants that somebody wrote.
+    """
+    values = np.asarray(values).reshape(-1)
+    if values.size > SAMPLED and not fit(values[:: values.size // SAMPLED], FLOAT32.digits).all():
+        return None
+    known = values[np.isfinite(values)]
+    telling = known[known != np.round(known)]
+    if (telling == telling[:1]).all():
+        return None
+    for format_ in FORMATS:
+        if fit(telling, format_.digits).all():
+            return None if fit(telling, _few(format_)).all() else format_
+    return None
+
+
+def stored_roundoff(values: Vector) -> float:
+    """The unit roundoff of `format_of` some values; that of float64, 2^-53, where it gives none."""
+    found = format_of(values)
+    return EPS if found is None else found.roundoff
+
+
+def single_precision(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Whether all values of an output, one column each, are float32 numbers, some with more digits than tell nothing.
+
+    Float64 arithmetic gives such a value once in 2^29 times by chance, and nine of them never.
+    """
+    told = fit(values, FLOAT32.digits).all(axis=0) & ~fit(values, _few(FLOAT32)).all(axis=0)
+    return np.asarray(told, bool)
+
+
+def may_be_half(values: Vector) -> bool:
+    """Whether all values fit into half precision, and are not all whole numbers, which fit by their nature."""
+    if values.size > SAMPLED and not fit(values[:: values.size // SAMPLED], FLOAT16.digits).all():
+        return False
+    if not np.isfinite(values).all() or (values == np.round(values)).all():
+        return False
+    return bool(fit(values, FLOAT16.digits).all())
+
+
+def fit(values: npt.NDArray[np.float64], digits: int) -> npt.NDArray[np.bool_]:
+    """Which values need no more than so many binary digits; what is not finite fits anywhere."""
+    finite = np.isfinite(values)
+    mantissas = np.frexp(np.where(finite, values, 0.0))[0]
+    short: npt.NDArray[np.bool_] = np.ldexp(mantissas, digits) % 1 == 0
+    return short
+
+
+def _few(format_: Format) -> int:
+    """Two thirds of a format's digits."""
+    return 2 * format_.digits // 3

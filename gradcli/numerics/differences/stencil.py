@@ -1,0 +1,181 @@
+"""Extrapolation to step zero: weights, windows of steps, and their error bounds.
+
+A symmetric difference o(t) = (f(x+tv) - f(x-tv)) / 2t is a power series in t², so w steps give the derivative up to the
+w-th power of t². All windows of up to four consecutive steps are formed; the difference of two windows measures the
+truncation error. The derivation and the constants are in docs/numerics.md.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from gradcli.frozen import dataclass
+from gradcli.numerics.maps.floats import EPS, TINY, Matrix
+from gradcli.numerics.maps.space import Vector
+
+WIDTH = 4
+"""Steps in the widest window."""
+NOISE_FACTOR = 8.0
+"""Standard deviations of noise that the bound allows for."""
+TRUNCATION_FACTOR = 4.0
+"""How many times the shift between two windows is taken as the truncation error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two values at x ± t v as their odd and even difference quotients and the larger magnitude."""
+
+    step: float
+    odd: Vector
+    even: Vector
+    size: Vector
+
+
+def pair(step: float, right: Vector, left: Vector, centre: Vector) -> Pair:
+    """Form the difference quotients of one symmetric pair of values."""
+    with np.errstate(all="ignore"):
+        odd = (right - left) / (2 * step)
+        even = ((right - centre) + (left - centre)) / (2 * step)
+        return Pair(step, odd, even, np.fmax(np.abs(right), np.abs(left)))
+
+
+@lru_cache(maxsize=4096)
+def odd_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
+    """Lagrange weights that extrapolate a polynomial in t² from the steps to t = 0 (they sum to one)."""
+    squares = [t * t for t in steps]
+    weights = []
+    for i, a in enumerate(squares):
+        weight = 1.0
+        for j, b in enumerate(squares):
+            if i != j:
+                weight *= b / (b - a)
+        weights.append(weight)
+    return tuple(weights)
+
+
+@lru_cache(maxsize=4096)
+def even_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
+    """Weights for c in c + a t + b t³ + ...: an even quotient e(t) tends to half the change of slope at t = 0."""
+    scaled = np.array(steps) / steps[0]
+    powers = np.array([0, *range(1, 2 * len(steps) - 2, 2)])
+    return tuple(np.linalg.solve(scaled[None, :] ** powers[:, None], np.eye(len(steps))[0]).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Estimates from windows of at least three steps, finest last step first, one row a window."""
+
+    finest: Vector
+    value: Matrix
+    bound: Matrix
+    noise: Matrix
+
+
+def _spans(count: int) -> list[tuple[int, int]]:
+    return [(start, width) for start in range(count) for width in range(1, WIDTH + 1) if start + width <= count]
+
+
+def _apply(weights: Matrix, quotients: Matrix) -> Matrix:
+    """weights @ quotients, where a non-finite quotient makes only the windows that touch it NaN."""
+    finite = np.isfinite(quotients)
+    if finite.all():
+        return weights @ quotients
+    result = weights @ np.where(finite, quotients, 0.0)
+    touched = (weights != 0).astype(float) @ (~finite).astype(float)
+    return np.where(touched > 0, np.nan, result)
+
+
+def _stack(pairs: list[Pair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Matrix, Matrix]:
+    steps = np.array([p.step for p in pairs])
+    odd = np.array([p.odd for p in pairs])
+    even = np.array([p.even for p in pairs])
+    return steps, odd, even, (np.array(sigmas) / steps[:, None]) ** 2
+
+
+def _expected_decay(steps: Vector) -> float:
+    """How much the shift of low-order windows may shrink from one step to the next before convergence counts as slow.
+
+    Single quotients err like t², two-step windows like (t t')²; the allowance (1.6 and 3.2 times the expected ratio)
+    lies below what an error linear in t would show.
+    """
+    if len(steps) == WIDTH:
+        errors = (steps[:-1] * steps[1:]) ** 2
+        return 3.2 * float((errors[1] - errors[2]) / (errors[0] - errors[1]))
+    errors = steps**2
+    return 1.6 * float((errors[1] - errors[2]) / (errors[0] - errors[1]))
+
+
+def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
+    """All windows of three and four consecutive pairs, with bounds.
+
+    Args:
+        pairs: symmetric pairs, largest step first.
+        sigmas: the standard deviation of a value at each pair, (m,) arrays.
+
+    Returns:
+        Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its
+        noise, plus the rounding of its arithmetic, plus four times the shift that adding its last step caused; where
+        lower-order windows do not shrink as t² would make them, plus eight times the shift of the whole window by one
+        step.
+    """
+    steps, odd, _, variances = _stack(pairs, sigmas)
+    spans = _spans(len(pairs))
+    weights = np.zeros((len(spans), len(pairs)))
+    for row, (start, width) in enumerate(spans):
+        weights[row, start : start + width] = odd_weights(tuple(steps[start : start + width].tolist()))
+    row_of = {span: row for row, span in enumerate(spans)}
+    with np.errstate(all="ignore"):
+        value = _apply(weights, odd)
+        noise = NOISE_FACTOR * np.sqrt(_apply(weights**2, variances) / 2)
+        noise += 4 * EPS * _apply(np.abs(weights), np.abs(odd)) + 8 * TINY / steps[-1]
+        wide = [(start, width) for start, width in spans if width >= 3]
+        wide.sort(key=lambda span: -(span[0] + span[1]))
+        rows, bounds = [], []
+        for start, width in wide:
+            row = row_of[start, width]
+            shift = np.abs(value[row] - value[row_of[start + 1, width - 1]])
+            low = 2 if width == WIDTH else 1
+            slow_a = np.abs(value[row_of[start + 1, low]] - value[row_of[start, low]])
+            slow_b = np.abs(value[row_of[start + 2, low]] - value[row_of[start + 1, low]])
+            floor = noise[row_of[start + width - 2, 2]]
+            slow = slow_b > _expected_decay(steps[start : start + width]) * slow_a + floor
+            whole = np.abs(value[row_of[start + 1, width - 1]] - value[row_of[start, width - 1]])
+            shift = np.where(slow, np.maximum(shift, 2 * whole), shift)
+            rows.append(row)
+            bounds.append(noise[row] + TRUNCATION_FACTOR * shift)
+        bound = np.array(bounds).reshape(len(rows), odd.shape[1])
+        known = np.isfinite(value[rows]) & np.isfinite(bound)
+    finest = np.array([steps[start + width - 1] for start, width in wide])
+    return Windows(finest, np.where(known, value[rows], 0.0), np.where(known, bound, np.inf), noise[rows])
+
+
+def kink_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
+    """Half the change of slope at t = 0 (right minus left, over two) from the even quotients, with bounds."""
+    steps, _, even, variances = _stack(pairs, sigmas)
+    spans = [(start, width) for start, width in _spans(len(pairs)) if width >= 3]
+    wide, narrow = np.zeros((2, len(spans), len(pairs)))
+    for row, (start, width) in enumerate(spans):
+        wide[row, start : start + width] = even_weights(tuple(steps[start : start + width].tolist()))
+        narrow[row, start + 1 : start + width] = even_weights(tuple(steps[start + 1 : start + width].tolist()))
+    with np.errstate(all="ignore"):
+        value = _apply(wide, even)
+        noise = NOISE_FACTOR * np.sqrt(_apply(wide**2, variances))
+        bound = noise + 2 * np.abs(value - _apply(narrow, even)) + 8 * TINY / steps[-1]
+        known = np.isfinite(value) & np.isfinite(bound)
+    finest = np.array([steps[start + width - 1] for start, width in spans])
+    return Windows(finest, np.where(known, value, 0.0), np.where(known, bound, np.inf), noise)
+
+
+@lru_cache(maxsize=64)
+def one_sided_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
+    """Weights that extrapolate a polynomial in t from the steps to t = 0."""
+    weights = []
+    for i, a in enumerate(steps):
+        weight = 1.0
+        for j, b in enumerate(steps):
+            if i != j:
+                weight *= b / (b - a)
+        weights.append(weight)
+    return tuple(weights)

@@ -1,0 +1,1 @@
+"""Which entries and rows of a claimed gradient are wrong."""

@@ -1,0 +1,388 @@
+"""The entries behind an outcome: a table for small blocks, the located columns for large ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.claims.compare import Decision, Impression
+from gradcli.numerics.claims.residual import unclaimed_stretch
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.localise.entries import locate
+from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
+from gradcli.numerics.localise.rows import wrong_rows
+from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
+from gradcli.numerics.reference.gap import FLOOR, compare
+from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, random_direction
+
+SAMPLED_COLUMNS = 48
+SUSPECTS = 8
+LOCATED_COLUMNS = 64
+WIDE_COLUMNS = 200
+WIDE_REACHES = (0.8, 0.2, 0.05)
+"""Lengths of wide steps tried for every column, of which the surest counts: 99 values."""
+TABLE_ROWS = 100
+FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
+"""Beside the wrong ones so many rows of a large map are shown that their claimed entries, a backward pass each, are no
+more than this, and 8 at least."""
+MOVED_ROWS = 16
+"""So many of the outputs that moving the shown entries changes most are shown."""
+LARGEST_ROWS = 1_000_000
+"""Entries of rows of the claim in memory at a time."""
+HALVINGS, CALLS_A_HALVING = 200, 2
+"""Steps of the search for outputs that differ: backward is called, and the witness."""
+LOCATING = 100
+"""Evaluations that the search for the wrong entries of a large block takes (60 for one entry of 2500, measured); where
+fewer are allowed a sample of the entries is shown."""
+RUNS_A_COLUMN = 22
+"""What one column takes at most: three pairs, then the 16 evaluations of a derivative with its bound."""
+SHOWN_ENTRIES = 16
+"""Located entries that are all measured; of more a sample is."""
+SHOWN_OF_MANY = 4
+OTHERS_SHOWN = 2
+ROUNDED = 1e-12
+"""The witness's entries are taken to be known to this part of the largest of their row."""
+
+
+def largest_entry(site: Site, input_: int, output: int) -> float:
+    """The largest |claimed entry| of a block in units of the derivative (of a projection for a large one)."""
+    return site.claim.largest(site.map.domain.slices[input_], output)
+
+
+def make_table(
+    site: Site,
+    input_: int,
+    output: int,
+    columns: Indices | None = None,
+    *,
+    only_complete: bool = False,
+    most: int | None = None,
+) -> Table | None:
+    """Measure the entries of one block: all of them where it is small, else the given columns or a sample.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        output: the output block.
+        columns: columns of interest, used where the block is too large for a complete table.
+        only_complete: give None rather than a part of the table.
+        most: evaluations that this may take; a block that needs more counts as a large one, and columns drawn at random
+            are measured, as many as that allows.
+
+    Returns:
+        None where not a single column can be measured.
+    """
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    complete = complete and (most is None or n * RUNS_A_COLUMN <= most)
+    if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
+        return None
+    chosen = np.arange(n) if complete or columns is None else columns
+    if most is not None and not complete:
+        chosen = site.rng.permutation(chosen)
+    if chosen.size > LONG:
+        chosen = np.sort(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
+    rows = np.arange(m) if m <= TABLE_ROWS else _some_rows(site, input_, output, columns)
+    claimed = _claimed(site, outside.start + rows, inside.start + chosen)
+    numeric = jacobian_table(
+        site.map,
+        site.x,
+        rng=site.rng,
+        columns=inside.start + chosen,
+        rows=outside.start + rows,
+        claimed=claimed,
+        quick=not complete,
+        most=None if complete else most,
+    )
+    order = np.argsort(numeric.columns)
+    return Table(
+        claimed=claimed[:, order],
+        numeric=numeric.numeric[:, order],
+        bound=numeric.bound[:, order],
+        rows=rows,
+        columns=numeric.columns[order] - inside.start,
+        complete=complete or (numeric.columns.size == n and rows.size == m),
+        point=site.x,
+    )
+
+
+def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) -> Indices:
+    """The rows of a block of many to show: those known to be wrong, or to move with the columns, and some others."""
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    known = wrong_rows(site, input_, output)
+    known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
+    beside = max(FEWEST_ROWS, min(TABLE_ROWS, CLAIMED_ENTRIES // n)) - known.size
+    others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
+    return np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
+
+
+def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
+    """The outputs of a large block that change most when some entries move, where rows were not measured one by one."""
+    drawn = np.zeros(site.x.size)
+    drawn[columns] = site.scales[columns]
+    with np.errstate(all="ignore"):
+        try:
+            values = np.asarray(site.map.value(site.x + MOVE * random_direction(site.rng, drawn)), dtype=np.float64)
+        except Exception:  # outside the domain
+            return np.zeros(0, np.intp)
+        change = np.nan_to_num(np.abs(values - site.outputs)[outside])
+    most = np.argpartition(change, -MOVED_ROWS)[-MOVED_ROWS:]
+    return np.sort(most[change[most] > 0]).astype(np.intp)
+
+
+def wide_columns(site: Site, input_: int, output: int) -> Table | None:
+    """Measure the entries of one block over wide steps, one column at a time and in up to 100 rows.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        output: the output block.
+
+    Returns:
+        None for more than 200 columns.
+    """
+    inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    if n > WIDE_COLUMNS:
+        return None
+    rows = np.sort(site.rng.permutation(m)[:TABLE_ROWS])
+    numeric, bound = np.zeros((rows.size, n)), np.full((rows.size, n), np.inf)
+    for column in range(n):
+        size = float(site.scales[inside.start + column])
+        direction = np.zeros(site.x.size)
+        direction[inside.start + column] = size
+        for length in WIDE_REACHES:
+            level = unclaimed_stretch(site, direction, length, outside.start + rows)
+            if level is None:
+                continue
+            better = level.width / size < bound[:, column]
+            numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
+            bound[:, column] = np.where(better, level.width / size, bound[:, column])
+    return Table(
+        claimed=_claimed(site, outside.start + rows, np.arange(inside.start, inside.stop)),
+        numeric=numeric,
+        bound=bound,
+        rows=rows,
+        columns=np.arange(n),
+        complete=rows.size == m,
+        point=site.x,
+        wide=True,
+    )
+
+
+def _claimed(site: Site, rows: Indices, columns: Indices) -> npt.NDArray[np.float64]:
+    """Some entries of the claimed Jacobian, from a few rows at a time: a row of a large map takes megabytes."""
+    if site.claim.full:
+        return site.claim.forms[np.ix_(rows, columns)]
+    found = np.zeros((rows.size, columns.size))
+    together = max(1, LARGEST_ROWS // max(site.map.domain.size, site.map.codomain.size))
+    for first in range(0, rows.size, together):
+        ours = rows[first : first + together]
+        units = np.zeros((ours.size, site.map.codomain.size))
+        units[np.arange(ours.size), ours] = 1.0
+        found[first : first + together] = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, columns]
+    return found
+
+
+def telling_column(site: Site, input_: int, output: int, significance: float) -> Focus | None:
+    """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
+
+    Along a random direction the entries count by their size times that of their input; an error in the largest entry
+    may look small there if its input is small, and many errors may cancel. None where no single entry is to blame.
+    """
+    places = site.map.domain.slices[input_]
+    blamed = _blamed(site, input_, output)[:SUSPECTS]
+    for column in (blamed if blamed.size else _largest_columns(site, input_, output)).tolist():
+        drawn = np.zeros(site.x.size)
+        drawn[places.start + column] = site.scales[places.start + column]
+        focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
+        judgement = site.judge(site.probe(places, focus), input_, output, significance)
+        if judgement.impression is Impression.DIFFERS:
+            return focus
+    return None
+
+
+def _blamed(site: Site, input_: int, output: int) -> Indices:
+    found = locate(site, input_, output)
+    return np.zeros(0, np.intp) if found is None else found.entries
+
+
+def _largest_columns(site: Site, input_: int, output: int) -> Indices:
+    """The column of the largest claimed entry in units of the derivative, and of the one that counts most."""
+    places = site.map.domain.slices[input_]
+    size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
+    return np.unique([np.argmax(size), np.argmax(size * site.scales[places])])
+
+
+def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
+    """Columns to measure one by one: located ones and a few others, or a sample."""
+    if wrong is None or not wrong.size:
+        return np.asarray(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
+    shown = wrong if wrong.size <= SHOWN_ENTRIES else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
+    return np.unique(np.concatenate([shown, site.rng.choice(n, OTHERS_SHOWN, replace=False)]))
+
+
+def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: int | None = None) -> BlockOutcome:
+    """Add the table of a block that differs, and for a large block the columns where it does.
+
+    It takes about `most` evaluations; where these are few, a sample of the columns is measured.
+    """
+    inside = site.map.domain.slices[outcome.input]
+    n = inside.stop - inside.start
+    wrong = None
+    columns = None
+    if n > LONG:
+        wrong = decision.located
+        if not decision.searched and (most is None or most >= LOCATING):
+            found = locate(site, outcome.input, outcome.output)
+            wrong = None if found is None else found.entries
+        columns = _columns_to_show(site, n, wrong)
+    table = make_table(site, outcome.input, outcome.output, columns, most=most)
+    return replace(outcome, wrong_columns=wrong) if table is None else _with_table(outcome, table, wrong)
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Entries:
+    """The evaluations `left` for the entries of blocks that differ, over all blocks; None does not limit them."""
+
+    left: int | None
+
+    @property
+    def allow_search(self) -> bool:
+        """Whether the wrong entries of a large block may be searched for."""
+        return self.left is None or self.left >= LOCATING
+
+    def added(self, site: Site, outcome: BlockOutcome, decision: Decision, significance: float) -> BlockOutcome:
+        """The outcome with its entries, as many as are allowed, unless they decide whether the difference matters.
+
+        The errors of n entries, each below the significance, add up to n times that along a direction at most. Of a few
+        entries none may show what a direction showed, whose error then stands.
+        """
+        if outcome.reference == AUTODIFF:
+            return with_witness_evidence(site, outcome, self.left)
+        error, size = outcome.max_rel_error or 0.0, site.map.domain.blocks[outcome.input].size
+        if self.left is None or not error > size * significance:
+            return with_evidence(site, outcome, decision)
+        last = self.left + site.map.values
+        found = with_evidence(site, outcome, decision, self.left)
+        self.left = max(0, last - site.map.values)
+        return (
+            found
+            if (found.max_rel_error or 0.0) > significance
+            else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=outcome.bound)
+        )
+
+
+def with_wide_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
+    """Add the table that wide steps give, for a block that differs over wide steps only."""
+    table = wide_columns(site, outcome.input, outcome.output)
+    return outcome if table is None else _with_table(outcome, table, None)
+
+
+def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> BlockOutcome:
+    """Add a table, and the largest error and bound in it."""
+    with np.errstate(all="ignore"):
+        error = np.abs(table.claimed - table.numeric)
+        known_bounds = np.isfinite(table.bound) & np.isfinite(error)
+    worst = float(np.where(known_bounds, error, 0.0).max(initial=0.0))
+    largest = max(
+        float(np.where(np.isfinite(values), np.abs(values), 0.0).max(initial=0.0))
+        for values in (table.claimed, table.numeric)
+    )
+    return replace(
+        outcome,
+        table=table,
+        wrong_columns=wrong,
+        max_abs_error=worst,
+        max_rel_error=worst / (largest or 1.0),
+        bound=float(np.where(known_bounds, table.bound, 0.0).max(initial=0.0)),
+    )
+
+
+def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = None) -> BlockOutcome:
+    """Add the table of a block that differs from the witness, in which the witness takes the place of measurements.
+
+    The search for outputs that differ, in a block of many, takes `most` calls at most.
+    """
+    inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
+    n, m = inside.stop - inside.start, outside.stop - outside.start
+    columns = np.flatnonzero(compare(site, outcome.input, outcome.output).wrong.any(axis=0))
+    complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    wrong = columns if not complete and columns.size < n else None
+    if complete:
+        columns = np.arange(n)
+    else:
+        sampled = site.rng.choice(n, min(n, SAMPLED_COLUMNS), replace=False)
+        columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LOCATED_COLUMNS], sampled]))
+    halvings = HALVINGS if most is None else min(HALVINGS, most // CALLS_A_HALVING)
+    claimed, told, rows = _rows_of_both(site, inside, outside, halvings)
+    size = np.abs(site.outputs[outside][rows])[:, None]
+    bound = ROUNDED * np.abs(told).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
+    error = np.abs(claimed - told)
+    largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(told).max(initial=0.0)))
+    table = Table(
+        claimed=claimed[:, columns],
+        numeric=told[:, columns],
+        bound=bound[:, columns],
+        rows=rows,
+        columns=columns,
+        complete=complete,
+        point=site.x,
+    )
+    return replace(
+        outcome,
+        table=table,
+        wrong_columns=wrong,
+        max_abs_error=float(error.max(initial=0.0)),
+        max_rel_error=float(error.max(initial=0.0)) / (largest or 1.0),
+        bound=float(bound[:, columns].max(initial=0.0)),
+    )
+
+
+def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> tuple[Matrix, Matrix, Indices]:
+    """Rows of the claimed and of the witness's Jacobian of one block; for many outputs those that differ most."""
+    m = outside.stop - outside.start
+    rows = np.arange(m)
+    if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
+        most = max(1, min(TABLE_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
+        rows = _differing_outputs(site, inside, outside, most, halvings)
+    units = np.zeros((rows.size, site.map.codomain.size))
+    units[np.arange(rows.size), outside.start + rows] = 1.0
+    claimed = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    told = np.asarray(_witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    return claimed, told, rows
+
+
+def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
+    """Up to `most` outputs, found by halving the cotangent, in which claim and witness differ; others at random."""
+    found: list[int] = []
+    open_, asked = [(0, outside.stop - outside.start)], 0
+    while open_ and len(found) < most // 2 + 1 and asked < halvings:
+        start, stop = open_.pop()
+        asked += 1
+        cotangent = np.zeros(site.map.codomain.size)
+        cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
+        claimed, told = site.map.vjp(site.x, cotangent)[inside], _witness_of(site).vjp(site.x, cotangent)[inside]
+        if np.abs(claimed - told).max() <= 1e-10 * np.abs(told).max() + 1e-300:
+            continue
+        middle = (start + stop) // 2
+        if stop - start == 1:
+            found.append(start)
+        else:
+            open_ += [(middle, stop), (start, middle)]
+    others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]
+    return np.sort(np.concatenate([np.array(found, dtype=np.intp), others]).astype(np.intp))
+
+
+def _witness_of(site: Site) -> VectorMap:
+    if site.witness is None:
+        raise ValueError("expected a point with autodiff of forward's body, got one without")
+    return site.witness

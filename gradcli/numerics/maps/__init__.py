@@ -1,0 +1,1 @@
+"""What is differentiated: a map between two spaces of named blocks, on flat vectors."""

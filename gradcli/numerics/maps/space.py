@@ -1,0 +1,142 @@
+"""What the entries of a flat vector mean: named blocks of real or complex numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.frozen import dataclass
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One array of a space: its name, shape and dtype."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def complex(self) -> bool:
+        """Whether the entries are complex numbers."""
+        return self.dtype.startswith("complex")
+
+    @property
+    def entries(self) -> int:
+        """The number of entries: the product of the shape, 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of real coordinates: two for every complex entry."""
+        return 2 * self.entries if self.complex else self.entries
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """Where a real coordinate of a flat vector lives."""
+
+    block: int
+    index: tuple[int, ...]
+    part: Literal["real", "imag"] | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """An ordered list of blocks laid end to end in one float64 vector."""
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def size(self) -> int:
+        """The number of real coordinates of the whole space."""
+        return sum(block.size for block in self.blocks)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each block lies in the flat vector."""
+        ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of real coordinates of each block."""
+        return tuple(block.size for block in self.blocks)
+
+    @cached_property
+    def _layout(self) -> tuple[tuple[Block, slice, bool], ...]:
+        return tuple((block, place, block.complex) for block, place in zip(self.blocks, self.slices, strict=True))
+
+    @cached_property
+    def block_numbers(self) -> npt.NDArray[np.intp]:
+        """The number of the block that each coordinate belongs to, read-only."""
+        numbers = np.repeat(np.arange(len(self.blocks)), [block.size for block in self.blocks])
+        numbers.flags.writeable = False
+        return numbers
+
+    def flatten(self, arrays: Sequence[npt.ArrayLike], into: Vector | None = None) -> Vector:
+        """Lay arrays end to end.
+
+        Args:
+            arrays: one array a block, of that block's shape; complex entries become (real, imaginary) pairs.
+            into: a float64 vector of length `size` to write to, a new one by default.
+
+        Returns:
+            That vector.
+
+        Raises:
+            ValueError: a wrong number of arrays, a wrong shape, or complex numbers for a real block.
+        """
+        if len(arrays) != len(self.blocks):
+            raise ValueError(f"expected {len(self.blocks)} arrays, one for each block, got {len(arrays)}")
+        vector = np.empty(self.size) if into is None else into
+        for (block, place, is_complex), array in zip(self._layout, arrays, strict=True):
+            given = np.asarray(array)
+            if given.shape != block.shape:
+                raise ValueError(f"block {block.name!r}: expected shape {block.shape}, got shape={given.shape}")
+            if is_complex:
+                vector[place] = np.ascontiguousarray(given, dtype=np.complex128).reshape(-1).view(np.float64)
+            elif given.dtype.kind == "c":
+                raise ValueError(f"block {block.name!r}: expected real numbers, got dtype={given.dtype}")
+            else:
+                vector[place] = given.reshape(-1)
+        return vector
+
+    def unflatten(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
+        """Cut a flat vector into new float64 or complex128 arrays of the blocks' shapes.
+
+        Raises:
+            ValueError: the vector has another length than `size`.
+        """
+        return self.views(np.array(vector, dtype=np.float64))
+
+    def views(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
+        """As `unflatten`, in the memory of the vector, which is contiguous float64."""
+        if vector.shape != (self.size,):
+            raise ValueError(f"expected a vector of length {self.size}, got shape={vector.shape}")
+        return [
+            (vector[place].view(np.complex128) if is_complex else vector[place]).reshape(block.shape)
+            for block, place, is_complex in self._layout
+        ]
+
+    def locate(self, i: int) -> Coordinate:
+        """Say which entry of which block the flat coordinate `i` is.
+
+        Raises:
+            IndexError: `i` is not in [0, size).
+        """
+        for number, (block, place) in enumerate(zip(self.blocks, self.slices, strict=True)):
+            if place.start <= i < place.stop:
+                entry, half = divmod(i - place.start, 2 if block.complex else 1)
+                index = tuple(int(k) for k in np.unravel_index(entry, block.shape)) if block.shape else ()
+                part: Literal["real", "imag"] | None = ("imag" if half else "real") if block.complex else None
+                return Coordinate(number, index, part)
+        raise IndexError(f"expected a flat coordinate in [0, {self.size}), got i={i}")

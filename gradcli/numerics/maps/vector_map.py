@@ -1,0 +1,158 @@
+"""The one thing the numerics know of a user's function: a differentiable map between two spaces."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.space import Space, Vector
+
+Effort = Mapping[Hashable, int]
+"""How often an evaluation goes over each line of code that it goes over at all."""
+
+
+class VectorMap(ABC):
+    """A map from R^n to R^m with a claimed derivative, on flat float64 vectors."""
+
+    domain: Space
+    codomain: Space
+    has_jvp: bool = False
+
+    @abstractmethod
+    def value(self, x: Vector) -> Vector:
+        """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
+
+    def values_at(self, points: Sequence[Vector]) -> list[Vector]:
+        """Evaluate the map at several points; a backend that prepares each evaluation overrides this loop."""
+        return [np.asarray(self.value(x), dtype=np.float64) for x in points]
+
+    def value_noise(self, x: Vector) -> Vector | None:  # noqa: ARG002 - for those that override it
+        """Return how noisy each value at x may be beyond its own rounding: standard deviations, length m.
+
+        None for a function whose values are as precise as they are large. A map that returns small differences of large
+        numbers, such as a gradient, knows better and overrides this.
+        """
+        return None
+
+    def effort(self, x: Vector) -> Effort | None:  # noqa: ARG002 - for those that override it
+        """Which lines of code evaluating the map at x goes over, and how often; None where nobody counts."""
+        return None
+
+    def depends(self, x: Vector) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that override it
+        """Whether each output block follows from each input block by steps that the map can differentiate.
+
+        Returns:
+            An array (output blocks, input blocks). Where False (as after a detach), a derivative of zero means nothing.
+        """
+        return np.ones((len(self.codomain.blocks), len(self.domain.blocks)), bool)
+
+    @abstractmethod
+    def vjp(self, x: Vector, cotangent: Vector) -> Vector:
+        """Return the claimed J(x)^T cotangent, a vector of length n."""
+
+    def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
+        """Return the claimed J^T u for every row u of `cotangents` (k, m), as a (k, n) array.
+
+        A backend that can run forward once and backward k times overrides this loop.
+        """
+        rows = [np.asarray(self.vjp(x, row), dtype=np.float64) for row in cotangents]
+        return np.array(rows).reshape(len(rows), self.domain.size)
+
+    def value_and_vjps(self, x: Vector, cotangents: Matrix) -> tuple[Vector | None, Matrix]:
+        """Return what `vjp_many` does, and before it the value at x where that costs no further evaluation."""
+        return None, self.vjp_many(x, cotangents)
+
+    def value_and_vjps_beside(
+        self, other: VectorMap, x: Vector, cotangents: Matrix
+    ) -> tuple[Vector | None, Matrix, Matrix | None]:
+        """Return what `value_and_vjps` does, and the gradients that another map claims; None where that raises.
+
+        A backend that can pull back through both at once overrides this.
+        """
+        value, rows = self.value_and_vjps(x, cotangents)
+        try:
+            return value, rows, np.asarray(other.vjp_many(x, cotangents), dtype=np.float64)
+        except Exception:  # it speaks beside this one's claim, or not at all
+            return value, rows, None
+
+    def jvp(self, x: Vector, tangent: Vector) -> Vector:
+        """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); compare with vjp instead"
+        )
+
+
+class CountedMap(VectorMap):
+    """A map that counts how often it is evaluated and differentiated.
+
+    `jumping` holds, for pairs of input and output block, the entries of the output that were seen to jump by a large
+    part of themselves: a property of the map, which need not be shown again at another point.
+    """
+
+    def __init__(self, inner: VectorMap) -> None:
+        self.inner = inner
+        self.domain = inner.domain
+        self.codomain = inner.codomain
+        self.has_jvp = inner.has_jvp
+        self.values = 0
+        self.vjps = 0
+        self.jvps = 0
+        self.jumping: dict[tuple[int, int], set[int]] = {}
+
+    def value(self, x: Vector) -> Vector:
+        """Evaluate the wrapped map and count it."""
+        self.values += 1
+        return self.inner.value(x)
+
+    def values_at(self, points: Sequence[Vector]) -> list[Vector]:
+        """Evaluate the wrapped map and count each point."""
+        self.values += len(points)
+        return self.inner.values_at(points)
+
+    def value_noise(self, x: Vector) -> Vector | None:
+        """Ask the wrapped map; not counted."""
+        return self.inner.value_noise(x)
+
+    def effort(self, x: Vector) -> Effort | None:
+        """Ask the wrapped map, and count the evaluation."""
+        self.values += 1
+        return self.inner.effort(x)
+
+    def depends(self, x: Vector) -> npt.NDArray[np.bool_]:
+        """Ask the wrapped map; not counted."""
+        return self.inner.depends(x)
+
+    def vjp(self, x: Vector, cotangent: Vector) -> Vector:
+        """Run the wrapped vjp and count it."""
+        self.vjps += 1
+        return self.inner.vjp(x, cotangent)
+
+    def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
+        """Run the wrapped vjp for every row and count each."""
+        self.vjps += len(cotangents)
+        return self.inner.vjp_many(x, cotangents)
+
+    def value_and_vjps(self, x: Vector, cotangents: Matrix) -> tuple[Vector | None, Matrix]:
+        """Run the wrapped map for both and count them."""
+        self.vjps += len(cotangents)
+        value, rows = self.inner.value_and_vjps(x, cotangents)
+        self.values += value is not None
+        return value, rows
+
+    def value_and_vjps_beside(
+        self, other: VectorMap, x: Vector, cotangents: Matrix
+    ) -> tuple[Vector | None, Matrix, Matrix | None]:
+        """Run the wrapped map for what it says itself, and count that."""
+        self.vjps += len(cotangents)
+        value, rows, told = self.inner.value_and_vjps_beside(other, x, cotangents)
+        self.values += value is not None
+        return value, rows, told
+
+    def jvp(self, x: Vector, tangent: Vector) -> Vector:
+        """Run the wrapped jvp and count it."""
+        self.jvps += 1
+        return self.inner.jvp(x, tangent)

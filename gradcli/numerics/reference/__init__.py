@@ -1,0 +1,1 @@
+"""The derivative by autodiff of forward's body beside the claim, and which of the two differences support."""

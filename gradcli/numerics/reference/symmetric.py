@@ -1,0 +1,80 @@
+"""Functions that read one triangle of a symmetric matrix: how their gradient is shared between the two is a convention.
+
+What forward does not read it cannot be wrong about. A function that reads both triangles, or their mean, has one
+derivative, and a gradient that is folded into one triangle is wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.numerics.claims.compare import Impression, Judgement
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.reference.gap import block_of
+from gradcli.numerics.sampling.directions import Focus, random_direction
+
+NOTE = (
+    "forward reads one triangle of this symmetric input: the gradient is right for symmetric changes, and any way of "
+    "dividing it between the two triangles is accepted"
+)
+ALIKE = 1e-8
+"""Claim and witness agree along symmetric changes if what they differ by there is below this part of the block."""
+
+
+def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:
+    """What a symmetric direction says of a claim at a symmetric matrix of which forward does not read one triangle.
+
+    Returns:
+        Agreement, or that the bound is too wide; None where the claim does not hold along that direction, and where
+        forward reads both triangles or neither.
+    """
+    if not _is_symmetric(site, input_):
+        return None
+    block, places = site.map.domain.blocks[input_], site.map.domain.slices[input_]
+
+    def measured(change: Vector) -> Vector:
+        direction = np.zeros(site.x.size)
+        direction[places] = change.reshape(-1)
+        return direction
+
+    drawn = random_direction(site.rng, site.scales)[places].reshape(block.shape)
+    triangles = (np.triu(drawn, 1), np.tril(drawn, -1))
+    upper, lower = (_unread(site, measured(change), places, output) for change in triangles)
+    if upper is lower:
+        return None
+    reading = site.measure(
+        measured((drawn + np.swapaxes(drawn, -1, -2)) / 2),
+        places,
+        Focus(drawn=site.scales, judged=site.scales),
+        cheap=False,
+    )
+    judgement = site.judge(reading, input_, output, significance)
+    return judgement if judgement.impression in (Impression.AGREES, Impression.WEAK) else None
+
+
+def share_alike(site: Site, input_: int, output: int) -> bool:
+    """Whether claim and witness differ at a symmetric matrix only in how they share between its two triangles."""
+    if not _is_symmetric(site, input_):
+        return False
+    claimed, told = (rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output))
+    apart = claimed - told
+    return bool(np.abs(apart + np.swapaxes(apart, -1, -2)).max() <= ALIKE * np.abs(claimed).max())
+
+
+def _is_symmetric(site: Site, input_: int) -> bool:
+    """Whether an input is a real, exactly symmetric matrix, or a batch of such."""
+    block = site.map.domain.blocks[input_]
+    if block.complex or len(block.shape) < 2 or block.shape[-1] != block.shape[-2] or block.shape[-1] < 2:
+        return False
+    matrix = site.x[site.map.domain.slices[input_]].reshape(block.shape)
+    return bool(np.array_equal(matrix, np.swapaxes(matrix, -1, -2)))
+
+
+def _unread(site: Site, direction: Vector, places: slice, output: int) -> bool:
+    """Whether the outputs stay as they are along a direction."""
+    reading = site.measure(direction, places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
+    rows = site.rows(output)
+    still = reading.smooth & (np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound)
+    return bool(still[rows].all())

@@ -1,0 +1,1 @@
+"""How rough a function is: noise, formats, jumps, kinks, iterations that stop early, and where no derivative exists."""

@@ -1,0 +1,153 @@
+"""Which input entries lie on a kink, with the slopes to both sides, or on a jump."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.frozen import dataclass
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.estimate import Status
+from gradcli.numerics.differences.stencil import one_sided_weights
+from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.outcome import KinkNote
+from gradcli.numerics.sampling.line import Line, on_grid
+
+LARGEST_COUNT = 8
+LARGEST_SEARCH = 160
+"""Directions measured at most in the search."""
+START = 2.0**-12
+VISIBLE = 1e-4
+"""A change of slope by less than this part of the slope is left to the search's noise."""
+SHARP = 1e-6
+"""One-sided slopes that three values to each side give this well, as parts of their difference, need no closer look."""
+STEP_KEPT = 0.9
+"""A change of value that keeps this part of itself when the step is halved is a jump."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The slopes of every row to the left and to the right, how far both can be wrong, and which rows jump."""
+
+    left: Vector
+    right: Vector
+    slack: Vector
+    jumps: npt.NDArray[np.bool_]
+
+    @property
+    def gap(self) -> Vector:
+        """How far the slopes part; 0 where that is not known."""
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(np.abs(self.right - self.left), nan=0.0, posinf=0.0)
+
+
+def kink_notes(site: Site, places: slice) -> tuple[KinkNote, ...]:
+    """Find entries of one input block whose change meets a kink at the point.
+
+    Halves of the block are searched as long as changing them together shows a change of slope: a few directions an
+    entry on a kink, at most 160 in all; at most 8 entries are named, zeros and small entries first in doubt.
+    """
+    found = _search(site, np.arange(places.start, places.stop))
+    notes = (_describe(site, coordinate, sides) for coordinate, sides in found[:LARGEST_COUNT])
+    return tuple(note for note in notes if note is not None)
+
+
+def _sides(site: Site, direction: Vector) -> _Sides:
+    """Three values to each side of the point, extrapolated to it."""
+    line = Line(site.read, site.x, direction, site.row_values())
+    first = START * (1 + site.rng.random())
+    steps = tuple(on_grid(first * 2.0**-k * (1 + 0.1 * site.rng.random())) for k in range(3))
+    with np.errstate(all="ignore"):
+        right, right_off = _slope(line, steps, 1.0)
+        left, left_off = _slope(line, steps, -1.0)
+        jumps = _jumps(line, steps, 1.0) | _jumps(line, steps, -1.0)
+    return _Sides(left * line.scale, right * line.scale, np.fmax(left_off, right_off) * line.scale, jumps)
+
+
+def _slope(line: Line, steps: Sequence[float], sign: float) -> tuple[Vector, Vector]:
+    """The slope to one side: the extrapolated quotients, and four times the last shift with their rounding."""
+    values = [line.at(sign * t) for t in steps]
+    slopes = [sign * (value - line.centre) / t for value, t in zip(values, steps, strict=True)]
+    wide, narrow = one_sided_weights(tuple(steps)), one_sided_weights(tuple(steps[1:]))
+    slope = np.asarray(sum(w * s for w, s in zip(wide, slopes, strict=True)))
+    shorter = np.asarray(sum(w * s for w, s in zip(narrow, slopes[1:], strict=True)))
+    size = np.maximum.reduce([np.abs(line.centre), *(np.abs(value) for value in values)])
+    rounding = 8 * EPS * size * sum(abs(w) / t for w, t in zip(wide, steps, strict=True))
+    return slope, rounding + 4 * np.abs(slope - shorter)
+
+
+def _jumps(line: Line, steps: Sequence[float], sign: float) -> npt.NDArray[np.bool_]:
+    """Rows whose value changes to one side by as much, however short the step."""
+    far, near = (np.abs(line.at(sign * t) - line.centre) for t in (steps[0], steps[-1]))
+    found: npt.NDArray[np.bool_] = (near >= STEP_KEPT * far) & (near > 1e3 * EPS * np.abs(line.centre))
+    return found
+
+
+def _search(site: Site, entries: npt.NDArray[np.intp]) -> list[tuple[int, _Sides]]:
+    """Entries that change the slope, or jump, with what was measured along each alone."""
+    found: list[tuple[int, _Sides]] = []
+    open_, tried = [entries], 0
+    while open_ and tried < LARGEST_SEARCH and len(found) < LARGEST_COUNT:
+        group = open_.pop(0)
+        tried += 1
+        direction = np.zeros(site.x.size)
+        signs = site.rng.integers(128, 256, group.size) / 256.0 * site.rng.choice([-1.0, 1.0], group.size)
+        direction[group] = site.scales[group] * (signs if group.size > 1 else 1.0)
+        sides = _sides(site, direction)
+        if not (sides.jumps | (sides.gap > VISIBLE * np.abs(sides.left + sides.right) + 100 * _noise(site))).any():
+            continue
+        if group.size == 1:
+            found.append((int(group[0]), sides))
+        else:
+            open_[:0] = [group[: group.size // 2], group[group.size // 2 :]]
+    return sorted(found, key=lambda one: one[0])
+
+
+def _noise(site: Site) -> Vector:
+    """The rounding of the rows' values over the shortest step of a search."""
+    noise: Vector = 8 * EPS * np.abs(site.row_values()) / (START / 4)
+    return noise
+
+
+def _describe(site: Site, coordinate: int, sides: _Sides) -> KinkNote | None:
+    """What is known of one entry: from three values to each side where they agree, from a whole ladder otherwise."""
+    size = float(site.scales[coordinate])
+    direction = np.zeros(site.x.size)
+    direction[coordinate] = size
+    row = int(np.argmax(sides.gap))
+    if sides.jumps.any():
+        row = int(np.argmax(sides.jumps))
+        left = right = float("nan")
+        slack, jump = 0.0, True
+    elif sides.slack[row] <= SHARP * sides.gap[row]:
+        left, right, slack, jump = sides.left[row], sides.right[row], sides.slack[row], False
+    else:
+        estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=site.row_values(), start=START)
+        if not estimate.broken.any():
+            return None
+        row = int(np.argmax(np.where(estimate.broken, np.abs(estimate.right - estimate.left), -1.0)))
+        left, right, jump = estimate.left[row], estimate.right[row], estimate.status[row] == Status.JUMP
+        slack = estimate.bound[row] + estimate.kink_bound[row]
+    output = None if row >= site.map.codomain.size or not (site.claim.full or site.claim.watch) else row
+    return KinkNote(
+        coordinate=coordinate,
+        left=float(left) / size,
+        right=float(right) / size,
+        claimed=_claimed(site, direction, row, output, coordinate),
+        output=output,
+        slack=float(slack) / size,
+        jump=bool(jump),
+    )
+
+
+def _claimed(site: Site, direction: Vector, row: int, output: int | None, coordinate: int) -> float:
+    """The claim of one row for one entry."""
+    if output is not None and site.claim.watch and not site.claim.jvp_rows:
+        unit = np.zeros(site.map.codomain.size)
+        unit[output] = 1.0
+        return float(site.map.vjp(site.x, unit)[coordinate])
+    return float(site.claim.along(direction)[0][row]) / float(direction[coordinate])

@@ -1,0 +1,1 @@
+"""Where a map is evaluated: scales, directions, cotangents, and points along a line."""

@@ -1,0 +1,154 @@
+"""The values of a function along a line, scaled per output and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gradcli.numerics.maps.pieces import PIECE, pieces
+from gradcli.numerics.maps.space import Vector
+
+GRID_BITS = 44
+"""Binary digits of a parameter t behind the point: with x on a 45-bit grid and 8-bit directions, x + t v is exact."""
+GRID = 2.0**-GRID_BITS
+"""Parameters are multiples of this."""
+HALVINGS = 30
+"""What is left of a bracket then is a thousand-millionth: a smooth change falls to as little, and so does that of a
+structure a millionth as wide to a thousandth; a jump stays."""
+
+_FRACTION = (1 << 52) - 1
+"""The bits of a float64 below its exponent."""
+
+Function = Callable[[Vector], Vector]
+
+
+def power_of_two_above(magnitudes: Vector) -> Vector:
+    """The least power of two at or above each magnitude; 2^-1022 for zeros and subnormals."""
+    powers = round_up_to_power_of_two(np.maximum(magnitudes, 2.0**-1022))
+    return np.minimum(powers, 2.0**1023, out=powers)
+
+
+def round_up_to_power_of_two(magnitudes: Vector) -> Vector:
+    """The same in their own memory, for numbers between 2^-1022 and 2^1023."""
+    # Adding all ones below the exponent carries into it unless the number is a power of two already.
+    bits = magnitudes.view(np.int64)
+    bits += _FRACTION
+    bits &= ~_FRACTION
+    return magnitudes
+
+
+def on_grid(t: float) -> float:
+    """Round a parameter to the grid that keeps x + t v exact."""
+    return round(t / GRID) * GRID
+
+
+class Bracket(NamedTuple):
+    """Two parameters, and the values there."""
+
+    low: float
+    high: float
+    below: float
+    above: float
+
+    @property
+    def change(self) -> float:
+        """How far the values are apart."""
+        return abs(self.above - self.below)
+
+
+def narrowed(at: Callable[[float], float], low: float, high: float, halvings: int = HALVINGS) -> Iterator[Bracket]:
+    """Halve a bracket again and again towards the larger part of the change: to a jump, if there is one.
+
+    Args:
+        at: one value at a parameter.
+        low: one end.
+        high: the other, which may lie below it.
+        halvings: how often.
+
+    Yields:
+        The bracket as given, and after every halving.
+    """
+    bracket = Bracket(low, high, at(low), at(high))
+    yield bracket
+    for _ in range(halvings):
+        low, high, below, above = bracket
+        middle = on_grid(0.5 * (low + high))
+        between = at(middle)
+        upper = abs(between - below) <= abs(above - between)
+        bracket = Bracket(middle, high, between, above) if upper else Bracket(low, middle, below, between)
+        yield bracket
+
+
+def point_along(x: Vector, v: Vector, t: float) -> Vector:
+    """x + t v."""
+    if x.size <= PIECE:
+        return x + t * v
+    point = np.empty(x.size)
+    for piece in pieces(slice(0, x.size)):
+        part = np.multiply(v[piece], t, out=point[piece])
+        part += x[piece]
+    return point
+
+
+class Line:
+    """Values f(x + t v) / S, where S is a power of two near |f(x)| for each output.
+
+    A point where f raises counts as NaN in every output: a domain is what f accepts.
+    """
+
+    def __init__(self, f: Function, x: Vector, v: Vector, f0: Vector | None) -> None:
+        self.f, self.x, self.v = f, x, v
+        self.evaluations = 0
+        if f0 is None:
+            f0 = np.asarray(f(x), dtype=np.float64)
+            self.evaluations += 1
+        self.outputs = f0.size
+        self._values: dict[float, Vector] = {}
+        self.scale = np.ones(self.outputs)
+        self.centre = f0
+        self._rescale(f0)
+
+    def _rescale(self, f0: Vector) -> None:
+        size = np.where(np.isfinite(f0), np.abs(f0), 0.0)
+        largest = float(size.max(initial=0.0))
+        if largest == 0.0:
+            nearby = self.at(on_grid(2.0**-10))
+            size = np.where(np.isfinite(nearby), np.abs(nearby), 0.0)
+            largest = float(size.max(initial=0.0)) or 1.0
+        self.scale = power_of_two_above(np.where(size > 0, size, largest))
+        self.centre = f0 / self.scale
+        self._values = {t: y / self.scale for t, y in self._values.items()}
+
+    def at(self, t: float) -> Vector:
+        """The scaled outputs at parameter t, evaluated at most once."""
+        known = self._values.get(t)
+        if known is None:
+            self.evaluations += 1
+            with np.errstate(all="ignore"):
+                try:
+                    known = np.asarray(self.f(point_along(self.x, self.v, t)), dtype=np.float64) / self.scale
+                except Exception:  # whatever the user's function raises away from x means "not in the domain"
+                    known = np.full(self.outputs, np.nan)
+            if known.shape != (self.outputs,):
+                known = np.full(self.outputs, np.nan)
+            self._values[t] = known
+        return known
+
+    def finite(self, t: float) -> bool:
+        """Whether every output that is finite at the centre is finite at t."""
+        return bool(np.isfinite(self.at(t)[np.isfinite(self.centre)]).all())
+
+    def variation(self, above: float) -> tuple[npt.NDArray[np.bool_], Vector]:
+        """Whether the outputs vary on both sides at nodes |t| >= above, and their least nonzero change."""
+        nodes = sorted(t for t in self._values if abs(t) >= above)
+        values = np.array([self.centre, *(self._values[t] for t in nodes)])
+        with np.errstate(all="ignore"):
+            gaps = np.abs(np.diff(np.sort(values, axis=0), axis=0))
+            quantum = np.where(gaps > 0, gaps, np.inf).min(axis=0, initial=np.inf)
+            sides = [np.array([self._values[t] for t in nodes if (t > 0) == positive]) for positive in (True, False)]
+            moves = [(side != self.centre).any(axis=0) if len(side) else np.zeros(self.outputs, bool) for side in sides]
+        both: npt.NDArray[np.bool_] = moves[0] & moves[1]
+        return both, quantum

@@ -1,0 +1,180 @@
+"""The commonest case in few steps: one output, claim and witness that say the same, one pair of values for both.
+
+What is accepted here is what the whole protocol would accept, by the same measures; it says no more, and where anything
+is in the way the protocol goes on from what was asked already. A verification of a right gradient spends most of its
+time in the general case's loops over rows, blocks and doubts, of which there are none here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from gradcli.numerics.claims.claim import WATCHED_OUTPUTS, Claim
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.floats import EPS, TINY
+from gradcli.numerics.maps.pieces import all_finite, dot, pieces
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Outcome, Verification
+from gradcli.numerics.reference.gap import ALIKE, FINEST, FLOOR
+from gradcli.numerics.sampling.directions import entry_scales, random_direction, signed_cotangents, snap
+from gradcli.numerics.sampling.line import point_along
+from gradcli.numerics.screen.single_pair import changes, step_for, straightness
+from gradcli.numerics.screen.small_entries import are_alike
+
+EVALUATIONS = 3
+"""What first sight may cost."""
+
+
+@dataclass(slots=True)
+class _Likeness:
+    """How alike claim and witness are in one input block: see `witness.Gap`; `largest` is the largest claimed entry."""
+
+    error: float
+    scale: float
+    largest: float
+
+
+@final
+@dataclass(slots=True)
+class Beginning:
+    """What claim and witness say at a point of one projection of the outputs, or of the only one (lengths n and m)."""
+
+    map: CountedMap
+    witness: VectorMap
+    x: Vector
+    scales: Vector
+    rng: np.random.Generator
+    cotangent: Vector
+    outputs: Vector
+    form: Vector
+    told: Vector | None
+
+    def site(self, budget: int) -> Site:
+        """The same for the protocol, which asks for more where that is needed."""
+        cotangents = None if self.cotangent.size == 1 else self.cotangent[None]
+        claim = Claim(
+            map=self.map,
+            x=self.x,
+            forms=self.form[None],
+            cotangents=cotangents,
+            block=np.zeros(1, np.intp),
+            watch=cotangents is not None and self.cotangent.size <= WATCHED_OUTPUTS,
+            jvp_rows=False,
+            outputs=self.outputs,
+        )
+        told = None if self.told is None or not all_finite(self.told) else self.told[None]
+        site = Site(self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, testimony=told)
+        site.known_outputs, site.sparing = self.outputs, True
+        return site
+
+
+def begin(map_: CountedMap, witness: VectorMap, x: Vector, rng: np.random.Generator) -> Beginning | None:
+    """Ask claim and witness for one row; None for maps of several outputs, or empty blocks, which are not for here.
+
+    Raises:
+        Exception: whatever value or vjp raise.
+    """
+    outputs = map_.codomain.sizes
+    if len(outputs) != 1 or not outputs[0] or map_.has_jvp or not all(map_.domain.sizes):
+        return None
+    with np.errstate(all="ignore"):
+        scales = entry_scales(map_.domain, x)
+        x = snap(x, scales)
+        rows = signed_cotangents(rng, outputs[0], 1) if outputs[0] > 1 else np.ones((1, 1))
+        value, forms, told = map_.value_and_vjps_beside(witness, x, rows)
+        value = np.asarray(map_.value(x) if value is None else value, dtype=np.float64)
+        form = np.asarray(forms, dtype=np.float64).reshape(x.size)
+    other = None if told is None or told.shape != (1, x.size) else told[0]
+    return Beginning(map_, witness, x, scales, rng, rows[0], value, form, other)
+
+
+def at_first_sight(begun: Beginning) -> Verification | None:
+    """The verdict that every block agrees; None where that is not plain at once.
+
+    Raises:
+        Exception: whatever the map's `value_noise` raises.
+    """
+    outputs = begun.outputs
+    if begun.told is None or begun.map.value_noise(begun.x) is not None:
+        return None
+    with np.errstate(all="ignore"):
+        rounding = FLOOR * dot(np.abs(begun.cotangent), np.abs(outputs))
+        found = _likenesses(begun.form, begun.told, begun) if rounding < np.inf else None
+        least = 0.0 if found is None else min(likeness.scale for likeness in found)
+        if found is None or least <= EPS * rounding or not _is_met(begun, outputs, least):
+            return None
+    return Verification(
+        blocks=tuple([_agrees(number, likeness, rounding) for number, likeness in enumerate(found)]),
+        kinks=(),
+        point=begun.x,
+        moved=False,
+        evaluations=begun.map.values,
+        vjps=begun.map.vjps,
+        notes=(),
+    )
+
+
+def _agrees(input_: int, likeness: _Likeness, rounding: float) -> BlockOutcome:
+    resolution = max(FINEST, 4 * likeness.error + rounding / likeness.scale)
+    return BlockOutcome(
+        input=input_,
+        output=0,
+        outcome=Outcome.AGREES,
+        max_abs_error=likeness.error * likeness.largest,
+        max_rel_error=likeness.error,
+        bound=resolution * likeness.largest,
+        resolution=resolution,
+        reference=AUTODIFF,
+    )
+
+
+def _likenesses(form: Vector, told: Vector, begun: Beginning) -> list[_Likeness] | None:
+    """One for every input block; None where claim and witness differ, are zero, or are not finite in any."""
+    found = []
+    for place in begun.map.domain.slices:
+        largest = apart = scaled = scaled_apart = 0.0
+        for piece in pieces(place):
+            scales = begun.scales[piece]
+            claimed, difference = np.abs(form[piece]), form[piece] - told[piece]
+            most = float(np.abs(difference, out=difference).max())
+            if not most < np.inf:
+                return None
+            largest, apart = max(largest, float(claimed.max())), max(apart, most)
+            scaled = max(scaled, float(np.multiply(claimed, scales, out=claimed).max()))
+            scaled_apart = max(scaled_apart, float(np.multiply(difference, scales, out=difference).max()))
+        if not (0 < largest < np.inf and 0 < scaled < np.inf):
+            return None
+        error = max(apart / largest, scaled_apart / scaled)
+        if not error <= ALIKE:
+            return None
+        found.append(_Likeness(error, scaled, largest))
+    return found
+
+
+def _is_met(begun: Beginning, outputs: Vector, scale: float) -> bool:
+    """Whether one pair of values meets the claim within what `single_pair` allows, and no output bends or is small."""
+    x, cotangent, watched = begun.x, begun.cotangent, 1 < outputs.size <= WATCHED_OUTPUTS
+    here = dot(cotangent, outputs)
+    chosen = step_for(abs(here) / scale, x.size, begun.rng)
+    if chosen is None:
+        return False
+    step, part = chosen
+    v = random_direction(begun.rng, begun.scales)
+    try:
+        right, left = begun.map.values_at([point_along(x, v, t) for t in (step, -step)])
+    except Exception:  # outside the domain
+        return False
+    above, below = dot(cotangent, right), dot(cotangent, left)
+    error = abs((above - below) * (0.5 / step) - dot(begun.form, v))
+    error += (4 * EPS * max(abs(above), abs(below)) + 16 * TINY) / step
+    straight = straightness(x.size) * scale
+    if not (error <= part * scale and abs(above + below - 2 * here) * (0.5 / step) <= straight):
+        return False
+    if not watched:
+        return True
+    moved, bent = changes(right, left, outputs)
+    return bool(bent.max() * (0.5 / step) <= straight) and are_alike(moved)

@@ -1,0 +1,354 @@
+"""What one point says about every pair of input and output block, at the least cost that settles each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement
+from gradcli.numerics.claims.site import CERTIFIED, Glance, Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
+from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
+from gradcli.numerics.regularity.cancellation import is_rounding_only
+from gradcli.numerics.regularity.formats import format_at
+from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
+from gradcli.numerics.sampling.directions import LONG, Focus, focuses, random_direction
+from gradcli.numerics.screen.pair_result import (
+    ROUNDINGS,
+    SHORTEST_START,
+    STARTS,
+    Seen,
+    certified,
+    glance_through,
+    stronger,
+    unmoved,
+    vanishing,
+)
+from gradcli.numerics.screen.with_reference import Hearing, hear
+from gradcli.numerics.wording import of_largest
+
+QUIET = 1e-18
+"""Claimed entries below this part of the outputs are zeros; what lies between them and rounding is measured alone."""
+CLEARLY = 100.0
+"""A gap of this many bounds is taken for a difference, to be located and confirmed, without running the ladder."""
+DROWNED = 1e-13
+NEARER = (0.125, -0.125)
+FALLING = 1e-6
+"""A tail lies below that part of the values nearer to zero on its own side."""
+UNIT, LOST = 1e-17, 0.05
+"""A tail above that part of the values is made of their roundings; of one below a lost term is so much at most."""
+DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
+GROUP_START = 0.2
+"""Entries far below the others are moved by up to 0.44 of their scale, which takes none of them across zero, where many
+functions have a kink. They may miss the claim by so many roundings of the values: those are large beside them. What
+misses it by more is measured with finer steps."""
+LARGE, LEAST_SEEN = 0.5, 5e-7
+"""Entries of half the largest and more are looked at alone where an error of 1e-6, half of which counts, may hide."""
+
+
+def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+    """Judge pairs of input and output block at a site, with its witness first where it has one."""
+    heard = Hearing()
+    if site.testimony is not None and site.claim.finite:
+        heard = hear(site, pairs, significance)
+    found = {pair: _unless_drowned(site, pair, as_stairs(site, pair, seen)) for pair, seen in heard.found.items()}
+    rest = [pair for pair in pairs if pair not in found]
+    if rest:
+        for pair, seen in by_differences(site.alone(), rest, heard.significance or significance).items():
+            found[pair] = heard.temper(pair, seen)
+    return found
+
+
+def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+    """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
+    found = _together(site, pairs, significance) if site.claim.finite else {}
+    for pair in [pair for pair in pairs if pair not in found]:
+        nothing = is_staircase(site, pair) or is_rounding_only(site, pair)
+        glance = glance_through(site, [pair[0]]) if nothing else None
+        if glance is not None:
+            found[pair] = _still(site, pair, _met(site, glance, pair, None))
+    for input_ in sorted({input_ for input_, _ in pairs}):
+        outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
+        if outputs:
+            found |= _one_by_one(site, input_, outputs, significance)
+    found = {pair: _unless_apart(site, pair, seen) for pair, seen in found.items()}
+    return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
+
+
+def _unless_apart(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A claim of zero for what does not depend on the input at all, though its values are noisy to the ladder."""
+    rows = site.rows(pair[1])
+    if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
+        return seen
+    return _still(site, pair, seen)
+
+
+def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A claim within a wide bound agrees where the values are stored in a low precision: no more can be had of them."""
+    coarse = (
+        seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= BFLOAT16.resolution
+    )
+    ours = site.rows(pair[1]) & ~seen.reading.claimless
+    with np.errstate(all="ignore"):
+        met = seen.reading.smooth & (seen.reading.error <= seen.reading.tolerance)
+    if not coarse or not ours.any() or not met[ours].all():
+        return seen
+    stored = format_at(site, pair[1])
+    if stored is None or seen.resolution is None or seen.resolution > stored.resolution:
+        return seen
+    note = f"outputs are {stored.name}: accepted, but an error below {of_largest(seen.resolution)} cannot be detected"
+    return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
+
+
+def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """A difference in a block that is nothing beside the output it belongs to is no signal: it is looked for elsewhere.
+
+    The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third: one
+    that takes erf from 1 is zero there, or some few roundings of what it is nearer to zero.
+    """
+    if seen.decision is not None:
+        return seen
+    if not is_drowned(site, pair, seen) and not _is_drowned_nearer_to_zero(site, pair, seen):
+        return seen
+    judgement = replace(seen.judgement, impression=Impression.SILENT, resolution=None)
+    return replace(seen, judgement=judgement, resolution=None)
+
+
+def is_drowned(site: Site, pair: Pair, seen: Seen) -> bool:
+    """Whether a difference, seen here or at another point, is nothing beside the output's values at a site.
+
+    So is one that would not move them by their noise: a gradient may be tiny beside the function over the input's size,
+    whose rounding it inherits.
+    """
+    place = site.map.codomain.slices[pair[1]]
+    if seen.impression not in DROWNABLE:
+        return False
+    most = max(seen.judgement.scale, seen.judgement.error)
+    if most <= DROWNED * _size(site.outputs[place]):
+        return True
+    with np.errstate(all="ignore"):
+        noise = site.map.value_noise(site.x)
+    return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
+
+
+def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: Seen) -> bool:
+    """Whether a difference is what rounding at x / 8 or -x / 8 may leave of a right formula.
+
+    Between some roundings of the values there and none a tail is made of whole units; far below, a term that is lost is
+    a small part of it. A claim that is off by more is wrong, however small.
+    """
+    if seen.impression not in DROWNABLE:
+        return False
+    most = max(seen.judgement.scale, seen.judgement.error)
+    for factor in NEARER:
+        size = _size_at(site, pair, factor)
+        if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
+            return True
+        if most > FALLING * size:  # nothing falls off towards x: what forward gives for the other sign does not matter
+            return False
+    return False
+
+
+def _size_at(site: Site, pair: Pair, factor: float) -> float:
+    """The largest value of an output at a multiple of x; zero outside the domain."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
+        return _size(values[site.map.codomain.slices[pair[1]]])
+    return 0.0
+
+
+def _size(values: Vector) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:
+    """Where a claim of zero seems to differ from the trend of a staircase that is meant as one: nothing is wrong."""
+    known = seen.impression in (Impression.SILENT, Impression.AGREES)
+    return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
+
+
+def _still(site: Site, pair: Pair, seen: Seen) -> Seen:
+    judgement = replace(seen.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
+    reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
+    return replace(seen, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
+
+
+def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+    """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing.
+
+    Claims that the first steps leave open are tried with finer ones: a slope that a claim meets to nine digits is no
+    accident at any scale. A large input alone that clearly does not meet its claim is judged by the first direction.
+    """
+    slices = site.map.domain.slices
+    inputs = sorted({input_ for input_, _ in pairs})
+    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
+    quiet = {pair for pair in open_ if is_quiet(site, pair)}
+    found: dict[Pair, Seen] = {}
+    starts = (_short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
+    for start in starts:
+        glance = glance_through(site, inputs, start) if open_ else None
+        if glance is None:
+            break
+        if len(pairs) == 1 and start == starts[0] and _is_long(site, pairs[0]):
+            clear = _clear(site, pairs[0], glance, significance)
+            if clear is not None:
+                return {pairs[0]: clear}
+        if start == starts[0]:
+            found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
+        else:
+            found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
+        open_ = [pair for pair in open_ if pair not in found and pair not in quiet]
+    for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
+        ours = [pair for pair in quiet if pair in found and pair[0] == input_]
+        same = unmoved(site, input_)
+        for pair in ours:
+            if not same[site.rows(pair[1])].all():
+                del found[pair]
+    return found
+
+
+def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
+    """The coarsest of three steps through many entries: as short as rounding allows, since all leave some truncation.
+
+    Rounding, 32 eps |u·f| / t at the finest of them, stays below half of what a row may miss of its block. Truncation
+    falls with the sixth power of the steps: halving them is worth more than the rounding that it costs.
+    """
+    values = np.abs(site.row_values())
+    largest = 0.0
+    for input_, output in pairs:
+        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
+        with np.errstate(all="ignore"):
+            largest = np.fmax(largest, np.nanmax(values[site.rows(output)], initial=0.0) / (CERTIFIED * scale))
+    return float(min(STARTS[0], max(SHORTEST_START, 2 * 32 * EPS * largest)))
+
+
+def _twice(site: Site, inputs: Sequence[int], start: float, first: Glance, pairs: dict[Pair, bool]) -> dict[Pair, Seen]:
+    """The pairs (and whether each is quiet) that a first direction and another with the same steps certify."""
+    met = [pair for pair, quiet in pairs.items() if certified(site, first, pair, CERTIFIED, quiet=quiet)]
+    second = glance_through(site, inputs, start) if met else None
+    if second is None:
+        return {}
+    met = [pair for pair in met if certified(site, second, pair, CERTIFIED, quiet=pairs[pair])]
+    return {pair: _met(site, second, pair, _met(site, first, pair, None)) for pair in met}
+
+
+def is_quiet(site: Site, pair: Pair) -> bool:
+    """Whether the claimed block is zero, or next to nothing beside the outputs."""
+    rows = site.rows(pair[1])
+    size = float(np.abs(site.row_values()[rows]).max(initial=0.0))
+    return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
+
+
+def _met(site: Site, glance: Glance, pair: Pair, before: Seen | None) -> Seen:
+    rows = site.rows(pair[1]) & ~glance.reading.claimless
+    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
+    tolerance = float(glance.reading.tolerance[rows].max(initial=0.0))
+    resolution = 2 * FAIL_FACTOR * tolerance / scale if scale > 0 else None
+    known = [r for r in (resolution, None if before is None else before.resolution) if r is not None]
+    sure = resolution is not None and resolution <= PASS_RESOLUTION
+    judgement = Judgement(
+        impression=Impression.AGREES if sure else Impression.SILENT,
+        scale=scale,
+        error=float(glance.reading.error[rows].max(initial=0.0)),
+        tolerance=tolerance,
+        resolution=resolution,
+        statuses=(Status.OK,),
+    )
+    return Seen(
+        site=site,
+        judgement=judgement,
+        reading=glance.reading,
+        resolution=min(known, default=None),
+        quiet=not sure and is_quiet(site, pair),
+    )
+
+
+def _is_long(site: Site, pair: Pair) -> bool:
+    """Whether an input is so large that wrong entries are located before a difference is confirmed."""
+    return site.map.domain.blocks[pair[0]].size > LONG
+
+
+def _clear(site: Site, pair: Pair, glance: Glance, significance: float) -> Seen | None:
+    """A difference that three pairs show beyond doubt about their own error."""
+    reading = glance.rough()
+    judgement = site.judge(reading, *pair, significance)
+    if judgement.impression is not Impression.DIFFERS or judgement.error < CLEARLY * judgement.tolerance:
+        return None
+    return Seen(site=site, judgement=judgement, reading=reading, resolution=None)
+
+
+def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, Seen]:
+    """Measure two directions through one input block, or one for every group of scales."""
+    places = site.map.domain.slices[input_]
+    best: dict[Pair, Seen] = {}
+    chosen = focuses(site.scales, places)
+    pairs = [(input_, output) for output in outputs]
+    for number, focus in enumerate(_directions(site, input_, outputs, chosen, best)):
+        reading = None
+        if _is_long(site, pairs[0]):
+            start = _short_start(site, pairs) if number == 0 else GROUP_START
+            glance = site.glance(random_direction(site.rng, focus.drawn), focus, start)
+            clear = {pair: _clear(site, pair, glance, significance) for pair in pairs}
+            told = {pair: seen for pair, seen in clear.items() if seen is not None}
+            if len(told) == len(outputs):
+                return told
+            rounding = ROUNDINGS * glance.short.rounding if len(chosen) > 1 and number else 0.0
+            reading = glance.reading if site.is_met(glance, places, rounding) else None
+        reading = reading or site.probe(places, focus)
+        for output in outputs:
+            judgement = site.judge(reading, input_, output, significance)
+            seen = Seen(
+                site=site,
+                judgement=judgement,
+                reading=reading,
+                resolution=judgement.resolution,
+                quiet=judgement.impression is Impression.SILENT and vanishing(reading, site.rows(output)),
+            )
+            before = best.get((input_, output))
+            combine = stronger if len(chosen) == 1 and number < 2 else _beside
+            best[input_, output] = seen if before is None else combine(before, seen)
+    return best
+
+
+def _directions(
+    site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, Seen]
+) -> Iterator[Focus]:
+    """A group of scales after the other, or two directions through all; then what these could not see."""
+    yield from chosen if len(chosen) > 1 else chosen * 2
+    known = [(output, best[input_, output]) for output in outputs]
+    coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
+    drawn = _drowned_beside(site, input_, coarse)
+    if drawn is not None:
+        yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
+
+
+def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
+    """The scales of the largest entries whose errors small inputs hide from directions through all; zero elsewhere.
+
+    An error of 1e-6 in an entry is so much times its input's scale along a direction, and may be below what is seen
+    there, though the entry is as large as any.
+    """
+    places = site.map.domain.slices[input_]
+    scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
+    for output, resolution in resolutions.items():
+        size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
+        scaled = size * scales
+        hidden |= (size >= LARGE * size.max()) & (LEAST_SEEN * scaled < resolution * scaled.max())
+    if not hidden.any():
+        return None
+    drawn = np.zeros(site.x.size)
+    drawn[places] = np.where(hidden, scales, 0.0)
+    return drawn
+
+
+def _beside(whole: Seen, group: Seen) -> Seen:
+    """What a direction through some small entries adds to one through all: an objection, or the only signal."""
+    if whole.impression is Impression.SILENT or group.impression in (Impression.KINKED, Impression.DIFFERS):
+        return stronger(whole, group)
+    return whole

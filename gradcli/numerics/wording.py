@@ -1,0 +1,21 @@
+"""Sizes of errors in words, said alike by every message."""
+
+
+def of_largest(error: float, what: str = "gradient") -> str:
+    """An error relative to the largest entry of a gradient, as in "30 % of the gradient's largest entry".
+
+    A percentage from 0.1 % to 1000 %; below that a number with an exponent, above it a multiple.
+    """
+    decade = f"{error:.1e}".partition("e")[2]
+    if not decade or int(decade) > 0:
+        size = f"{error:.2g} times"
+    elif int(decade) < -3:
+        size = f"{error:.1e} of"
+    else:
+        size = f"{float(f'{error:.2g}'):.4%}".rstrip("0%").rstrip(".") + " % of"
+    return f"{size} the {what}'s largest entry"
+
+
+def accepted(error: float, allowed: float) -> str:
+    """Why a difference of this size is no mistake, as a note."""
+    return f"differs by {of_largest(error)}, which is not counted as an error (up to {allowed:.0e} is allowed)"

@@ -1,0 +1,1 @@
+"""The pictures of a trace: a tree, a table, drawings, and JSON."""

@@ -1,0 +1,61 @@
+"""A trace's graph for Graphviz and for Mermaid: text that those programs lay out, none of which is needed here."""
+
+from collections.abc import Iterator
+
+from gradcli.reporters.graph.wording import LEAF_NODES, flow, headline, output_kind, place
+from gradcli.traces import TraceGraph, TraceNode
+
+
+def dot(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
+    """The graph in Graphviz's language; edges run the way gradients flow."""
+    kept = _kept(graph, max_nodes)
+    lines = ["digraph trace {", "  rankdir=TB;", f"  label={_quoted(chr(10).join(headline(graph)))};"]
+    lines.append('  node [shape=box, fontname="monospace"];')
+    for node in kept:
+        style = ", style=filled, fillcolor=lightblue" if node.name in LEAF_NODES else ""
+        lines.append(f"  n{node.id} [label={_quoted(chr(10).join(_label(graph, node)))}{style}];")
+    lines += [f"  n{start} -> n{end};" for start, end in _edges(kept)]
+    return "\n".join([*lines, *_rest(graph, kept, "  // {}"), "}"]) + "\n"
+
+
+def mermaid(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
+    """The graph in Mermaid's language, as code hosts show it in Markdown."""
+    kept = _kept(graph, max_nodes)
+    lines = ["flowchart TD"]
+    for node in kept:
+        text = "<br/>".join(_entities(part) for part in _label(graph, node))
+        opening, closing = ("([", "])") if node.name in LEAF_NODES else ("[", "]")
+        lines.append(f'  n{node.id}{opening}"{text}"{closing}')
+    lines += [f"  n{start} --> n{end}" for start, end in _edges(kept)]
+    return "\n".join([*lines, *_rest(graph, kept, "  %% {}")]) + "\n"
+
+
+def _kept(graph: TraceGraph, max_nodes: int | None) -> tuple[TraceNode, ...]:
+    return graph.nodes if max_nodes is None else graph.nodes[:max_nodes]
+
+
+def _edges(kept: tuple[TraceNode, ...]) -> Iterator[tuple[int, int]]:
+    for node in kept:
+        for edge in node.edges:
+            if edge.target is not None and edge.target < len(kept):
+                yield node.id, edge.target
+
+
+def _rest(graph: TraceGraph, kept: tuple[TraceNode, ...], comment: str) -> list[str]:
+    left = len(graph.nodes) - len(kept)
+    return [comment.format(f"{left} more nodes (--max-nodes)")] if left else []
+
+
+def _label(graph: TraceGraph, node: TraceNode) -> list[str]:
+    return [part for part in (node.name, place(node), output_kind(node), flow(graph, node)) if part]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _entities(text: str) -> str:
+    """Text that Mermaid takes for no markup: its own escape is an entity with # in place of &."""
+    special = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "}
+    return "".join(special.get(letter, letter) for letter in text)

@@ -1,0 +1,249 @@
+"""Where the inputs of a case come from: flags, its spec, the target's own sample_inputs, or inference."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from gradcli.backends.base import Backend
+from gradcli.backends.guard import user_code_error
+from gradcli.backends.numpy.claims import GradientPair
+from gradcli.backends.tensor.framework import double_precision
+from gradcli.cases import Argument, InputsFrom, InputSpec
+from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
+from gradcli.frozen import dataclass
+from gradcli.inputs.builders import build, known_dtype, rounded
+from gradcli.inputs.domains import parse_domain
+from gradcli.inputs.search.error_messages import complains_of_precision
+from gradcli.inputs.search.inference import Attempt, Inference, infer
+from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
+from gradcli.runner.planning.plan import CheckCase
+from gradcli.targets import TargetInfo, Trial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supply:
+    """The inputs of a case: what they are, and how to make each sample of them.
+
+    `held` are a module's own parameters.
+    """
+
+    specs: tuple[InputSpec, ...]
+    source: InputsFrom
+    samples: tuple[Callable[[], tuple[Argument, ...]], ...]
+    alternatives: tuple[tuple[InputSpec, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    held: tuple[InputSpec, ...] = ()
+    all_asked: bool = False
+    """Whether somebody gave every sample, so that none may be left out to save time."""
+
+    def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
+        """The same supply, with shapes from the arguments for specs that give a value or a file in place of a shape."""
+        shapes = {a.name: a.shape for a in arguments if a.is_tensor}
+        specs = tuple(
+            replace(spec, shape=shapes[spec.name]) if spec.shape is None and spec.name in shapes else spec
+            for spec in self.specs
+        )
+        return replace(self, specs=specs)
+
+
+def supply_inputs(backend: Backend, target: object, info: TargetInfo, case: CheckCase) -> Supply:
+    """The inputs of `case`, from the first of flags, spec, sample_inputs and inference that has them.
+
+    Raises:
+        UsageError: an input is named that forward does not have.
+        UserCodeError: sample_inputs raised, or returned something else than arguments.
+        InputsNotFoundError: none were given and none could be inferred.
+    """
+    given = case.spec.inputs
+    if given is not None:
+        require_parameters(given, info, case.spec.origin)
+        absent = missing(given, info)
+        if not absent or _is_enough(backend, target, info, case):
+            return _drawn(in_order(given, info), (), info, case, case.spec.inputs_from)
+        supply = _inferred(backend, target, info, case, given)
+        note = f"inferred in addition to the inputs given: {', '.join(p.name for p in absent)}"
+        return replace(supply, source=case.spec.inputs_from, notes=(note, *supply.notes))
+    if info.sample_inputs is not None:
+        return given_supply(backend, info, _samples_of(info.sample_inputs), InputsFrom.SAMPLE_INPUTS)
+    return _inferred(backend, target, info, case, ())
+
+
+def _is_enough(backend: Backend, target: object, info: TargetInfo, case: CheckCase) -> bool:
+    """Whether forward runs with what is given although parameters are missing, which a decorator may supply."""
+    if not info.outer:
+        return False
+    specs = in_order(case.spec.inputs or (), info)
+    return backend.attempt(target, placed(build(specs, seed=case.seed, dtype=case.settings.dtype), info)).ok
+
+
+def given_supply(
+    backend: Backend, info: TargetInfo, samples: Sequence[tuple[object, ...]], source: InputsFrom
+) -> Supply:
+    """Inputs from tuples of values for forward, in the order of its parameters."""
+    adopted = [placed(named(backend.adopt(values), info), info, all_fixed=True) for values in samples]
+    return supply_of(adopted, source)
+
+
+def supply_of(samples: Sequence[tuple[Argument, ...]], source: InputsFrom) -> Supply:
+    """Inputs from arguments that exist already, one tuple a sample."""
+    return Supply(
+        specs=tuple(described(argument) for argument in samples[0]),
+        source=source,
+        samples=tuple(partial(tuple, arguments) for arguments in samples),
+        all_asked=True,
+    )
+
+
+def described(argument: Argument) -> InputSpec:
+    """The input spec that describes an existing argument."""
+    if not argument.is_tensor:
+        return InputSpec(name=argument.name, kind="value", value=argument.value)
+    return InputSpec(
+        name=argument.name,
+        shape=argument.shape,
+        dtype=argument.dtype_name,
+        domain=argument.domain or "literal",
+        layout=None if argument.sparsity is None else argument.sparsity.layout,
+        requires_grad=argument.requires_grad,
+    )
+
+
+def in_precision(arguments: Sequence[Argument], dtype: str) -> tuple[Argument, ...]:
+    """The arguments with 64-bit real tensors rounded to the run's dtype, where that is a lower one."""
+    if double_precision(dtype) == dtype or dtype.startswith("complex"):
+        return tuple(arguments)
+    return tuple(_rounded(a, dtype) if a.is_tensor and a.dtype_name == "float64" else a for a in arguments)
+
+
+def _rounded(argument: Argument, dtype: str) -> Argument:
+    value = rounded(argument.value.astype(known_dtype(dtype)), dtype)
+    return replace(argument, value=value, dtype="bfloat16" if dtype == "bfloat16" else None)
+
+
+def _drawn(
+    specs: tuple[InputSpec, ...],
+    alternatives: Sequence[tuple[InputSpec, ...]],
+    info: TargetInfo,
+    case: CheckCase,
+    source: InputsFrom,
+) -> Supply:
+    given = {spec.name for spec in case.spec.inputs or ()}
+
+    def draw(chosen: tuple[InputSpec, ...], sample: int) -> tuple[Argument, ...]:
+        return placed(build(chosen, seed=case.seed, dtype=case.settings.dtype, sample=sample), info, given)
+
+    count = case.settings.samples if any(_is_random(spec) for spec in specs) else 1
+    samples = [partial(draw, specs, sample) for sample in range(count)]
+    samples += [partial(draw, alternative, 0) for alternative in alternatives]
+    return Supply(specs=specs, source=source, samples=tuple(samples), alternatives=tuple(alternatives))
+
+
+def _inferred(
+    backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...]
+) -> Supply:
+    """The inputs that the search finds in the run's precision, or in float32 if forward rejects float64.
+
+    Where a decorator hides how many arguments forward takes, those of the wrapper are searched as well.
+    """
+    try:
+        return _searched(backend, target, info, case, fixed, case.settings.dtype)
+    except InputsNotFoundError as error:
+        if info.outer:
+            return _inferred(backend, target, replace(info, parameters=info.outer, outer=()), case, fixed)
+        if case.settings.dtype != "float64" or not complains_of_precision(str(error.__cause__)):
+            raise
+        try:
+            supply = _searched(backend, target, info, case, fixed, "float32")
+        except InputsNotFoundError:
+            raise error from error.__cause__
+        refusal = next(iter(str(error.__cause__).splitlines()), "")
+    note = f"inputs are float32: none were found in float64, which forward refuses ({refusal})"
+    return replace(supply, notes=(note, *supply.notes))
+
+
+def _searched(
+    backend: Backend, target: object, info: TargetInfo, case: CheckCase, fixed: tuple[InputSpec, ...], dtype: str
+) -> Supply:
+    def attempt(arguments: Sequence[Argument]) -> Trial:
+        return backend.attempt(target, in_precision(placed(arguments, info), dtype))
+
+    def attempt_backward(arguments: Sequence[Argument]) -> Trial:
+        return backend.attempt(target, in_precision(placed(arguments, info), dtype), gradients=True)
+
+    def attempt_both(arguments: Sequence[Argument]) -> Trial:
+        trial = attempt_backward(arguments)
+        if any(gradient is None for gradient in trial.gradients or ()):
+            return Trial(error=ValueError("the derivative's shape is neither that of a gradient nor of a Jacobian"))
+        return trial if trial.backward_error is None else Trial(error=trial.backward_error)
+
+    held = {name for name, _ in info.held}
+    own = tuple(spec for spec in fixed if spec.name in held)
+    fixed = tuple(spec for spec in fixed if spec.name not in held)
+    search = partial(infer, info, seed=case.seed, fixed=fixed, attempt_backward=attempt_backward)
+    found = (
+        _found_by_both(search, attempt_both, attempt, case.seed)
+        if isinstance(target, GradientPair)
+        else search(attempt)
+    )
+    specs, alternatives = (*found.specs, *own), found.alternatives
+    if dtype != case.settings.dtype:
+        specs, alternatives = _of_dtype(specs, dtype), tuple(_of_dtype(each, dtype) for each in alternatives)
+    supply = _drawn(specs, alternatives, info, case, InputsFrom.INFERRED)
+    return replace(supply, notes=tuple(found.notes))
+
+
+def _of_dtype(specs: tuple[InputSpec, ...], dtype: str) -> tuple[InputSpec, ...]:
+    """The specs, the floating tensors of the run's precision among them in `dtype`."""
+    return tuple(replace(spec, dtype=dtype) if takes_dtype(spec) else spec for spec in specs)
+
+
+def takes_dtype(spec: InputSpec) -> bool:
+    """Whether a spec stands for a floating tensor of the run's precision."""
+    return spec.kind == "tensor" and spec.dtype is None and spec.domain not in ("indices", "boolean", "npz")
+
+
+def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax: Attempt, seed: int) -> Inference:
+    """The inputs found for the function; or, if its derivative does not fit them, the inputs found for both.
+
+    NumPy broadcasts almost any shapes, so that an error of the derivative says more than a function that runs. A note
+    names the inputs that were found for the function alone. They are kept if the derivative fits only single entries,
+    or constants in place of tensors: its shape is then wrong.
+    """
+    plain = search(lax)
+    if strict(build(plain.specs, seed=seed)).ok:
+        return plain
+    try:
+        found = search(strict)
+    except InputsNotFoundError:
+        return plain
+    avoids = found.is_degenerate and not plain.is_degenerate
+    if plain.specs == found.specs or avoids or _tensors(found) < _tensors(plain):
+        return plain
+    note = f"the function also accepts {plain.as_flags()}, but the derivative has the wrong shape for these inputs"
+    return replace(found, notes=(*found.notes, note))
+
+
+def _tensors(found: Inference) -> int:
+    return sum(takes_dtype(spec) for spec in found.specs)
+
+
+def _samples_of(sample_inputs: Callable[[], object]) -> list[tuple[object, ...]]:
+    try:
+        returned = sample_inputs()
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        raise user_code_error(error, "sample_inputs") from error
+    if isinstance(returned, tuple) and returned and not all(isinstance(part, tuple) for part in returned):
+        return [returned]
+    if isinstance(returned, tuple | list) and returned and all(isinstance(part, tuple) for part in returned):
+        return list(returned)
+    raise UserCodeError(
+        f"sample_inputs returned {type(returned).__name__}; expected a tuple of forward's arguments, or several in a "
+        "list",
+        phase="sample_inputs",
+    )
+
+
+def _is_random(spec: InputSpec) -> bool:
+    return spec.kind == "tensor" and parse_domain(spec.domain)[0].random

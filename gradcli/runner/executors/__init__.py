@@ -1,0 +1,1 @@
+"""Cases on executors of `concurrent.futures`, on this machine or on a cluster."""

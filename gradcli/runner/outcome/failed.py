@@ -1,0 +1,92 @@
+"""The explanation of a failed case: findings, lines, the smallest failing input, and a file for replay."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gradcli.backends.base import Subject
+from gradcli.cases import Argument, InputsFrom
+from gradcli.diagnosis.code.excerpt import excerpt_for
+from gradcli.diagnosis.naming import name_findings
+from gradcli.inputs.shrinking import as_code
+from gradcli.results import CheckResult, Evidence, Finding
+from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings
+from gradcli.runner.outcome.reduce import smallest_failing
+from gradcli.runner.planning.plan import CheckCase
+from gradcli.runner.store.failures import failure_of, save
+from gradcli.watchdog.case import Watchdog
+
+NAMING_SECONDS, SHRINKING_SECONDS = 15.0, 15.0
+"""What a name, and the smallest input that shows the mistake, may take of the budget."""
+_LOG = logging.getLogger("gradcli")
+
+
+def explained(
+    result: CheckResult,
+    case: CheckCase,
+    subject: Subject,
+    evidence: Sequence[Evidence],
+    failures: Path | None,
+    watchdog: Watchdog,
+) -> CheckResult:
+    """The result of a case that failed, with its findings, the lines at fault and the smallest input that shows it.
+
+    Args:
+        result: what is known of the case.
+        case: the case.
+        subject: the target at the sample that failed.
+        evidence: what the checks found there.
+        failures: the folder in which the failure is saved for replay, if any.
+        watchdog: says what naming and shrinking may take.
+    """
+    with watchdog.during("naming", optional=True, share=NAMING_SECONDS):
+        wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
+        findings = tuple(_relative(f) for f in name_findings(evidence, subject, corrections=wanted))
+    result = replace(result, findings=findings, arguments=tuple(subject.arguments))
+    if not findings:
+        return result
+    doubts = doubtful_shapes(result.inputs, findings) if result.inputs_from == InputsFrom.INFERRED.value else ()
+    notes = (*doubts, *not_in_findings(result.notes, findings))
+    result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
+    if case.spec.expect.verdict != "passed" or not case.settings.shrink:
+        return result
+    with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
+        arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
+    result = replace(result, smallest=tuple(as_code(arguments)))
+    return result if failures is None else _saved(result, case, arguments, findings[0], failures)
+
+
+def _relative(finding: Finding) -> Finding:
+    """The finding with its place as seen from the working directory, where it lies below that."""
+    if finding.location is None or not Path(finding.location.file).is_relative_to(Path.cwd()):
+        return finding
+    file = str(Path(finding.location.file).relative_to(Path.cwd()))
+    return replace(finding, location=replace(finding.location, file=file))
+
+
+def _saved(
+    result: CheckResult, case: CheckCase, arguments: Sequence[Argument], finding: Finding, folder: Path
+) -> CheckResult:
+    settings = case.settings
+    failure = failure_of(
+        case.spec.target,
+        case.spec.name,
+        case.seed,
+        settings.order,
+        settings.dtype,
+        arguments,
+        finding,
+        grad=case.spec.grad,
+        saved=case.spec.saved,
+        construct=case.spec.construct,
+        nondeterminism=settings.nondeterminism,
+        device=settings.device,
+        order_asked=settings.order_asked,
+        allow=settings.allow,
+    )
+    try:
+        return result.with_replay(str(save(failure, folder)))
+    except (OSError, ValueError) as error:
+        _LOG.warning("gradcli: %s: the failure could not be saved for replay: %s", case.spec.case_id, error)
+        return result

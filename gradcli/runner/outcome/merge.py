@@ -1,0 +1,44 @@
+"""The evidence of several samples of one case, merged."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gradcli.results import Evidence
+from gradcli.runner.outcome.notes import told_once
+from gradcli.verdict import Verdict
+
+_Key = tuple[str, int, str | None, int | None]
+_WORSE = (Verdict.SKIPPED, Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.ERROR, Verdict.FAILED)
+
+
+def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
+    """One piece of evidence for each check, order, input and output: the worst verdict, bound and resolution.
+
+    Mismatches are dropped: only the diagnosis needs them, and they hold arrays.
+    """
+    merged: dict[_Key, Evidence] = {}
+    notes: dict[_Key, dict[int, list[str]]] = {}
+    for number, sample in enumerate(samples):
+        for evidence in sample:
+            key = (evidence.check, evidence.order, evidence.input, evidence.output)
+            merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
+            notes.setdefault(key, {}).setdefault(number, []).extend([evidence.note] if evidence.note else [])
+    return tuple(replace(evidence, note=told_once(notes[key].values())) for key, evidence in merged.items())
+
+
+def _both(one: Evidence, other: Evidence) -> Evidence:
+    worse = max(one, other, key=lambda evidence: _WORSE.index(evidence.verdict))
+    return replace(
+        worse,
+        max_abs_error=_larger(one.max_abs_error, other.max_abs_error),
+        max_rel_error=_larger(one.max_rel_error, other.max_rel_error),
+        bound=_larger(one.bound, other.bound),
+        resolution=_larger(one.resolution, other.resolution),
+        zero_everywhere=one.zero_everywhere and other.zero_everywhere,
+    )
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    known = [value for value in (one, other) if value is not None]
+    return next((value for value in known if math.isnan(value)), max(known, default=None))

@@ -1,0 +1,114 @@
+"""The notes of a case, each of them once."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gradcli.cases import InputSpec
+from gradcli.findings import FindingKind
+from gradcli.results import Evidence, Finding
+from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Overrun, Watchdog
+
+_BETWEEN = "; "
+_MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
+"""Numbers that are measured; whole ones are positions, sizes and counts, which make another note of it."""
+
+
+def told_once(samples: Iterable[Sequence[str]]) -> str | None:
+    """The notes of several samples as one; None where there are none.
+
+    Of notes that differ only in measured numbers, the one with the largest numbers is kept.
+    """
+    alike: dict[tuple[str, int], list[str]] = {}
+    for notes in samples:
+        earlier: Counter[str] = Counter()
+        for part in dict.fromkeys(part for note in notes for part in note.split(_BETWEEN)):
+            wording = _MEASURED.sub("#", part)
+            alike.setdefault((wording, earlier[wording]), []).append(part)
+            earlier[wording] += 1
+    return _BETWEEN.join(_standing_for(parts) for parts in alike.values()) or None
+
+
+def _standing_for(parts: Sequence[str]) -> str:
+    """The note with the largest numbers, and the number of further samples with such a note."""
+    largest = max(parts, key=lambda part: math.fsum(map(float, _MEASURED.findall(part))))
+    others = len(parts) - 1
+    if len(set(parts)) == 1:
+        return largest
+    return f"{largest} (likewise in {others} other sample{'s' * (others != 1)})"
+
+
+def telling_notes(evidence: Sequence[Evidence]) -> tuple[str, ...]:
+    """What a check that passed has to add: a kink, an input left out, a point moved, a precision raised.
+
+    So has one that failed with entries that were measured: where that was, if not at the inputs. What is the same of
+    several inputs is said once, after the names of all. Of higher orders only what is said of all inputs is told, such
+    as why one was left out.
+    """
+    noted = [e for e in evidence if e.note and (e.order == 1 or e.input is None) and not e.zero_everywhere]
+    telling = [
+        e
+        for e in noted
+        if e.verdict is Verdict.PASSED
+        or (e.verdict is Verdict.FAILED and e.finding is None)
+        or (e.verdict is Verdict.SKIPPED and e.order > 1)
+    ]
+    about: dict[str, dict[str, None]] = {}
+    for each in telling:
+        names = about.setdefault(str(each.note), {})
+        if each.input is not None and not str(each.note).startswith(each.input):
+            names[each.input] = None
+    return tuple(f"{', '.join(names)}: {note}" if names else note for note, names in about.items())
+
+
+def not_in_findings(notes: Sequence[str], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """The notes, without those that are part of the sentence of a finding."""
+    said = [(f"{finding.input}: ", finding.message) for finding in findings]
+    return tuple(note for note in notes if not any(note.removeprefix(name) in message for name, message in said))
+
+
+def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What to do if the inferred shape of an input, rather than the shape of its gradient, may be wrong."""
+    wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}
+    return tuple(
+        f"the shape of {spec.name} was inferred ({spec.as_flag()}): if another is meant, give the inputs, a single "
+        f"number as -i {spec.name}=scalar"
+        for spec in inferred
+        if spec.name in wrong
+    )
+
+
+def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]:
+    """What was left out because calls took long: points at which forward did not return, and samples."""
+    stopped = [overrun for overrun in watchdog.overruns if overrun.seconds]
+    notes = [_overrun_note(stopped)] if stopped else []
+    if watchdog.omissions.why:
+        phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
+        where = ", ".join(dict.fromkeys(phases))
+        notes.append(
+            f"at inputs that gradcli chose {watchdog.omissions.why} ({where}): the case was run again without them"
+        )
+    if watchdog.is_slow and 0 < samples < wanted:
+        seconds = f"{watchdog.forward_seconds:.2g} s"
+        notes.append(f"forward takes {seconds}: {samples} of {wanted} samples checked; --budget S allows more")
+    return tuple(notes)
+
+
+def _overrun_note(overruns: Sequence[Overrun]) -> str:
+    phases = dict.fromkeys(each.phase for each in overruns)
+    places = dict.fromkeys(_below_here(each.place) for each in overruns if each.place is not None)
+    calls = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
+    was = "was" if len(overruns) == 1 else "were"
+    return (
+        f"{calls} at inputs that gradcli chose {was} stopped after {max(each.seconds for each in overruns):.2g} s "
+        f"({', '.join([*phases, *places])}): gradcli takes such inputs for ones that forward does not accept"
+    )
+
+
+def _below_here(place: str) -> str:
+    """A file and line as seen from the working directory, where it lies below that."""
+    path, here = Path(place), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else place

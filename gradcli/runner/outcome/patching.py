@@ -1,0 +1,39 @@
+"""A failed case with a patch: the correction that came with its name, put to the whole check."""
+
+from dataclasses import replace
+from time import monotonic
+
+from gradcli.edits.draft import draft_for
+from gradcli.patches import Patch
+from gradcli.results import CheckResult
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.proof import brings_sizes, proof_of
+from gradcli.watchdog.case import Omissions, Watchdog
+
+PATCHING_SECONDS = 5.0
+"""What the proof of a patch may take of the budget; most take less than a third of it."""
+_LEAST_SECONDS = 0.5
+
+
+def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog) -> CheckResult:
+    """The result with a patch, where a correction passes the whole check within what is left of the budget.
+
+    Nothing is tried in a check that is itself a proof, nor for a target that is meant to fail, or of which calls do not
+    return.
+    """
+    if watchdog.overruns or watchdog.omissions != Omissions():
+        return result  # a proof would make calls again that do not return, and nobody would end them
+    left = min(PATCHING_SECONDS, watchdog.optional_left)
+    texts = dict.fromkeys(f.corrected for f in result.findings if f.corrected is not None)
+    is_wanted = ready.case.settings.shrink and ready.case.spec.expect.verdict == "passed"
+    draft = draft_for(ready.info) if texts and is_wanted and left >= _LEAST_SECONDS else None
+    if draft is None:
+        return result
+    until = monotonic() + left
+    for text in texts:
+        made = draft.at(text)
+        proof = None if made is None else proof_of(ready, target, made.codes, until=until)
+        if proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text)):
+            patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
+            return replace(result, patch=patch)
+    return result

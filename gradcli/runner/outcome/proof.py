@@ -1,0 +1,173 @@
+"""The proof of a patch: the whole check at the case's inputs, and at other sizes, before it is offered."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
+from types import CodeType, FunctionType
+from typing import Any
+
+from gradcli.backends.jax.rules import rule_of
+from gradcli.cases import Expectation, InputsFrom, InputSpec
+from gradcli.diagnosis.slips.hooks import running
+from gradcli.errors import GradcliError
+from gradcli.frozen import dataclass
+from gradcli.results import CheckResult
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import CheckCase
+from gradcli.verdict import Verdict
+
+USUAL_RESOLUTION = 1e-6
+"""A check promises to catch a relative error of this size; a pass that could not have is no proof."""
+_LEAST_SECONDS = 0.1
+_OTHERS = 4
+"""Sets of other inputs that are tried beside the case's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What a patched target passed, a sentence each; and whether other sizes could be tried."""
+
+    sentences: tuple[str, ...]
+    sizes_tried: bool
+
+
+def proof_of(
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, until: float | None = None
+) -> Proof | None:
+    """The proof of new code for some of the target's functions.
+
+    None where the check does not pass, or is not at its end at the time `until` (of `time.monotonic`).
+    """
+    if until is not None:
+        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, until - monotonic()))
+        ready = replace(ready, case=replace(ready.case, settings=settings))
+    proof = _proof(ready, target, codes, until)
+    return None if until is not None and monotonic() > until else proof
+
+
+def _proof(
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], until: float | None
+) -> Proof | None:
+    with running(codes):
+        own = _checked(ready, rebuilt(ready, target, codes), None)
+        if own is None or own.verdict is not Verdict.PASSED:
+            return None
+        if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
+            return None
+        others = 0
+        if ready.supply.source is InputsFrom.INFERRED:
+            there = _inferred_anew(ready, rebuilt(ready, target, codes))
+            if there is None or there.verdict is Verdict.FAILED:
+                return None
+        tried = list(_other_inputs(ready))
+        for inputs in tried:
+            if until is not None and monotonic() > until:
+                return None
+            there = _checked(ready, rebuilt(ready, target, codes), inputs)
+            if there is not None and there.verdict is Verdict.FAILED:
+                return None
+            others += there is not None and there.verdict is Verdict.PASSED
+    return Proof(sentences=tuple(_sentences(own, others)), sizes_tried=bool(tried))
+
+
+def _sentences(own: CheckResult, others: int) -> Iterator[str]:
+    orders = " and ".join(map(str, own.orders))
+    samples = f"{own.samples} sample{'s' if own.samples != 1 else ''}"
+    caught = "" if own.resolution is None else f"; a relative error of {own.resolution:.0e} would have been caught"
+    yield f"the patched Function passes the whole check: {samples}, order{'s' * ('and' in orders)} {orders}{caught}"
+    if others:
+        yield f"it passes at {others} other set{'s' * (others > 1)} of input sizes"
+
+
+def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None) -> CheckResult | None:
+    """The result at the case's own inputs, or at others; None where these cannot be had."""
+    case = _plain(ready.case)
+    settings = case.settings
+    try:
+        if inputs is None:
+            return check_object(target, case, supply=ready.supply, backends=(ready.backend,))
+        spec = case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
+        return check_object(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
+    except GradcliError:
+        return None
+
+
+def _inferred_anew(ready: Prepared, target: object) -> CheckResult | None:
+    """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
+    case = _plain(ready.case)
+    case = replace(case, settings=replace(case.settings, samples=1))
+    try:
+        return check_object(target, case)
+    except GradcliError:
+        return None
+
+
+def _plain(case: CheckCase) -> CheckCase:
+    """The case without what only a report needs, and held to pass: a spec may say that the target has to fail."""
+    settings = replace(case.settings, shrink=False, figures=False, tables=False)
+    return replace(case, settings=settings, spec=replace(case.spec, expect=Expectation()))
+
+
+def _other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
+    """Inputs of other sizes: each size exchanged for another everywhere, then those that inference found as well."""
+    known: list[tuple[InputSpec, ...]] = []
+    specs = ready.supply.specs
+    if all(s.kind == "value" or (s.shape is not None and s.value is None) for s in specs):
+        known += [_resized(specs, lambda n, number: n + 2 + number), _resized(specs, lambda n, _: 2 * n)]
+        known.append(_resized(specs, lambda n, number: n + 2 * number + 2))  # odd sizes stay odd
+    known += ready.supply.alternatives
+    for each in known[:_OTHERS]:
+        if each != specs:
+            yield each
+
+
+def _resized(specs: Sequence[InputSpec], other: Callable[[int, int], int]) -> tuple[InputSpec, ...]:
+    """Each size, but 1, exchanged for another one, the same everywhere; `other` gives it for a size and its rank."""
+    sizes = sorted({n for s in specs for n in s.shape or () if n > 1})
+    new = {n: other(n, number) for number, n in enumerate(sizes)}
+    return tuple(
+        replace(s, shape=tuple(new.get(n, n) for n in s.shape)) if s.kind != "value" and s.shape is not None else s
+        for s in specs
+    )
+
+
+def rebuilt(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType]) -> object:
+    """The target with the new code, where it is not enough that its functions run it.
+
+    JAX keeps what it compiled by the function objects: its rule is made anew, of new functions.
+    """
+    del codes
+    rule: Any = rule_of(target) if ready.backend.name == "jax" else None
+    if rule is None or not hasattr(rule, "defvjp"):
+        return target
+    made: Any = type(rule)(_copy(rule.fun), nondiff_argnums=rule.nondiff_argnums)
+    made.defvjp(_copy(rule.fwd), _copy(rule.bwd))
+    return made
+
+
+def _copy(function: Any) -> Any:
+    if not isinstance(function, FunctionType):
+        return function
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    return made
+
+
+def brings_sizes(ready: Prepared, before: str, after: str) -> bool:
+    """Whether an edit brings in a size, or a number that may be one, which a proof at fixed sizes cannot tell."""
+    shapes = [s.shape for s in ready.supply.specs if s.shape]
+    sizes = {str(n) for shape in shapes for n in (*shape, math.prod(shape)) if n > 1}
+    brought = Counter(_words(after)) - Counter(_words(before))
+    return any(word in sizes or word in ("shape", "numel", "size") for word in brought)
+
+
+def _words(text: str) -> list[str]:
+    """The names and numbers in a text."""
+    return re.findall(r"\w+", text)

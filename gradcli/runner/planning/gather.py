@@ -1,0 +1,185 @@
+"""From targets as they are typed to the specs of cases."""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
+from gradcli.errors import NothingToCheckError, UsageError, is_interrupt
+from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
+from gradcli.runner.staff import Staff
+from gradcli.spec.resolve import names_in, require_text, resolve
+
+_SPEC_SUFFIXES = (".yaml", ".yml")
+_NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
+
+
+def gather_all(
+    targets: Sequence[str],
+    inputs: Sequence[InputSpec] = (),
+    grad: str | None = None,
+    saved: Sequence[str] = (),
+    *,
+    staff: Staff,
+) -> tuple[CheckSpec, ...]:
+    """The cases that `targets` stand for: named Functions, all those of a module or file, specs, folders of specs.
+
+    A target that has a problem (a spec is wrong, a module cannot be imported) becomes one case with that problem; the
+    other targets are checked.
+
+    Args:
+        targets: each `module:Name`, `path.py:Name`, a module or file alone, a spec, or a folder of specs.
+        inputs: the inputs given by flags; they replace those of specs.
+        grad: `module:attr` of a hand-written gradient for callables, if any.
+        saved: names of what that gradient needs beside the gradients of the results.
+        staff: who imports modules to see what they define.
+
+    Raises:
+        UsageError: an input is given twice.
+        NothingToCheckError: the targets contain no case.
+    """
+    _refuse_doubled(inputs)
+    wholes = [target for target in targets if _is_whole(target)]
+    names = dict(zip(wholes, staff.outcomes([NamesJob(target=target) for target in wholes]), strict=True))
+    found: list[CheckSpec] = []
+    for target in targets:
+        listed = _listed(target, names[target]) if target in names else _read(target)
+        found += [_with_flags(spec, inputs, grad, saved) for spec in listed]
+    return _without_repeats(found, targets)
+
+
+def gather(
+    targets: Sequence[str], inputs: Sequence[InputSpec] = (), grad: str | None = None, saved: Sequence[str] = ()
+) -> tuple[CheckSpec, ...]:
+    """As `gather_all`, modules imported in this process, and the first problem raised.
+
+    Raises:
+        UsageError: an input is given twice.
+        SpecError: specs are wrong, with every problem in a file or folder of them.
+        TargetError: a module alone cannot be found or imported, or a target is empty.
+        NothingToCheckError: there is no case.
+    """
+    _refuse_doubled(inputs)
+    found: list[CheckSpec] = []
+    for target in targets:
+        named = [CheckSpec(target=name) for name in functions_in(target)] if _is_whole(target) else _specs_of(target)
+        found += [_with_flags(spec, inputs, grad, saved) for spec in named]
+    return _without_repeats(found, targets)
+
+
+def is_named(target: str) -> bool:
+    """Whether `target` names an object, after a colon, rather than a module, file or spec as a whole."""
+    return _NAMED.search(target) is not None
+
+
+def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple[str, ...]:
+    """`target:Name` for every Function that the module or file `target` defines itself, each under its first name.
+
+    `begun` is called when the module has been imported.
+
+    Raises:
+        TargetError: as `resolve`.
+        NothingToCheckError: there is none.
+    """
+    names = names_in(target)
+    begun()
+    found: dict[int, str] = {}
+    for named in (f"{target}:{name}" for name in names):
+        value = resolve(named).object
+        if _is_checkable(value):
+            found.setdefault(id(value), named)
+    if not found:
+        raise NothingToCheckError(
+            f"nothing to check: {target} defines no autograd Function; name a callable as {target}:name"
+        )
+    return tuple(found.values())
+
+
+def _is_checkable(value: object) -> bool:
+    """Whether a value is a Function; an object that raises when its attributes are read is not."""
+    from gradcli.backends.registry import is_function
+
+    try:
+        return is_function(value)
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        return False
+
+
+def _is_whole(target: str) -> bool:
+    """Whether `target` is a module or file alone, to be imported before it is known what it stands for."""
+    return bool(target.strip()) and not is_named(target) and not _is_spec(target)
+
+
+def _is_spec(target: str) -> bool:
+    path = Path(target)
+    return path.suffix in _SPEC_SUFFIXES or os.path.isdir(target)  # which a name that is too long is not
+
+
+def _specs_of(target: str) -> tuple[CheckSpec, ...]:
+    require_text(target)
+    if not _is_spec(target):
+        return (CheckSpec(target=target),)
+    from gradcli.spec.load import load_specs
+
+    return load_specs(Path(target))
+
+
+def _read(target: str) -> list[CheckSpec]:
+    """The cases of a named target, a spec or a folder of specs, a problem in place of those of each wrong file."""
+    found: list[CheckSpec] = []
+    try:
+        require_text(target)
+        parts = _parts(target)
+    except UsageError as error:
+        return [_problem(target, str(error), error.exit_code)]
+    for part in parts:
+        try:
+            found += _specs_of(part)
+        except UsageError as error:
+            found.append(_problem(part, str(error), error.exit_code))
+    return found
+
+
+def _parts(target: str) -> list[str]:
+    """The files of a spec or of a folder of specs; the target itself where it is neither."""
+    if not _is_spec(target):
+        return [target]
+    from gradcli.spec.load import spec_files
+
+    return [str(file) for file in spec_files(Path(target))]
+
+
+def _listed(target: str, outcome: Outcome) -> list[CheckSpec]:
+    """A case for each Function of a module that was imported, or one with the problem that this had."""
+    if isinstance(outcome, Done):
+        return [CheckSpec(target=name) for name in outcome.value]
+    crashed = isinstance(outcome, Lost)
+    return [_problem(target, outcome.told_of(target), outcome.exit_code, crashed=crashed)]
+
+
+def _problem(target: str, message: str, exit_code: int, *, crashed: bool = False) -> CheckSpec:
+    return CheckSpec(target=target, problem=Problem(message=message, exit_code=exit_code, crashed=crashed))
+
+
+def _without_repeats(found: Sequence[CheckSpec], targets: Sequence[str]) -> tuple[CheckSpec, ...]:
+    if not found:
+        raise NothingToCheckError(f"nothing to check: no case in {', '.join(targets)}")
+    return tuple({repr(spec): spec for spec in found}.values())
+
+
+def _refuse_doubled(inputs: Sequence[InputSpec]) -> None:
+    doubled = sorted({i.name for i in inputs if sum(i.name == other.name for other in inputs) > 1})
+    if doubled:
+        raise UsageError(f"input {doubled[0]!r} is given more than once; give each input one -i or -a")
+
+
+def _with_flags(spec: CheckSpec, inputs: Sequence[InputSpec], grad: str | None, saved: Sequence[str]) -> CheckSpec:
+    if grad is not None:
+        spec = replace(spec, grad=grad)
+    if saved:
+        spec = replace(spec, saved=tuple(saved))
+    return spec.with_inputs(tuple(inputs), InputsFrom.FLAGS) if inputs else spec

@@ -1,0 +1,147 @@
+"""Protection of the checking process from the target: it must not end it, or replace functions that a check uses."""
+
+import builtins
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Never
+
+import numpy as np
+
+from gradcli.errors import UserCodeError, is_interrupt
+
+_ALWAYS: tuple[ModuleType | type, ...] = (
+    builtins, os, os.path, json, math, re, pathlib, pathlib.Path, np, np.linalg, np.random,
+)  # fmt: skip
+_FRAMEWORKS = {
+    "gradcli.engine": (),
+    "gradcli.engine.tensor": ("Tensor",),
+    "gradcli.engine.function": ("Function",),
+    "gradcli.engine.autograd": (),
+    "torch": ("Tensor",),
+    "torch.autograd": ("Function",),
+    "torch.nn.functional": (),
+    "jax": (),
+    "jax.numpy": (),
+}
+"""Modules that are looked at where they have been imported, with the classes in them that are."""
+_KEPT_MODULES = ("gradcli", "numpy", "torch", "jax", "json", "os", "pathlib", "re")
+_GONE = object()
+
+Own = tuple[tuple[ModuleType | type, dict[str, Any]], ...]
+
+
+def spaces() -> Iterator[ModuleType | type]:
+    """The modules and classes that a check computes with; the built-in names come first."""
+    yield from _ALWAYS
+    for name, classes in _FRAMEWORKS.items():
+        module = sys.modules.get(name)
+        if module is not None:
+            yield module
+            yield from (vars(module)[each] for each in classes if each in vars(module))
+
+
+def names_of_spaces() -> Own:
+    """The values under every name of the spaces now."""
+    return tuple((space, dict(vars(space))) for space in spaces())
+
+
+def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
+    """The names whose values are others than in `own`, which are put back if `restore`.
+
+    Names added to a module do not count: modules add what they import. No built-in function is called before the
+    built-in names have been looked at, since they may be what was replaced.
+    """
+    found = []
+    for space, names in own:
+        now = space.__dict__
+        is_class = space.__class__ is not ModuleType
+        for name, value in names.items():
+            if now.get(name, _GONE) is not value and name not in _VARYING and not _by_itself(space, now.get(name)):
+                found.append((space, name))
+                if restore:
+                    _put(space, name, value)
+        if is_class:
+            for name in [name for name in now if name not in names]:
+                found.append((space, name))
+                if restore:
+                    type.__delattr__(space, name)
+    return tuple(f"{space.__name__}.{name}" for space, name in found)
+
+
+def _by_itself(space: ModuleType | type, value: object) -> bool:
+    """Whether a framework replaced the function itself: PyTorch wraps some functions when they are first used."""
+    top = space.__name__.partition(".")[0] if space.__class__ is ModuleType else space.__module__.partition(".")[0]
+    if top != "torch" and top != "jax":  # noqa: PLR1714 - nothing is called before the built-in names are put back
+        return False
+    folder = os.path.dirname(getattr(sys.modules.get(top), "__file__", None) or "")
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_filename.startswith(folder + os.sep)
+
+
+_VARYING = frozenset({"__builtins__", "__dict__", "__weakref__", "__abstractmethods__", "_abc_impl", "_", "Storage"})
+"""Names that a space changes by itself: `torch.Storage` is that of the default dtype."""
+
+
+def _put(space: ModuleType | type, name: str, value: object) -> None:
+    if space.__class__ is ModuleType:
+        space.__dict__[name] = value
+    else:
+        type.__setattr__(space, name, value)
+
+
+@contextmanager
+def own_kept() -> Iterator[None]:
+    """Put back the functions that a check computes with, and the modules that were taken out of `sys.modules`.
+
+    Raises:
+        UserCodeError: some were replaced, so that nothing which was computed since can be relied on.
+    """
+    before = names_of_spaces()
+    modules = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _KEPT_MODULES}
+    trouble: BaseException | None = None
+    try:
+        yield
+    except BaseException as error:
+        trouble = error
+    replaced = replaced_since(before, restore=True)
+    removed = tuple(name for name, module in modules.items() if sys.modules.get(name) is not module)
+    sys.modules.update({name: modules[name] for name in removed})
+    if trouble is not None and is_interrupt(trouble):
+        raise trouble
+    if replaced or removed:
+        what = [*replaced, *(f"sys.modules[{name!r}]" for name in removed)]
+        shown = ", ".join(what[:_SHOWN]) + (f" and {len(what) - _SHOWN} more" if len(what) > _SHOWN else "")
+        raise UserCodeError(
+            f"the target replaced {shown} while it ran: gradcli computes with the same, so that a target must leave "
+            "them as they are",
+            phase="forward",
+        ) from trouble
+    if trouble is not None:
+        raise trouble
+
+
+_SHOWN = 5
+
+
+@contextmanager
+def end_refused() -> Iterator[None]:
+    """Make `os._exit` raise SystemExit in this process, which would otherwise end with the target's own exit code."""
+    own, process = os._exit, os.getpid()
+
+    def refuse(status: int) -> Never:
+        if os.getpid() != process:  # a child made by fork ends like this
+            own(status)
+        raise SystemExit(f"os._exit({status}): outside of gradcli the process would have ended with exit code {status}")
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = own

@@ -1,0 +1,65 @@
+"""Traces of functions that a framework transforms as a whole: no graph is recorded while they run."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.registry import backend_for
+from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.backends.traced import TracedBackend
+from gradcli.cases import InputsFrom, InputSpec
+from gradcli.diagnosis.symptoms.functional import explain_functional
+from gradcli.errors import TargetError, UsageError
+from gradcli.runner.arguments.given import Given, supply_from
+from gradcli.runner.arguments.supply import supply_inputs
+from gradcli.runner.planning.plan import CheckCase
+from gradcli.traces import TraceGraph
+
+_COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
+
+
+def functional_trace(
+    target: object, case: CheckCase, inputs: Given | None, flags: tuple[InputSpec, ...], *, counted: bool
+) -> TraceGraph | None:
+    """The trace of such a function; None for any other target. `counted` says that its memory was asked for.
+
+    Raises:
+        TargetError: the backend has no graph of it.
+        UsageError: there is no memory to count.
+        UserCodeError: the function raised.
+    """
+    if inspect.isclass(target) or not callable(target):
+        return None
+    backend = backend_for(target, inputs)
+    if isinstance(backend, FunctionBackend):
+        return None
+    if not isinstance(backend, TracedBackend):
+        raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
+    if counted:
+        raise UsageError(f"memory: {backend.name} keeps no graph whose saved tensors could be counted")
+    info = backend.describe(target)
+    if inputs is not None:
+        supply = supply_from(inputs, backend, info, case)
+    else:
+        given = case.spec.with_inputs(flags, InputsFrom.FLAGS) if flags else case.spec
+        supply = supply_inputs(backend, target, info, replace(case, spec=given))
+
+    def cotangent(result: Any) -> NDArray[Any]:
+        values = np.ones(result.shape) if result.size == 1 else drawn_cotangent(result.shape, case.settings.seed)
+        return values.astype(result.dtype)
+
+    return replace(
+        explain_functional(backend.traced(target, supply.samples[0](), cotangent)),
+        target=case.spec.target,
+        inputs_from=supply.source.value,
+        flags=tuple(spec.as_flag() for spec in supply.specs),
+    )
+
+
+def drawn_cotangent(shape: Sequence[int], seed: int) -> NDArray[Any]:
+    """Short numbers of mixed size and sign: ones would hide what sums to zero, as the gradient of a softmax does."""
+    return np.random.default_rng(seed).choice(_COTANGENTS, size=tuple(shape))

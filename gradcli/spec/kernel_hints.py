@@ -1,0 +1,69 @@
+"""What an error of Triton's most likely means where no GPU runs the kernel, and what to do."""
+
+from collections.abc import Sequence
+
+from gradcli.errors import message_of
+
+_NO_GPU = (
+    "Triton found no GPU for its kernels: --triton interpret runs them on the CPU in Triton's interpreter; outside of "
+    "gradcli check, set TRITON_INTERPRET=1 before Triton is imported"
+)
+_HINTS: Sequence[tuple[tuple[str, ...], str]] = (
+    (("active drivers", "There should only be one"), _NO_GPU),
+    (
+        ("cannot be accessed from Triton",),
+        "the kernel is compiled for a GPU and the tensors lie on the CPU: --device cuda puts them on the GPU, and "
+        "--triton interpret runs the kernel on the CPU",
+    ),
+    (
+        ("OutsideMemoryError", " writes "),
+        "on a GPU this changes the memory of another tensor, or ends with an illegal memory access: mask the store, as "
+        "in tl.store(pointer + offsets, value, mask=offsets < n)",
+    ),
+    (
+        ("OutsideMemoryError", " reads "),
+        "on a GPU this reads the memory of another tensor: mask the load, as in tl.load(pointer + offsets, "
+        "mask=offsets < n, other=0.0), or give inputs whose shapes fit each other",
+    ),
+    (
+        ("Torch not compiled with CUDA enabled",),
+        "the code asks PyTorch for a GPU, beside its kernels, and none is here: ask only where x.is_cuda, as for the "
+        "number of multiprocessors, or check on a machine with a GPU by --device cuda",
+    ),
+    (("No CUDA GPUs are available",), _NO_GPU),
+    (("Found no NVIDIA driver",), _NO_GPU),
+    (
+        ("not supported in interpreter mode",),
+        "Triton's interpreter, which runs kernels without a GPU, lacks this operation: check on a machine with a GPU "
+        "by --device cuda --triton gpu, or give the kernel another branch for a tl.constexpr flag",
+    ),
+    (
+        ("`_semantic` argument must be provided",),
+        "a function of triton.language was called outside of a kernel; inside one, Triton's interpreter finds "
+        "triton.language only as a module of the kernel's own file (import triton.language as tl)",
+    ),
+    (
+        ("outside of the scope of a kernel",),
+        "Triton was imported before TRITON_INTERPRET=1 was set, so that functions of its own library are compiled "
+        "ones: set it first, or let the command import the target by its name",
+    ),
+    (
+        ("triton.language must be visible",),
+        "Triton's interpreter needs triton.language as a module in the kernel's own file: import triton.language as tl",
+    ),
+)
+"""Parts of a message that all have to be there, and what they mean."""
+
+
+def explain_kernel_error(error: BaseException) -> str | None:
+    """A hint to an exception of Triton's or of code that looks for a GPU; None for any other."""
+    text = message_of(error)
+    for parts, hint in _HINTS:
+        if all(part in text for part in parts):
+            return hint
+    if type(error).__name__ == "InterpreterError":
+        return (
+            "raised in a kernel that Triton's interpreter runs on the CPU: if the kernel runs on a GPU, the "
+            "interpreter lacks something that it uses, and --device cuda --triton gpu checks it there"
+        )
+    return None

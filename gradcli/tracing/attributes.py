@@ -1,0 +1,65 @@
+"""Attributes and dict entries replaced for a while, and put back exactly as they were."""
+
+import sys
+from collections.abc import Mapping, MutableMapping
+from types import ModuleType, TracebackType
+from typing import Any, final
+
+from gradcli.tracing.sites import of_user
+
+_ABSENT = object()
+
+
+@final
+class Patches:
+    """A context that undoes every replacement made through it, last first, also when something raises."""
+
+    def __init__(self) -> None:
+        self._attributes: list[tuple[Any, str, Any]] = []
+        self._entries: list[tuple[MutableMapping[Any, Any], Any, Any, Any]] = []
+
+    def __enter__(self) -> "Patches":
+        return self
+
+    def attribute(self, owner: Any, name: str, value: object) -> None:
+        """Set `owner.name` to `value` until the context ends."""
+        self._attributes.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+    def everywhere(self, owner: Any, name: str, value: object) -> None:
+        """Replace `owner.name`, and what the user's modules imported under any name of their own."""
+        original = getattr(owner, name)
+        self.attribute(owner, name, value)
+        self.in_users_modules({original: value})
+
+    def in_users_modules(self, replaced: Mapping[Any, object]) -> None:
+        """Replace what the user's modules imported by name: each key by its value."""
+        by_identity = {id(original): value for original, value in replaced.items()}
+        for module in list(sys.modules.values()):
+            if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
+                for alias, held in list(vars(module).items()):
+                    if id(held) in by_identity:
+                        self.attribute(module, alias, by_identity[id(held)])
+
+    def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
+        """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""
+        self._entries.append((entries, key, entries[key], value))
+        entries[key] = value
+
+    def undo_entries(self) -> None:
+        """Put the dict entries back that are still the ones put in."""
+        while self._entries:
+            entries, key, original, value = self._entries.pop()
+            if entries.get(key) is value:
+                entries[key] = original
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.undo_entries()
+        while self._attributes:
+            owner, name, original = self._attributes.pop()
+            if original is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)

@@ -1,0 +1,301 @@
+"""From what a trace watched to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from gradcli.traces import (
+    ArraySummary,
+    GraphCut,
+    HookCall,
+    HookRegistration,
+    MemoryLedger,
+    NonFinite,
+    SourceSite,
+    TensorFate,
+    TraceNode,
+    VersionConflict,
+)
+from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_nodes
+from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
+from gradcli.tracing.modules import ModuleWatch
+from gradcli.tracing.names import Named, NameTable
+from gradcli.tracing.operations import OperationLog
+from gradcli.tracing.origins.nonfinite import Origins
+from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost
+from gradcli.tracing.reading import Lens
+from gradcli.tracing.registration import HookWatch
+from gradcli.tracing.sites import site_of_function, site_of_stack, source_line
+
+_FLAG = "requires_grad"
+_LONG = 8
+_CHANGED = re.compile(
+    r"modified by an inplace operation: \[\S+ \[(?P<shape>.*?)\]\].*expected version (?P<then>\d+)", re.S
+)
+
+
+@final
+@dataclass(slots=True)
+class Facts:
+    """The objects of a finished trace, read for the last time."""
+
+    lens: Lens
+    names: NameTable
+    log: HookLog
+    graph: GraphPass | None
+    hooks: HookWatch
+    operations: OperationLog
+    modules: ModuleWatch
+    asked: Mapping[int, tuple[Any, SourceSite | None]]
+    returned: Sequence[Any] = ()
+    roots: Sequence[Any] = ()
+    _below_result: set[int] = field(default_factory=set)
+    _table: list[Named] = field(init=False)
+    _label: dict[int, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._table = self.names.table()
+        self._label = {id(entry.tensor): entry.name for entry in self._table}
+        if not self.result_in_pass():
+            nodes = backward_order(tensor.grad_fn for tensor in self.returned if tensor.grad_fn is not None)
+            self._below_result = {id(n.variable) for n in nodes if type(n).__name__ == LEAF_NODE}
+
+    def result_in_pass(self) -> bool:
+        """Whether what the program returned is what the last pass ran from, or a part of that."""
+        if self.graph is None or not self.returned:
+            return True
+        return any(self._node_of(tensor) is not None for tensor in self.returned)
+
+    def pass_root(self) -> str | None:
+        """What the last pass ran from is called."""
+        return self._label.get(id(self.roots[0])) if self.roots else None
+
+    def nodes(self) -> tuple[TraceNode, ...]:
+        """The nodes of the last pass."""
+        return () if self.graph is None else frozen_nodes(self.graph.records, self._label)
+
+    def result(self, value: object) -> ArraySummary | None:
+        """The first tensor of the result."""
+        first = next(self.lens.tensors_in(value), None)
+        return None if first is None else self.lens.summarise(first)
+
+    def root_name(self, value: object) -> str | None:
+        """What the result is called, None where it has no name."""
+        first = next(self.lens.tensors_in(value), None)
+        return self._label.get(id(first))
+
+    def ledger(self) -> MemoryLedger | None:
+        """The memory of the last pass, None where it was not asked for."""
+        watch = None if self.graph is None else self.graph.ledger
+        if watch is None:
+            return None
+        leaves = [entry for entry in self._table if entry.tensor.grad_fn is None]
+        return watch.frozen({self.lens.storage(entry.tensor)[0]: entry.name for entry in reversed(leaves)})
+
+    # --- what went wrong
+    def non_finite(self, result: object) -> NonFinite | None:
+        """What made the first NaN or Inf, None where there is none or nobody knows."""
+        origins = Origins(self.operations, self._label_of_value)
+        bad = [tensor for tensor in self.lens.tensors_in(result) if self.lens.is_not_finite(tensor)]
+        found = origins.of_results(bad)
+        if found is not None or bad or self.graph is None:
+            return found
+        return origins.of_backward(self.graph, self.log)
+
+    def _label_of_value(self, value: int) -> str | None:
+        return next((e.name for e in self._table if self.operations.first_value(e.tensor) == value), None)
+
+    def version_conflict(self, error: str | None) -> VersionConflict | None:
+        """The operations that saved a tensor and that changed it, where an error of backward says that one did."""
+        told = _CHANGED.search(error or "")
+        if told is None or self.graph is None or self.graph.failed is None:
+            return None
+        record = self.graph.records[self.graph.failed]
+        then, shape = int(told["then"]), tuple(int(size) for size in re.findall(r"\d+", told["shape"]))
+        number = record.node._sequence_nr()
+        later = [o for o in self.operations.operations if o.version == then + 1 and o.last_node >= number]
+        changed = next((o for o in later if o.shape == shape), next(iter(later), None))
+        return VersionConflict(
+            node=record.name,
+            saved_at=record.site,
+            changed_by=None if changed is None else changed.name,
+            changed_at=None if changed is None else changed.site,
+        )
+
+    # --- hooks
+    def hook_calls(self) -> tuple[HookCall, ...]:
+        """Every call, numbered from 1."""
+        return tuple(self._hook_call(number, raw) for number, raw in enumerate(self.log.calls, start=1))
+
+    def _hook_call(self, number: int, raw: RawCall) -> HookCall:
+        return HookCall(
+            number=number,
+            kind=raw.hook.kind,
+            owner=self._owner(raw.hook),
+            function=raw.hook.function,
+            site=raw.hook.site,
+            before=raw.before,
+            after=raw.after,
+            grad_output=raw.grad_output,
+            returned=raw.returned,
+            effect=raw.effect,
+            node=raw.node if raw.pass_number == self.log.pass_number else None,
+            factor=raw.factor,
+            changed_slots=raw.changed_slots,
+            problem=raw.problem,
+            last_node=raw.last_node,
+        )
+
+    def _owner(self, hook: HookStandIn) -> str:
+        if hook.kind.startswith("module"):
+            return hook.owner_class
+        if hook.kind in ("pack", "unpack"):
+            return "saved tensors"
+        if hook.kind == "multi-grad":
+            return "several tensors"
+        label = self._label.get(id(hook.owner)) if hook.owner is not None else None
+        if label is not None or hook.kind.startswith("node"):
+            return label or hook.node_name or "node"
+        return f"result of {hook.node_name}" if hook.node_name else "leaf"
+
+    def registrations(self) -> tuple[HookRegistration, ...]:
+        """Hooks on tensors and nodes that were found; modules have their own account."""
+        own = [h for h in self.log.stand_ins if not h.kind.startswith("module") and h.kind not in ("pack", "unpack")]
+        return tuple(
+            HookRegistration(
+                kind=h.kind,
+                owner=self._owner(h),
+                function=h.function,
+                site=h.site,
+                calls=h.calls,
+                after_backward=0 < self.log.pass_number <= h.born_after and not h.born_during,
+                during_backward=h.born_during,
+                removed=h.removed,
+                removed_at=h.removed_at,
+                in_graph=self.log.is_in_graph(h),
+            )
+            for h in own
+        )
+
+    # --- tensors
+    def cuts(self, result: object) -> tuple[GraphCut, ...]:
+        """Where the gradients of leaves were lost that the pass did not reach, each place once."""
+        leaves = [entry for entry in self._table if self._is_missed(entry.tensor)]
+        roots = list(self.roots) or list(self.lens.tensors_in(result))
+        if not leaves or not roots:
+            return ()
+        losses = Provenance(self.operations, roots).losses([entry.tensor for entry in leaves])
+        found: dict[GraphCut, list[str]] = {}
+        for entry, loss in zip(leaves, losses, strict=True):
+            if loss is not None:
+                found.setdefault(_cut(loss), []).append(entry.name)
+        return tuple(replace(cut, leaves=tuple(names)) for cut, names in found.items())
+
+    def _is_missed(self, tensor: Any) -> bool:
+        return bool(tensor.requires_grad) and tensor.grad_fn is None and self._node_of(tensor) is None
+
+    def _origins(self, node: Any) -> tuple[str, ...]:
+        """The leaves below a node, "" for one without a name."""
+        leaves = [n.variable for n in backward_order([node]) if type(n).__name__ == LEAF_NODE]
+        return tuple(dict.fromkeys(self._label.get(id(leaf), "") for leaf in leaves))
+
+    def fates(self) -> tuple[TensorFate, ...]:
+        """The facts about every named tensor that could carry a gradient."""
+        return tuple(self._fate(entry) for entry in self._table)
+
+    def _fate(self, entry: Named) -> TensorFate:
+        tensor = entry.tensor
+        node = tensor.grad_fn
+        readable = node is None or tensor.retains_grad
+        gradient = tensor.grad if readable else None
+        retained_late, retained_at = self.hooks.late(tensor)
+        site = None if node is None else site_of_stack(node.metadata.get("traceback_", ()))
+        return TensorFate(
+            name=entry.name,
+            aliases=tuple(entry.aliases),
+            role=entry.role,
+            is_leaf=node is None,
+            requires_grad=bool(tensor.requires_grad),
+            retains_grad=bool(node is not None and tensor.retains_grad),
+            retained_late=retained_late,
+            retained_at=retained_at,
+            cleared_at=self.operations.cleared_at(tensor) if readable and self.graph is not None else None,
+            replaced_at=self.modules.replaced_at(tensor),
+            used_at=self._used_at(tensor),
+            asked_at=self.asked.get(id(tensor), (None, None))[1],
+            in_result=id(tensor) in self._below_result,
+            unregistered_in=self.names.unregistered.get(id(tensor)),
+            floating=bool(tensor.is_floating_point() or tensor.is_complex()),
+            grad=None if gradient is None else self.lens.summarise(gradient),
+            site=site,
+            node=self._node_of(tensor),
+            made_by=None if node is None else type(node).__name__,
+            made_with=source_line(site),
+            origins=() if node is None else self._origins(node),
+            operations=() if node is None else _chain(node),
+            stray_attribute=_stray(tensor),
+            same_memory=self._same_memory(tensor),
+        )
+
+    def _same_memory(self, tensor: Any) -> str | None:
+        """The leaf of the graph that lies in the memory of one that the pass did not reach."""
+        if self.graph is None or not self._is_missed(tensor):
+            return None
+        key = self.lens.storage(tensor)
+        leaves = (record.variable for record in self.graph.records if record.name == LEAF_NODE)
+        found = (self._label.get(id(leaf)) for leaf in leaves if key[1] and self.lens.storage(leaf) == key)
+        return next((name for name in found if name is not None), None)
+
+    def _used_at(self, tensor: Any) -> SourceSite | None:
+        if not self._is_missed(tensor):
+            return None
+        first = self.operations.first_value(tensor)
+        return next((o.site for o in self.operations.operations if first in o.inputs), None)
+
+    def _node_of(self, tensor: Any) -> int | None:
+        if self.graph is None:
+            return None
+        if tensor.grad_fn is not None:
+            return self.graph.numbers.get(tensor.grad_fn)
+        number = self.log.leaf_nodes.get(id(tensor))
+        return number if number is not None and self.graph.records[number].variable is tensor else None
+
+
+def _cut(loss: Loss) -> GraphCut:
+    operation = loss.operation
+    mode = operation.mode[1] if by_mode(operation) and operation.mode is not None else None
+    rule = None if operation.function is None else site_of_function(operation.function.forward)
+    return GraphCut(
+        how=how_lost(operation),
+        site=mode or operation.site,
+        used_at=operation.site,
+        certain=loss.certain,
+        by_mode=by_mode(operation),
+        gives=operation.dtype or "number",
+        other_result=any(operation.tracked_out),
+        forward=rule,
+    )
+
+
+def _chain(node: Any) -> tuple[str, ...]:
+    """The operations from a result down to the one leaf it was made from; empty where that is no short chain."""
+    names: list[str] = []
+    while len(names) < _LONG:
+        if type(node).__name__ == LEAF_NODE:
+            return tuple(names)
+        names.append(type(node).__name__)
+        targets = [target for target, _ in node.next_functions if target is not None]
+        if len(targets) != 1:
+            return ()
+        node = targets[0]
+    return ()
+
+
+def _stray(tensor: Any) -> str | None:
+    """An attribute of the user's that looks like a misspelt requires_grad."""
+    if tensor.requires_grad:
+        return None
+    own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != _FLAG]
+    return next(iter(difflib.get_close_matches(_FLAG, own, n=1, cutoff=0.8)), None)

@@ -1,0 +1,365 @@
+"""The operations of a forward pass in order: what each was given, what came out, and whether gradients follow it."""
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import field
+from types import FrameType
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.frozen import dataclass
+from gradcli.traces import SourceSite
+from gradcli.tracing.captures import Captures, copied
+from gradcli.tracing.origins.calculations import Calculation, calculation
+from gradcli.tracing.reading import Lens, dtype_name
+from gradcli.tracing.sites import site_of_frame, users_frame
+
+ESCAPES = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__"})
+"""Methods that give Python's or NumPy's numbers."""
+DATA_SET = ".data ="
+_OPERATORS_IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"})
+NO_OPERATIONS = frozenset({"requires_grad_", "retain_grad", "register_hook", "backward"})
+_MOST = 400_000
+_BAD = 4096
+
+Copies = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@contextmanager
+def unprofiled() -> Iterator[None]:
+    """The trace's own steps, which the profile function that notes the program's locals need not see: it is slow."""
+    profile = sys.getprofile()
+    if not callable(profile):  # none, or a profiler in C, which cannot be put back from here
+        yield
+        return
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(profile)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call. Values are numbered; the same tensor has a new number after each operation that writes to it.
+
+    `tracked` says of each input, `tracked_out` of each output, whether gradients follow it; `dtype` is that of the
+    first output ("" for a number). `last_node` numbers the newest graph node when the call ended, `mode`
+    what had switched recording off, `version` what an operation in place made the version of its target, `function` the
+    custom Function that was applied, `calculation` how an output that is not finite came about, `inner` what
+    the outputs of a Function were to the operations in its forward.
+    """
+
+    name: str
+    site: SourceSite | None
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    tracked: tuple[bool, ...]
+    tracked_out: tuple[bool, ...]
+    dtype: str
+    last_node: int
+    mode: tuple[str, SourceSite | None] | None = None
+    version: int | None = None
+    shape: tuple[int, ...] = ()
+    function: Any = None
+    calculation: Calculation | None = None
+    inner: tuple[int, ...] = ()
+
+
+@final
+@dataclass(slots=True)
+class _Known:
+    """An object with its values' numbers: the first, and that of what it holds now."""
+
+    reference: Callable[[], Any]
+    first: int
+    latest: int
+
+
+@final
+@dataclass(slots=True)
+class OperationLog:
+    """Every operation of the traced program on tensors, while `listening`; `mode` is the context that it takes."""
+
+    lens: Lens
+    operations: list[Operation] = field(default_factory=list)
+    listening: bool = False
+    mode: Callable[[], AbstractContextManager[Any]] = nullcontext
+    captures: Captures | None = None
+    running_module: Callable[[], str | None] = lambda: None
+    _resumed: AbstractContextManager[Any] | None = None
+    _entered: AbstractContextManager[Any] | None = None
+    modes: list[tuple[str, SourceSite | None]] = field(default_factory=list)
+    _objects: dict[int, _Known] = field(default_factory=dict)
+    _values: int = 0
+    _bad: int = 0
+    data: dict[int, Calculation] = field(default_factory=dict)
+    _cleared: dict[int, tuple[Callable[[], Any], SourceSite | None]] = field(default_factory=dict)
+
+    def run(
+        self,
+        name: str,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        frame: FrameType | None,
+        function: Any = None,
+    ) -> Any:
+        """Call, and write down what it did; what it returns or raises is the call's own."""
+        name = _plain(name)
+        if name in NO_OPERATIONS or len(self.operations) >= _MOST:
+            return call(*args, **keywords)
+        with unprofiled():
+            given, inputs, tracked, kept = self._taken(name, args, keywords, function)
+        result = call(*args, **keywords)
+        with unprofiled():
+            self._keep(kept, name, call, result, function, frame)
+            self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
+        return result
+
+    def _taken(
+        self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], function: Any
+    ) -> tuple[list[Any], tuple[int, ...], tuple[bool, ...], Copies | None]:
+        """What a call is about to be given: its tensors, their values' numbers, which are tracked, and copies."""
+        given = list(_tensors(self.lens, args, keywords))
+        numbers = [value for value in args if type(value) is float and self._known(value) is not None]
+        tracked = tuple([tensor.requires_grad for tensor in given] + [False] * len(numbers))
+        inputs = tuple(map(self.value, [*given, *numbers]))
+        return given, inputs, tracked, self._copies(name, args, keywords, tracked, function)
+
+    def _keep(
+        self, kept: Copies | None, name: str, call: Callable[..., Any], result: Any, function: Any, frame: Any
+    ) -> None:
+        """Keep a call for its check, where it recorded a node."""
+        if kept is None or self.captures is None:
+            return
+        made = next((tensor for tensor in self.lens.tensors_in(result) if tensor.grad_fn is not None), None)
+        if made is not None:
+            self.captures.add(name, call, kept, function, frame, self.running_module(), _sequence(made))
+
+    def _copies(
+        self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], tracked: tuple[bool, ...], function: Any
+    ) -> Copies | None:
+        """Copies of the arguments of a call that is to be checked later; None for any other."""
+        if self.captures is None or not any(tracked) or not self.lens.namespace.is_grad_enabled():
+            return None
+        if not self.captures.wants(name, function):
+            return None
+        return tuple(copied(self.lens, value) for value in args), copied(self.lens, keywords)
+
+    def _note(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        given: list[Any],
+        inputs: tuple[int, ...],
+        tracked: tuple[bool, ...],
+        result: Any,
+        frame: FrameType | None,
+        function: Any,
+    ) -> None:
+        made = list(_results(self.lens, name, args, keywords, result)) if name not in ESCAPES else []
+        in_place = _in_place(name, keywords)
+        inner: tuple[int, ...] = ()
+        if name in ESCAPES:
+            outputs: tuple[int, ...] = (self._renewed(result),) if type(result) in (float, np.ndarray) else ()
+        else:
+            known = [self._known(tensor) for tensor in made] if function is not None else []
+            inner = tuple([entry.latest for entry in known if entry is not None])
+            fresh = [tensor for tensor in made if in_place or function is not None or not _among(tensor, given)]
+            if not fresh:
+                return
+            outputs, made = tuple(map(self._renewed, fresh)), fresh
+        finite = None if name in ESCAPES else self._calculated(name, args, keywords, made, inputs, in_place)
+        self.operations.append(
+            Operation(
+                name=name,
+                site=site_of_frame(users_frame(frame)),
+                inputs=inputs,
+                outputs=outputs,
+                tracked=tracked,
+                tracked_out=() if name == DATA_SET else tuple([tensor.requires_grad for tensor in made]),
+                dtype=dtype_name(made[0].dtype) if made else "",
+                last_node=max([self._last_node(), *[_sequence(tensor) for tensor in made]]),
+                mode=self._mode(),
+                version=_version(made[0]) if in_place and made else None,
+                shape=_shape(made[0]) if made else (),
+                function=function,
+                calculation=finite,
+                inner=inner,
+            )
+        )
+
+    def _last_node(self) -> int:
+        return self.operations[-1].last_node if self.operations else -1
+
+    def _mode(self) -> tuple[str, SourceSite | None] | None:
+        if self.lens.namespace.is_grad_enabled():
+            return None
+        return self.modes[-1] if self.modes else ("no_grad", None)
+
+    def enter(self) -> None:
+        """Enter the mode that the program runs in."""
+        self._entered = self.mode()
+        self._entered.__enter__()
+
+    def leave(self) -> None:
+        """Leave it: at the end, or while a compiler looks at the program, which would compile the trace as well."""
+        if self._entered is not None:
+            self._entered.__exit__(None, None, None)
+            self._entered = None
+
+    def resume(self) -> None:
+        """Listen to a user's own backward, in the middle of a pass."""
+        self.pause()
+        self._resumed = self.mode()
+        self._resumed.__enter__()
+        self.listening = True
+
+    def pause(self) -> None:
+        """Listen no longer."""
+        self.listening = False
+        if self._resumed is not None:
+            self._resumed.__exit__(None, None, None)
+            self._resumed = None
+
+    # --- values
+    def value(self, found: Any) -> int:
+        """The number of what a tensor (or a number that was read from one) holds now."""
+        known = self._known(found)
+        return self._renewed(found) if known is None else known.latest
+
+    def first_value(self, found: Any) -> int | None:
+        """The number of what a tensor held when an operation first saw it, None where none did."""
+        known = self._known(found)
+        return None if known is None else known.first
+
+    def _known(self, found: Any) -> _Known | None:
+        known = self._objects.get(id(found))
+        return known if known is not None and known.reference() is found else None
+
+    def _renewed(self, found: Any) -> int:
+        number, self._values = self._values, self._values + 1
+        known = self._known(found)
+        if known is not None:
+            known.latest = number
+        else:
+            self._objects[id(found)] = _Known(_reference(found), number, number)
+        return number
+
+    # --- numbers that are not finite
+    def _calculated(
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        made: Sequence[Any],
+        inputs: tuple[int, ...],
+        in_place: bool,
+    ) -> Calculation | None:
+        """How an output came about that is not finite; None where all are finite, or too many were not before."""
+        if self._bad >= _BAD:
+            return None
+        bad = next((tensor for tensor in made if self.lens.is_not_finite(tensor)), None)
+        if bad is None:
+            return None
+        self._bad += 1
+        found = calculation(self.lens, name, args, keywords, bad, made[0] if in_place else None)
+        for number, value in zip(inputs, _tensors(self.lens, args, keywords), strict=False):
+            if not any(value is tensor for tensor in made) and number not in self.data:
+                held = self.lens.non_finite_entry(value)
+                if held is not None:
+                    self.data[number] = Calculation(name="", entry=held[0], value=held[1], operands=())
+        return found
+
+    # --- gradients that the program takes away
+    def grad_set(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
+        """Note that `.grad` was set: to None, or to something."""
+        if gradient is None:
+            self._cleared[id(tensor)] = weakref.ref(tensor), site_of_frame(users_frame(frame))
+        else:
+            self._cleared.pop(id(tensor), None)
+
+    def cleared_at(self, tensor: Any) -> SourceSite | None:
+        """Where the program set the `.grad` of a tensor to None, or filled it with zeros, last."""
+        reference, site = self._cleared.get(id(tensor), (lambda: None, None))
+        if reference() is tensor and tensor.grad is None:
+            return site
+        known = None if tensor.grad is None else self._known(tensor.grad)
+        if known is None:
+            return None
+        latest = (o for o in reversed(self.operations) if known.latest in o.outputs)
+        return next((o.site for o in latest if o.name in ("zero_", "_foreach_zero_")), None)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self.listening = False
+        self.operations, self._objects, self.data, self._cleared = [], {}, {}, {}
+
+
+def _tensors(lens: Lens, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    kind = lens.tensor_type
+    for value in args:
+        if isinstance(value, kind):
+            yield value
+        elif type(value) in (tuple, list, dict):
+            yield from lens.tensors_in(value, depth=2)
+    for value in keywords.values():
+        yield from lens.tensors_in(value, depth=2)
+
+
+def _results(lens: Lens, name: str, args: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> Any:
+    """The tensors that an operation gave, or wrote to."""
+    if name in ("setitem", DATA_SET):
+        return [args[0]]
+    if name.startswith("_foreach_") and result is None:
+        return list(lens.tensors_in(args[0], depth=1)) if args else []
+    if keywords.get("out") is not None:
+        return list(lens.tensors_in(keywords["out"], depth=1))
+    return list(lens.tensors_in(result, depth=2))
+
+
+def _plain(name: str) -> str:
+    """The name of an operator's method as that of the function: __gt__ as gt, __iadd__ as add_."""
+    if name in ESCAPES or not (name.startswith("__") and name.endswith("__")):
+        return name
+    core = name[2:-2]
+    core = f"{core[1:]}_" if core in _OPERATORS_IN_PLACE else core
+    return core.replace("truediv", "div")
+
+
+def _in_place(name: str, keywords: dict[str, Any]) -> bool:
+    return name in ("setitem", DATA_SET) or name.endswith("_") or keywords.get("out") is not None
+
+
+def _shape(tensor: Any) -> tuple[int, ...]:
+    try:
+        return tuple(tensor.shape)
+    except RuntimeError:  # the parameter of a lazy module has none yet
+        return ()
+
+
+def _version(tensor: Any) -> int | None:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # tensors made in inference mode have none
+        return None
+
+
+def _among(tensor: Any, given: Sequence[Any]) -> bool:
+    return any(tensor is other for other in given)
+
+
+def _sequence(tensor: Any) -> int:
+    node = tensor.grad_fn
+    return -1 if node is None else int(node._sequence_nr())
+
+
+def _reference(found: Any) -> Callable[[], Any]:
+    """A weak reference; Python's numbers, which have none, are kept."""
+    return (lambda: found) if type(found) is float else weakref.ref(found)

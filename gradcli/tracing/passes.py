@@ -1,0 +1,343 @@
+"""Running a forward and a backward pass once and writing down what happened, without changing what happens.
+
+Written against the names that every framework of PyTorch's shape shares; the namespace is an argument.
+"""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from types import FrameType, ModuleType
+from typing import Any, final
+
+from gradcli.backends.guard import users_traceback
+from gradcli.errors import is_interrupt, message_of, presentable
+from gradcli.traces import SourceSite, TraceGraph
+from gradcli.tracing.attributes import Patches
+from gradcli.tracing.captures import Captures
+from gradcli.tracing.facts import Facts
+from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order
+from gradcli.tracing.hooks import HookLog
+from gradcli.tracing.kept import hold
+from gradcli.tracing.ledger import LedgerWatch
+from gradcli.tracing.lines import LineRecorder
+from gradcli.tracing.modules import ModuleWatch
+from gradcli.tracing.names import NameTable
+from gradcli.tracing.operations import OperationLog
+from gradcli.tracing.reading import Lens, as_tuple
+from gradcli.tracing.registration import HookWatch
+from gradcli.tracing.sites import of_user, site_of_frame, users_frame
+from gradcli.tracing.warning_sites import keep_attribution
+from gradcli.tracing.watching import OperationWatch
+
+_DEEPEST = 3
+_COMPILED = "compile_wrapper"
+Cotangent = Callable[[Any], Any]
+
+
+def trace_call(
+    namespace: ModuleType,
+    run: Callable[[], object],
+    *,
+    named: Mapping[str, Any] | None = None,
+    modules: Mapping[str, Any] | None = None,
+    target: str,
+    backend: str,
+    cotangent: Cotangent | None = None,
+    captures: Captures | None = None,
+    memory: bool = False,
+) -> TraceGraph:
+    """Call `run` once, and backward from its result unless `run` called it, and record both.
+
+    Args:
+        namespace: the framework's top module.
+        run: forward; what it returns may be a tensor, or a tuple, list or dict with tensors.
+        named: tensors by the names that the report gives them.
+        modules: modules whose parameters are to be named by their path.
+        target: what is traced, for the report.
+        backend: the framework's name, for the report.
+        captures: where to keep the calls whose backward is to be checked; None for nowhere.
+        memory: keep the ledger of the last pass.
+        cotangent: makes the cotangent of a result with several entries; ones where it is None.
+
+    Returns:
+        The record. What the user's code raised is in `error`, with what had been recorded until then; facts only:
+        `gradcli.diagnosis.symptoms.rules` says what they mean.
+    """
+    tracer = Tracer(Lens(namespace), cotangent, memory)
+    tracer.operations.captures = captures
+    for name, tensor in (named or {}).items():
+        tracer.names.add(name, tensor, "input")
+    for name, module in (modules or {}).items():
+        tracer.names.add_module(name, module)
+    try:
+        return tracer.trace(run, target, backend)
+    finally:
+        tracer.close()
+
+
+@final
+@dataclass(slots=True)
+class Tracer:
+    """One trace: what it watches, and what it has seen."""
+
+    lens: Lens
+    cotangent: Cotangent | None
+    memory: bool = False
+    names: NameTable = field(init=False)
+    log: HookLog = field(init=False)
+    patches: Patches = field(default_factory=Patches)
+    modules: ModuleWatch = field(init=False)
+    hooks: HookWatch = field(init=False)
+    operations: OperationLog = field(init=False)
+    lines: LineRecorder = field(init=False)
+    graph: GraphPass | None = None
+    passes: int = 0
+    pass_site: SourceSite | None = None
+    fills_grad: bool = False
+    keeps_graph: bool = False
+    compiled_depth: int = 0
+    asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
+    phase: str = "forward"
+    running_pass: bool = False
+    error: tuple[str, str, str] | None = None
+    result: Any = None
+    roots: list[Any] = field(default_factory=list)
+    home: FrameType | None = None
+
+    def __post_init__(self) -> None:
+        self.names = NameTable(self.lens)
+        self.log = HookLog(self.lens)
+        self.modules = ModuleWatch(self.lens, self.log, self.names, self.patches)
+        self.hooks = HookWatch(self.lens, self.log, self.modules, self.patches)
+        self.operations = OperationLog(self.lens, running_module=self.modules.running_path)
+        self.lines = LineRecorder(self.lens.namespace, self.modules.running_path, lambda: self.log.packing > 0)
+
+    def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
+        """Run, and give what was recorded."""
+        watch = OperationWatch(self.lens, self.operations, self.patches)
+        with self.patches:
+            self._install()
+            try:
+                with self.lines.recorded(self.patches), watch.installed(), self._locals_noted():
+                    self.result = run()
+                if not self.passes or self._is_untouched():
+                    self._backward()
+            except BaseException as caught:
+                if is_interrupt(caught):
+                    raise
+                raised = presentable(caught)
+                self.error = (f"{type(raised).__name__}: {message_of(raised)}", self.phase, users_traceback(raised))
+            returned = self.lens.differentiable(self.result)
+            if self.passes and not returned:
+                self.result = self.roots
+            registrations = self.modules.registrations()
+            self._name_results()
+        facts = self._facts(returned)
+        error, phase, text = self.error or (None, None, None)
+        return TraceGraph(
+            target=target,
+            backend=backend,
+            nodes=facts.nodes(),
+            hooks=facts.hook_calls(),
+            tensors=facts.fates(),
+            result=facts.result(self.result),
+            root_name=facts.root_name(self.result),
+            error=error,
+            error_phase=phase,
+            error_traceback=text,
+            registrations=(*registrations, *facts.registrations()),
+            cuts=facts.cuts(self.result),
+            passes=self.passes,
+            pass_site=self.pass_site,
+            pass_root=facts.pass_root(),
+            result_in_pass=facts.result_in_pass(),
+            non_finite=facts.non_finite(self.result),
+            version_conflict=facts.version_conflict(error),
+            unregistered=tuple(dict.fromkeys(self.names.stray)),
+            fills_grad=self.fills_grad,
+            result_requires_grad=bool(self.lens.differentiable(self.result)),
+            memory=facts.ledger(),
+        )
+
+    def _facts(self, returned: list[Any]) -> Facts:
+        return Facts(
+            lens=self.lens,
+            names=self.names,
+            log=self.log,
+            graph=self.graph,
+            hooks=self.hooks,
+            operations=self.operations,
+            modules=self.modules,
+            asked=self.asked,
+            returned=returned,
+            roots=self.roots,
+        )
+
+    def _name_results(self) -> None:
+        """What the program returned is called so where it has no other name."""
+        found = list(self.lens.tensors_in(self.result))
+        for place, tensor in enumerate(found):
+            self.names.add("result" if len(found) == 1 else f"result[{place}]", tensor, "result")
+
+    def close(self) -> None:
+        """Let go of everything that was watched: of the nodes last, when no tensor holds them any more."""
+        self.log.close()
+        self.hooks.clear()
+        self.operations.clear()
+        self.names.clear()
+        self.modules.clear()
+        self.result = self.home = None
+        self.roots, self.asked = [], {}
+        if self.graph is not None:
+            self.graph.release()
+            self.graph = None
+
+    def _install(self) -> None:
+        for entry in self.names.table():
+            self.hooks.stand_in_for(entry.tensor)
+        for _, module in list(self.names.modules.values()):
+            self.modules.add(module)
+        keep_attribution(self.patches)
+        self.modules.install()
+        self._watch_backward()
+        self.hooks.install()
+
+    def _watch_backward(self) -> None:
+        autograd = self.lens.namespace.autograd
+        self._watch_pass(self.lens.tensor_type, "backward", fills=True)
+        self._watch_pass(autograd, "backward", fills=True)
+        self._watch_pass(autograd, "grad", fills=False)
+
+    def _watch_pass(self, owner: Any, name: str, *, fills: bool) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def watched(roots: Any, *args: Any, **keywords: Any) -> Any:
+            if self.running_pass:
+                return original(roots, *args, **keywords)
+            recorded = bool(keywords.get("create_graph"))
+            self.keeps_graph = bool(keywords.get("retain_graph", recorded))
+            with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
+                return original(roots, *args, **keywords)
+
+        self.patches.everywhere(owner, name, watched)
+
+    @contextmanager
+    def _pass(self, roots: list[Any], caller: FrameType, *, fills: bool, recorded: bool) -> Iterator[None]:
+        """Watch one backward pass; `caller` and the user's frames outside it name tensors.
+
+        Where the pass itself makes nodes, their lines are `recorded`.
+        """
+        self._note_frames(caller)
+        self.pass_site = site_of_frame(users_frame(caller))
+        self.passes += 1
+        self.fills_grad = self.fills_grad or fills
+        self.phase, self.running_pass = "backward", True
+        listening, self.operations.listening = self.operations.listening, False
+        self.roots = roots
+        if self.graph is not None:
+            self.graph.release()
+        unknown = self.log.has_packed and self.lines.taken_over
+        self.graph = GraphPass(self.lens, self.log, self.operations, packed=unknown)
+        if self.memory:
+            self.graph.ledger = LedgerWatch(self.lens, retained=self.keeps_graph)
+        with nullcontext() if recorded else self.lines.paused():
+            try:
+                self.graph.begin(roots, self._data() if self.memory else ())
+                leaves = [record.variable for record in self.graph.records if record.variable is not None]
+                if not fills:
+                    self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
+                for tensor in [*leaves, *(entry.tensor for entry in self.names.table())]:
+                    self.hooks.stand_in_for(tensor)
+                yield
+                if self.graph.ledger is not None:
+                    hold(self.graph.ledger, self.graph.records, self.lens, self._frames(caller))
+            finally:
+                self.graph.end()
+                self.running_pass = False
+                self.operations.listening = listening
+        self.phase = "forward"
+
+    def _data(self) -> list[Any]:
+        """The named tensors that no recorded operation made."""
+        return [entry.tensor for entry in self.names.table() if entry.tensor.grad_fn is None]
+
+    def _frames(self, frame: FrameType | None) -> list[FrameType]:
+        """The frames of the program from here outwards."""
+        frames = []
+        while frame is not None and frame is not self.home:
+            frames.append(frame)
+            frame = frame.f_back
+        return frames
+
+    def _note_frames(self, frame: FrameType | None) -> None:
+        for depth, outer in enumerate(reversed(self._frames(frame)), start=1):
+            if of_user(outer.f_code.co_filename):
+                self.names.add_frame(outer, depth)
+
+    @contextmanager
+    def _locals_noted(self) -> Iterator[None]:
+        """Note the locals of the traced function, and of what it calls itself, when they return."""
+        self.home = sys._getframe(2)
+        if sys.getprofile() is not None:
+            yield
+            return
+
+        def returned(frame: FrameType, event: str, _argument: object) -> None:
+            if frame.f_code.co_name == _COMPILED:
+                self._compiled_call(event, frame)
+            if event != "return":
+                return
+            if frame.f_code.co_name == "forward":
+                self.modules.forward_returned(frame)
+            if of_user(frame.f_code.co_filename) and (depth := _steps_to(frame, self.home)) <= _DEEPEST:
+                self.names.add_frame(frame, depth)
+
+        sys.setprofile(returned)
+        try:
+            yield
+        finally:
+            if sys.getprofile() is returned:
+                sys.setprofile(None)
+
+    def _compiled_call(self, event: str, frame: FrameType) -> None:
+        """Keep the mode that notes operations away from what torch.compile makes, which would compile it as well."""
+        if "_dynamo" not in frame.f_code.co_filename:
+            return
+        if event == "call":
+            self.compiled_depth += 1
+            self.operations.leave()
+        elif event == "return":
+            self.compiled_depth -= 1
+            if not self.compiled_depth:
+                self.operations.enter()
+
+    def _is_untouched(self) -> bool:
+        """Whether the program only asked for gradients, and returned something else that can still be run backward."""
+        nodes = {root.grad_fn for root in self.lens.differentiable(self.result) if root.grad_fn is not None}
+        if self.fills_grad or not nodes or self.graph is None:
+            return False
+        ran = {record.node for record in self.graph.records if record.name != LEAF_NODE}
+        return self.keeps_graph or ran.isdisjoint(backward_order(nodes))
+
+    def _backward(self) -> None:
+        roots = self.lens.differentiable(self.result)
+        if not roots:
+            return
+        implicit = [root.numel() == 1 and root.is_floating_point() for root in roots]
+        cotangents = [None if i else self._cotangent(r) for r, i in zip(roots, implicit, strict=True)]
+        self.lens.namespace.autograd.backward(as_tuple(roots), as_tuple(cotangents))
+
+    def _cotangent(self, root: Any) -> Any:
+        return self.lens.namespace.ones_like(root) if self.cotangent is None else self.cotangent(root)
+
+
+def _steps_to(frame: FrameType, home: FrameType | None) -> int:
+    """How many calls below `home` a frame is, at most one more than is of interest."""
+    steps = 0
+    outer: FrameType | None = frame
+    while outer is not None and outer is not home and steps <= _DEEPEST:
+        outer, steps = outer.f_back, steps + 1
+    return steps

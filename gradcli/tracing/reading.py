@@ -1,0 +1,149 @@
+"""Reading tensors without disturbing them: what they hold, in short, and which a value contains."""
+
+import math
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.frozen import dataclass
+from gradcli.traces import ArraySummary
+from gradcli.traces.arrays import summary_of
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A tensor's values at one moment, copied."""
+
+    summary: ArraySummary
+    array: NDArray[Any] | None
+
+
+@final
+class Lens:
+    """A framework's tensors, seen through the names that all frameworks of PyTorch's shape share."""
+
+    def __init__(self, namespace: ModuleType) -> None:
+        self.namespace = namespace
+        self.tensor_type: type[Any] = namespace.Tensor
+        self.parameter_type: type[Any] = namespace.nn.Parameter
+        self.module_type: type[Any] = namespace.nn.Module
+
+    def is_tensor(self, value: object) -> bool:
+        """Whether `value` is a tensor."""
+        return isinstance(value, self.tensor_type)
+
+    def array(self, tensor: Any) -> NDArray[Any] | None:
+        """The values as an array, sharing memory where it can; None where the framework cannot give them."""
+        try:
+            plain = tensor.detach()
+            if str(plain.dtype).endswith("bfloat16"):
+                plain = plain.float()
+            if plain.is_complex():  # a lazy conjugate has no array of its own
+                return np.array(plain.tolist(), dtype=dtype_name(plain.dtype))
+            return np.asarray(plain.cpu().numpy() if plain.device.type != "cpu" else plain.numpy())
+        except (RuntimeError, TypeError, ValueError):  # sparse, meta and vmapped tensors have no array
+            return None
+
+    def snapshot(self, tensor: Any) -> Snapshot:
+        """The values now, kept apart from the tensor."""
+        array = self.array(tensor)
+        copied = None if array is None else array.copy()
+        return Snapshot(summary=self._summary(tensor, copied), array=copied)
+
+    def summarise(self, tensor: Any) -> ArraySummary:
+        """Shape, dtype and norm, and the values where there are at most 16."""
+        return self._summary(tensor, self.array(tensor))
+
+    def summarise_each(self, tensors: Any) -> tuple[ArraySummary | None, ...]:
+        """One summary for each entry, None for what is no tensor."""
+        return tuple(self.summarise(t) if self.is_tensor(t) else None for t in as_tuple(tensors))
+
+    def _summary(self, tensor: Any, array: NDArray[Any] | None) -> ArraySummary:
+        shape = tuple(int(size) for size in tensor.shape)
+        dtype = dtype_name(tensor.dtype)
+        if array is None:
+            return ArraySummary(shape=shape, dtype=dtype, norm=None, values=None)
+        return summary_of(array, dtype, shape)
+
+    def tensors_in(self, value: object, depth: int = 3) -> Iterator[Any]:
+        """The tensors in a value: itself, or those in its tuples, lists and dicts."""
+        if self.is_tensor(value):
+            yield value
+        elif depth and isinstance(value, tuple | list | set):
+            for entry in value:
+                yield from self.tensors_in(entry, depth - 1)
+        elif depth and isinstance(value, Mapping):
+            for entry in value.values():
+                yield from self.tensors_in(entry, depth - 1)
+
+    def differentiable(self, value: object) -> list[Any]:
+        """The tensors in a value that a backward pass can start from."""
+        return [t for t in self.tensors_in(value) if t.requires_grad]
+
+    def is_not_finite(self, tensor: Any) -> bool:
+        """Whether any entry is NaN or infinite; False where that cannot be known."""
+        if not tensor.is_floating_point() and not tensor.is_complex():
+            return False
+        if tensor.device.type == "meta":
+            return False
+        if tensor.device.type != "cpu":
+            return not bool(self.namespace.isfinite(tensor.detach()).all())
+        array = self.array(tensor)
+        return array is not None and not np.isfinite(array).all()
+
+    def non_finite_entry(self, tensor: Any) -> tuple[tuple[int, ...], float] | None:
+        """The first entry that is NaN, or else the first infinite one, with its value; None where all are finite."""
+        array = self.array(tensor)
+        if array is None or array.dtype.kind not in "fc" or np.isfinite(array).all():
+            return None
+        bad = np.isnan(array) if np.isnan(array).any() else ~np.isfinite(array)
+        entry = tuple(int(place) for place in np.unravel_index(int(np.argmax(bad)), array.shape))
+        return entry, float(np.real(array[entry]))
+
+    def storage(self, tensor: Any) -> tuple[tuple[str, int], int]:
+        """Which memory a tensor lies in, by device and address, and how large that is: views share it."""
+        try:
+            held = tensor.untyped_storage()
+            address = int(held.data_ptr())
+        except (RuntimeError, NotImplementedError):  # sparse and wrapped tensors show none
+            return ("object", id(tensor)), self.nbytes(tensor)
+        if not address:  # a meta tensor has no memory
+            return ("object", id(tensor)), 0
+        return (str(tensor.device), address), int(held.nbytes())
+
+    def nbytes(self, tensor: Any) -> int:
+        """How many bytes the values of a tensor take."""
+        return int(tensor.numel()) * int(tensor.element_size())
+
+
+def dtype_name(dtype: object) -> str:
+    """A dtype without the framework's name: "float64"."""
+    return str(dtype).rsplit(".", 1)[-1]
+
+
+def as_tuple(value: object) -> tuple[Any, ...]:
+    """A hook's gradients as a tuple, whether it was given one or several."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def common_factor(before: NDArray[Any], after: NDArray[Any]) -> float | None:
+    """The number c with after = c · before, up to rounding; None where there is none."""
+    if before.shape != after.shape or not before.size or not np.any(before):
+        return None
+    if not (np.all(np.isfinite(before)) and np.all(np.isfinite(after))):
+        return None
+    place = np.unravel_index(int(np.argmax(np.abs(before))), before.shape)
+    factor = after[place] / before[place]
+    kinds = [a.dtype for a in (before, after) if a.dtype.kind in "fc"]
+    slack = 8 * max((float(np.finfo(kind).eps) for kind in kinds), default=0.0)
+    if not np.all(np.abs(after - factor * before) <= slack * np.abs(factor * before)) or np.iscomplex(factor):
+        return None
+    return float(np.real(factor))
+
+
+def _finite(value: Any) -> bool:
+    return math.isfinite(value.real) and math.isfinite(value.imag)

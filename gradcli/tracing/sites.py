@@ -1,0 +1,133 @@
+"""Where in the user's code something happened: from a stack, from a node's recorded stack, from a function."""
+
+import functools
+import linecache
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+
+from gradcli.backends.guard import is_users_file
+from gradcli.traces import SourceSite
+
+_FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)')
+_HOME = str(Path(__file__).with_name("passes.py"))
+OWN_FOLDER = str(Path(__file__).parent) + os.sep
+"""Where the frames of a trace itself are."""
+MODULE_ENTRY = "<gradcli: in module>"
+PACKED_ENTRY = "<gradcli: packed>"
+of_user = functools.lru_cache(maxsize=4096)(is_users_file)
+
+
+@functools.lru_cache(maxsize=4096)
+def shown_path(filename: str) -> str:
+    """The path as reports show it: relative where it lies below the working directory."""
+    path = Path(filename)
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else filename
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame, from `frame` outwards to the trace itself, that runs the user's code."""
+    while frame is not None and not of_user(frame.f_code.co_filename):
+        if is_home(frame.f_code.co_filename, frame.f_code.co_name):
+            return None
+        frame = frame.f_back
+    return frame
+
+
+def is_home(filename: str, function: str) -> bool:
+    """Whether this is the call of the traced program: what is outside it is not the user's program."""
+    return function == "trace" and filename == _HOME
+
+
+def called_by_user(depth: int) -> FrameType | None:
+    """The frame `depth` calls above the caller, if it is the user's own; None where a library called."""
+    frame = sys._getframe(depth + 1)
+    return frame if of_user(frame.f_code.co_filename) else None
+
+
+def site_of_frame(frame: FrameType | None) -> SourceSite | None:
+    """Where a frame is at."""
+    if frame is None:
+        return None
+    code = frame.f_code
+    return SourceSite(file=shown_path(code.co_filename), line=frame.f_lineno, function=code.co_name)
+
+
+def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
+    """The innermost line of the user's in a formatted stack, outermost entry first."""
+    for entry in reversed(stack):
+        match = _FRAME.match(entry)
+        if match is None:
+            continue
+        function = match["function"].split("\n", 1)[0]
+        if is_home(match["file"], function):
+            return None
+        if of_user(match["file"]) and match["file"] not in (MODULE_ENTRY, PACKED_ENTRY):
+            return SourceSite(file=shown_path(match["file"]), line=int(match["line"]), function=function)
+    return None
+
+
+def module_of_stack(stack: Sequence[str]) -> str | None:
+    """The path of the module that ran when the stack was noted, None outside all modules."""
+    match = _FRAME.match(stack[0]) if stack else None
+    return match["function"].strip() if match is not None and match["file"] == MODULE_ENTRY else None
+
+
+def is_packed(stack: Sequence[str]) -> bool:
+    """Whether tensors were saved through hooks when the stack was noted."""
+    return any(PACKED_ENTRY in entry for entry in stack[:2])
+
+
+def source_line(site: SourceSite | None) -> str | None:
+    """The text of the line, or None where there is no source."""
+    text = "" if site is None else linecache.getline(site.file, site.line).strip()
+    return text or None
+
+
+def innermost(function: object) -> object:
+    """The function behind partials and bound methods; for an object with `__call__`, that method's function."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif isinstance(function, MethodType):
+            function = function.__func__
+        elif isinstance(function, FunctionType) or not callable(function):
+            return function
+        else:
+            method = getattr(type(function), "__call__", None)  # noqa: B004 - the method itself is wanted
+            return method if isinstance(method, FunctionType) else function
+
+
+def code_of(function: object) -> CodeType | None:
+    """The code that runs when `function` is called; None for built-in ones."""
+    inner = innermost(function)
+    return inner.__code__ if isinstance(inner, FunctionType) else None
+
+
+def is_users_function(function: object) -> bool:
+    """Whether the user wrote or chose `function`: anything but a framework's or gradcli's own Python code."""
+    code = code_of(function)
+    return code is None or of_user(code.co_filename)
+
+
+def site_of_function(function: object) -> SourceSite | None:
+    """Where a function is defined; decorators that name what they wrap are looked through."""
+    inner = innermost(function)
+    while isinstance(wrapped := getattr(inner, "__wrapped__", None), FunctionType | MethodType):
+        inner = innermost(wrapped)
+    code = code_of(inner)
+    if code is None:
+        return None
+    return SourceSite(file=shown_path(code.co_filename), line=code.co_firstlineno, function=code.co_name)
+
+
+def name_of_function(function: Callable[..., Any]) -> str:
+    """The qualified name without the functions it is nested in: `Net.my_hook`, `double`, `<lambda>`."""
+    inner = function.func if isinstance(function, functools.partial) else function
+    name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    return str(name).rsplit("<locals>.", 1)[-1]

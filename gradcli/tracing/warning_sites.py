@@ -1,0 +1,35 @@
+"""Warnings under a trace: attributed to the line that they would be attributed to without it."""
+
+import functools
+import sys
+import warnings
+from typing import Any
+
+from gradcli.tracing.attributes import Patches
+from gradcli.tracing.sites import OWN_FOLDER
+
+
+def keep_attribution(patches: Patches) -> None:
+    """Let `stacklevel` count the frames of the user and the framework only, not those of the trace between them.
+
+    A warning's line decides whether a filter shows it, and whether it was shown before.
+    """
+    warn = warnings.warn
+
+    @functools.wraps(warn)
+    def outside(message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **further: Any) -> None:
+        warn(message, category, _level(stacklevel) + 1, source, **further)
+
+    patches.attribute(warnings, "warn", outside)
+
+
+def _level(stacklevel: int) -> int:
+    """The stack level, seen from the caller's caller, at which that many frames are not the trace's."""
+    frame, level, counted = sys._getframe(2), 0, 0
+    while frame is not None and counted < stacklevel:
+        level += 1
+        counted += not frame.f_code.co_filename.startswith(OWN_FOLDER)
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return level

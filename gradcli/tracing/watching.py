@@ -1,0 +1,220 @@
+"""How operations are noticed: by PyTorch's function mode, or by functions put in place of an engine's."""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, final
+
+from gradcli.traces import SourceSite
+from gradcli.tracing.attributes import Patches
+from gradcli.tracing.operations import DATA_SET, NO_OPERATIONS, OperationLog
+from gradcli.tracing.reading import Lens
+from gradcli.tracing.sites import OWN_FOLDER, of_user, site_of_frame, site_of_function, users_frame
+
+_PROPERTIES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
+_SHIM = compile("def call(_f, _a, _k): return _f(*_a, **_k)", "<operation>", "exec").co_consts[0]
+_NO_METHODS = frozenset(
+    {"__init__", "__new__", "__class__", "__repr__", "__str__", "__format__", "__hash__", "__len__", "__bool__",
+     "__dir__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__sizeof__",
+     "__subclasshook__", "__reduce__", "__reduce_ex__", "__setstate__", "__getstate__", "__deepcopy__", "__copy__",
+     "__index__", "__contains__", "__iter__", "__array_function__", "__array_ufunc__", "__array_wrap__",
+     "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "backward", "dim", "size", "numel",
+     "is_floating_point", "is_complex", "element_size", "requires_grad_", "is_contiguous", "stride", "storage_offset",
+     "data_ptr", "is_inference", "get_device", "nelement", "ndimension"}
+)  # fmt: skip
+_NO_FUNCTIONS = frozenset({"manual_seed", "seed", "is_tensor", "is_grad_enabled", "numel", "is_floating_point",
+                           "is_complex", "set_default_dtype", "get_rng_state", "set_rng_state"})  # fmt: skip
+
+
+@final
+@dataclass(slots=True)
+class OperationWatch:
+    """Hands each operation of the traced program to the log."""
+
+    lens: Lens
+    log: OperationLog
+    patches: Patches
+    _inside: bool = field(default=False)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Watch inside."""
+        space = self.lens.namespace
+        self._watch_functions_of_the_user(space.autograd.Function)
+        for kind in (space.no_grad, space.inference_mode, space.set_grad_enabled):
+            self._watch_mode(kind)
+        if "overrides" in vars(space):
+            self.log.mode = self._function_mode(space.overrides.TorchFunctionMode)
+        else:
+            self._replace_functions(space)
+        self.log.enter()
+        self.log.listening = True
+        try:
+            yield
+        finally:
+            self.log.listening = False
+            self.log.leave()
+
+    # --- PyTorch: a mode that every public function passes
+    def _function_mode(self, kind: type) -> Callable[[], AbstractContextManager[Any]]:
+        log, is_tracing = self.log, self.lens.namespace.jit.is_tracing
+
+        def through(_mode: Any, function: Any, _types: Any, args: Any = (), keywords: Any = None) -> Any:
+            frame = sys._getframe(1)
+            call, keywords = _as_called_from(frame, function), keywords or {}
+            own = frame.f_code.co_filename.startswith(OWN_FOLDER)
+            if self._inside or not log.listening or own or is_tracing():  # looking at values would enter that trace
+                return call(*args, **keywords)
+            name = getattr(function, "__name__", "")
+            if name in ("__get__", "__set__"):
+                attribute = getattr(getattr(function, "__self__", None), "__name__", "")
+                if name == "__set__" and attribute == "grad":
+                    log.grad_set(args[0], args[1], frame)
+                if (name, attribute) == ("__set__", "data"):
+                    name = DATA_SET
+                elif name == "__get__" and attribute in _PROPERTIES:
+                    name = attribute
+                else:
+                    return function(*args, **keywords)
+            if name in NO_OPERATIONS:
+                return call(*args, **keywords)
+            self._inside = True
+            try:
+                return log.run(name, call, args, keywords, frame)
+            finally:
+                self._inside = False
+
+        return type("OperationMode", (kind,), {"__torch_function__": through})
+
+    # --- the engine: its functions and methods, replaced
+    def _replace_functions(self, space: ModuleType) -> None:
+        kind = self.lens.tensor_type
+        for name, function in list(vars(kind).items()):
+            if isinstance(function, FunctionType) and name not in _NO_METHODS and not _is_private(name):
+                self.patches.attribute(kind, name, self._watched(name, function))
+        for name in _PROPERTIES & {key for key, value in vars(kind).items() if isinstance(value, property)}:
+            plain = vars(kind)[name]
+            if plain.fget is not None:
+                put = None if plain.fset is None else self._watched(DATA_SET, plain.fset)
+                self.patches.attribute(kind, name, property(self._watched(name, plain.fget), put, plain.fdel))
+        self._watch_grad(kind)
+        replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
+        for home in (space, space.nn.functional, space.linalg, space.special):
+            for name in dir(home):  # not what its dict has: some names are imported when they are asked for
+                function = getattr(home, name)
+                if isinstance(function, FunctionType) and name not in _NO_FUNCTIONS and not _is_private(name):
+                    watched = replaced.setdefault(function, self._watched(name, function))
+                    self.patches.attribute(home, name, watched)
+        self.patches.in_users_modules(replaced)
+
+    def _watch_grad(self, kind: Any) -> None:
+        plain, log = vars(kind)["grad"], self.log
+
+        def put(tensor: Any, gradient: Any) -> None:
+            if log.listening:
+                log.grad_set(tensor, gradient, sys._getframe(1))
+            plain.fset(tensor, gradient)
+
+        self.patches.attribute(kind, "grad", property(plain.fget, put, plain.fdel))
+
+    def _watched(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        log = self.log
+
+        @functools.wraps(function)
+        def watched(*args: Any, **keywords: Any) -> Any:
+            frame = sys._getframe(1)
+            if self._inside or not log.listening or frame.f_code.co_filename.startswith(OWN_FOLDER):
+                return function(*args, **keywords)
+            self._inside = True
+            try:
+                return log.run(name, function, args, keywords, frame)
+            finally:
+                self._inside = False
+
+        return watched
+
+    # --- both
+    def _watch_functions_of_the_user(self, kind: Any) -> None:
+        """Note each `apply` of a custom Function; the operations of its forward are noted as well."""
+        plain = vars(kind)["apply"].__func__
+        log = self.log
+
+        @functools.wraps(plain)
+        def apply(owner: Any, *args: Any, **keywords: Any) -> Any:
+            call = functools.partial(plain, owner)
+            frame = sys._getframe(1)
+            if not log.listening or self._inside:
+                return call(*args, **keywords)
+            return log.run(owner.__name__, call, args, keywords, frame, function=owner)
+
+        self.patches.attribute(kind, "apply", classmethod(apply))
+
+    def _watch_mode(self, kind: Any) -> None:
+        """Note what switches recording off, and where: a block, a decorated function, or a call."""
+        modes, name = self.log.modes, kind.__name__
+        shown = "set_grad_enabled(False)" if name == "set_grad_enabled" else name
+        enter, leave, make = kind.__enter__, kind.__exit__, kind.__init__
+
+        @functools.wraps(enter)
+        def entered(context: Any) -> Any:
+            modes.append((shown, _site_of_mode(sys._getframe(1))))
+            return enter(context)
+
+        @functools.wraps(leave)
+        def left(context: Any, *args: Any) -> Any:
+            if modes:
+                modes.pop()
+            return leave(context, *args)
+
+        @functools.wraps(make)
+        def made(context: Any, *args: Any, **keywords: Any) -> None:
+            make(context, *args, **keywords)
+            if name == "set_grad_enabled" and not self.lens.namespace.is_grad_enabled():
+                modes.insert(0, (shown, _site_of_mode(sys._getframe(1))))
+
+        self.patches.attribute(kind, "__enter__", entered)
+        self.patches.attribute(kind, "__exit__", left)
+        if name == "set_grad_enabled":
+            self.patches.attribute(kind, "__init__", made)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def _site_of_mode(frame: FrameType) -> SourceSite | None:
+    """The user's line that switches a mode, or the function of theirs that a mode decorates."""
+    if of_user(frame.f_code.co_filename):
+        return site_of_frame(frame)
+    functions = [value for value in frame.f_locals.values() if isinstance(value, FunctionType)]
+    decorated = next((f for f in functions if of_user(f.__code__.co_filename)), None)
+    return site_of_frame(users_frame(frame)) if decorated is None else site_of_function(decorated)
+
+
+@functools.lru_cache(maxsize=4096)
+def _code_at(file: str, line: int, name: str) -> CodeType:
+    return _SHIM.replace(co_filename=file, co_firstlineno=line, co_name=name)  # type: ignore[no-any-return]
+
+
+def _as_called_from(frame: FrameType, function: Any) -> Callable[..., Any]:
+    """A function that calls `function` from a frame like that of its caller: what it warns of has the caller's line.
+
+    A warning of compiled code belongs to the frame that called it, with its file, its line and its globals.
+    """
+    if isinstance(function, FunctionType):
+        return function
+    code = frame.f_code
+    stand_in = FunctionType(_code_at(code.co_filename, frame.f_lineno, code.co_name), frame.f_globals)
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return stand_in(function, args, keywords)
+        except BaseException as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                error.__traceback__.tb_next = error.__traceback__.tb_next.tb_next  # the caller's line stands there once
+            raise
+
+    return call
