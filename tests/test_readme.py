@@ -75,12 +75,6 @@ def test_the_numbers_of_a_pass_are_shown_as_the_documentation_shows_them(folder)
     assert stable(run(command, folder).stdout)[: len(wanted)] == wanted
 
 
-def test_the_trace_is_shown_as_the_readme_shows_it(folder):
-    (folder / "train.py").write_text(block_after("file: train.py"), encoding="utf-8")
-    shown = block_after("output: gradcli trace train:loss").split("\n", 1)
-    assert run("gradcli trace train:loss", folder).stdout.split() == shown[1].split()
-
-
 def test_the_same_on_the_engine(folder):
     file = folder / "mymodule.py"
     file.write_text(file.read_text().replace("from torch.autograd", "from gradcli.engine.autograd"))

@@ -5,7 +5,7 @@ import pytest
 
 import gradcli
 from gradcli.backends.registry import backend_for
-from gradcli.backends.torch_backend import TorchBackend, TorchFramework
+from gradcli.backends.torch.backend import TorchBackend, TorchFramework
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.naming import name_findings
 from gradcli.errors import SpecError, UsageError
@@ -135,7 +135,7 @@ def test_what_varies_fails_until_it_is_declared(folder):
     assert "nondeterministic-forward" in {f.kind.value for f in case.findings}
     report = gradcli.check(spec(folder, "Shaken", DECLARED))
     assert report.ok, str(report)
-    assert "results may vary by 1e-09 of the largest: own generator" in report.cases[0].notes
+    assert "results may differ between calls by 1e-09 of their largest entry: own generator" in report.cases[0].notes
     assert 1e-10 < report.cases[0].resolution < 1e-4
 
 

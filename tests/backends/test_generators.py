@@ -7,8 +7,8 @@ import pytest
 
 import gradcli
 from gradcli.backends import generators
-from gradcli.backends.framework import Framework
 from gradcli.backends.generators import PythonGenerator, SharedGenerator
+from gradcli.backends.tensor.framework import Framework
 from gradcli.verdict import Verdict
 
 torch = pytest.importorskip("torch", reason="the Functions are PyTorch's")

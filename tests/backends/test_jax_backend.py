@@ -12,9 +12,9 @@ import gradcli  # noqa: E402 - after the importorskip
 from gradcli.backends.registry import backend_for, backend_named, is_function  # noqa: E402
 from gradcli.cases import Argument  # noqa: E402
 from gradcli.errors import TargetError, UserCodeError  # noqa: E402
-from gradcli.inputs.inference import infer  # noqa: E402
-from gradcli.runner.failures import failure_of, load, save  # noqa: E402
-from gradcli.runner.replay import replay  # noqa: E402
+from gradcli.inputs.search.inference import infer  # noqa: E402
+from gradcli.runner.store.failures import failure_of, load, save  # noqa: E402
+from gradcli.runner.store.replay import replay  # noqa: E402
 from gradcli.verdict import Verdict  # noqa: E402
 from tests.backends.test_jax_functions import (  # noqa: E402
     COMPLEX,
@@ -234,7 +234,7 @@ def test_what_is_a_function_with_a_rule_is_told_from_what_is_none():
 
 def test_the_rules_own_forward_must_be_the_function():
     other = with_vjp(lambda x: jnp.sin(x), lambda x: (2 * jnp.sin(x), x), lambda x, g: (2 * jnp.cos(x) * g,))
-    with pytest.raises(UserCodeError, match="own forward gives another output"):
+    with pytest.raises(UserCodeError, match="of the rule's own forward is not that of"):
         BACKEND.bind(other, arguments({"x": (3,)}))
 
 

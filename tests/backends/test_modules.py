@@ -11,9 +11,9 @@ from gradcli.backends.registry import backend_for
 from gradcli.checks.battery import run_battery
 from gradcli.errors import TargetError, UsageError
 from gradcli.results import judge
-from gradcli.runner.failures import load
-from gradcli.runner.held import complete
-from gradcli.runner.replay import replay
+from gradcli.runner.arguments.held import complete
+from gradcli.runner.store.failures import load
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.spec.load import load_specs
 from gradcli.spec.resolve import resolve
@@ -111,8 +111,8 @@ def test_a_class_that_cannot_be_made_says_what_to_give(file):
 
 def test_a_saved_failure_is_replayed_with_the_same_instance(file):
     from gradcli.runner.case import run_case
-    from gradcli.runner.gather import gather
-    from gradcli.runner.plan import plan
+    from gradcli.runner.planning.gather import gather
+    from gradcli.runner.planning.plan import plan
 
     (case,) = plan(gather([f"{file}:MeanLayer"]), Settings(order=1))
     run_case(case, failures=file.parent)

@@ -12,13 +12,13 @@ import pytest
 
 import gradcli
 from gradcli import engine
-from gradcli.backends.array_binding import DerivativeBinding
-from gradcli.backends.array_claims import GradientPair, is_value_and_gradient, placed, pulled_back
+from gradcli.backends.numpy.binding import DerivativeBinding
+from gradcli.backends.numpy.claims import GradientPair, is_value_and_gradient, placed, pulled_back
 from gradcli.backends.registry import backend_for, backend_named, with_gradient
 from gradcli.cases import Argument
 from gradcli.engine.autograd import Function
 from gradcli.errors import TargetError, UsageError
-from gradcli.inputs.inference import infer
+from gradcli.inputs.search.inference import infer
 from gradcli.verdict import Verdict
 
 BACKEND = backend_named("numpy")
@@ -307,7 +307,7 @@ def test_higher_orders_are_shown_as_not_offered(run):
     (case,) = json.loads(ended.stdout)["cases"]
     higher = [check for check in case["checks"] if check["check"] == "higher-order"]
     assert {check["verdict"] for check in higher} == {"skipped"}
-    assert all("once-differentiable" in check["note"] for check in higher)
+    assert all("once_differentiable" in check["note"] for check in higher)
 
 
 def test_a_function_that_returns_its_gradient_needs_no_other(run):

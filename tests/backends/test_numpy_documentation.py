@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.backends.array_claims import GradientPair
-from gradcli.backends.bound import BoundFunction
-from gradcli.backends.function_backend import FunctionBackend
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_for, backend_named
+from gradcli.backends.tensor.bound import BoundFunction
+from gradcli.backends.tensor.function_backend import FunctionBackend
 from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery
 from gradcli.settings import Settings

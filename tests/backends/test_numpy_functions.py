@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.backends.array_claims import GradientPair
 from gradcli.backends.null_backend import NullBackend
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery

@@ -8,10 +8,10 @@ from gradcli.errors import UsageError
 from gradcli.inputs.builders import build
 from gradcli.inputs.flags import parse_input
 from gradcli.runner.case import run_case
-from gradcli.runner.failures import load
-from gradcli.runner.gather import gather
-from gradcli.runner.plan import plan
-from gradcli.runner.replay import replay
+from gradcli.runner.planning.gather import gather
+from gradcli.runner.planning.plan import plan
+from gradcli.runner.store.failures import load
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -85,9 +85,38 @@ def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
     report = gradcli.check(Insists, dtype="float32", order=1)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-3
-    assert any("forward refuses float64: checked in float32" in note for note in report.cases[0].notes)
+    assert any("does not run in float64, so it was checked in float32" in note for note in report.cases[0].notes)
     wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
+
+
+def with_backward_in_low_precision_only(factor):
+    class OnlyInLow(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.sigmoid()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            code = {torch.float32: torch.float32, torch.bfloat16: torch.float32}[x.dtype]
+            y = x.to(code).sigmoid()
+            return (factor * g * y * (1 - y)).to(x.dtype)
+
+    return OnlyInLow
+
+
+def test_a_backward_that_refuses_64_bits_is_judged_in_the_precision_given():
+    report = gradcli.check(with_backward_in_low_precision_only(1.0), dtype="float32", order=1)
+    assert report.ok, str(report)
+    assert 1e-8 < report.cases[0].resolution < 1e-2
+    assert any("does not run in float64, so it was checked in float32" in note for note in report.cases[0].notes)
+    wrong = gradcli.check(with_backward_in_low_precision_only(1.5), dtype="float32", order=1).cases[0]
+    assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
+    refused = gradcli.check(with_backward_in_low_precision_only(1.0), order=1).cases[0]
+    assert refused.verdict is Verdict.ERROR
+    assert "backward raised KeyError: torch.float64" in refused.error
 
 
 SPARSE = """
@@ -260,5 +289,5 @@ def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, ve
     x = torch.linspace(-1.1, 1.3, 6).to(dtype).requires_grad_()
     report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"))
     assert report.verdict is verdict, str(report)
-    told = any("is right in float32" in note for note in report.cases[0].notes)
+    told = any("but right in float32" in note for note in report.cases[0].notes)
     assert told == (verdict is Verdict.PASSED)

@@ -91,7 +91,7 @@ def test_the_gradients_names_go_before_those_of_the_module(gradient, verdict):
 
 @pytest.mark.parametrize(("function", "gradient"), [(with_torch, quadratic_gradient), (helped, lambda x, a: (a, x))])
 def test_the_gradient_of_what_uses_a_framework_takes_that_of_the_result(function, gradient):
-    with pytest.raises(UsageError, match="to take the gradient of the result, too, such as grad_output"):
+    with pytest.raises(UsageError, match="output, such as grad_output, before these parameters"):
         gradcli.check(function, (np.ones(2), MATRIX), grad=gradient)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
-from gradcli.numerics.vector_map import VectorMap
+from gradcli.numerics.maps.vector_map import VectorMap
 from tests.backends.functions import TABLE, arguments
 
 FRAMEWORKS = ["engine", "torch"]

@@ -11,10 +11,10 @@ from gradcli import engine
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
 from gradcli.runner.case import run_case
-from gradcli.runner.failures import load
-from gradcli.runner.gather import gather
-from gradcli.runner.plan import plan
-from gradcli.runner.replay import replay
+from gradcli.runner.planning.gather import gather
+from gradcli.runner.planning.plan import plan
+from gradcli.runner.store.failures import load
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import backend, examined, ns, tensor

@@ -13,9 +13,9 @@ from gradcli.engine.autograd import Function
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import run_case
-from gradcli.runner.failures import load, save
-from gradcli.runner.plan import case_of
-from gradcli.runner.replay import replay
+from gradcli.runner.planning.plan import case_of
+from gradcli.runner.store.failures import load, save
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -107,7 +107,7 @@ def test_a_number_given_that_only_steers_backward_is_told_at_other_values(way: s
     assert case.verdict is Verdict.PASSED
     told = [note for note in case.notes if "not counted as a failure" in note]
     wrong_there = "the gradient of x is wrong with strength=0.375 (given: 0.0)"
-    because = "strength was given and forward does not depend on it"
+    because = "you gave strength, and forward does not depend on it: backward may use it on purpose"
     assert told == [f"{wrong_there}; not counted as a failure, because {because}"]
 
 

@@ -12,9 +12,9 @@ from gradcli.cases import CheckSpec, InputsFrom
 from gradcli.findings import FindingKind
 from gradcli.inputs.flags import parse_input
 from gradcli.runner.case import check_object
-from gradcli.runner.failures import load
-from gradcli.runner.plan import case_of
-from gradcli.runner.replay import replay
+from gradcli.runner.planning.plan import case_of
+from gradcli.runner.store.failures import load
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import backend, ns
@@ -32,7 +32,7 @@ FAR = (
     "one and a half at one",
 )
 """Wrong where no normal draw of a few numbers falls."""
-FLAG = re.compile(r"if it cannot occur there, add (?P<flag>-i .+)$")
+FLAG = re.compile(r"if such values cannot occur, add (?P<flag>-i .+)$")
 
 
 def drawn(target, flag, **options):
@@ -54,8 +54,8 @@ def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(ns, name, s
     (finding,) = result.findings
     assert finding.input == "x"
     assert finding.location is not None
-    assert "a value that the random inputs did not contain" in finding.message
-    assert not any("not a failure" in note or "did not contain" in note for note in result.notes)
+    assert "a value that the random inputs do not contain" in finding.message
+    assert not any("not a failure" in note or "do not contain" in note for note in result.notes)
     (smallest,) = result.smallest
     values = np.array(ast.literal_eval(smallest.removeprefix("x = ")))
     assert any(PLANTED[name].wrong(float(v)) for v in values.ravel())
@@ -86,7 +86,7 @@ def test_where_the_user_gave_the_values_it_is_a_note(backend, ns, name):
 def test_inferred_inputs_were_chosen_by_nobody(ns):
     (result,) = gradcli.check(planted(ns, "beyond a hundred"), order=1).cases
     assert result.verdict is Verdict.FAILED
-    assert "did not contain" in result.findings[0].message
+    assert "do not contain" in result.findings[0].message
 
 
 def test_of_two_inputs_the_one_whose_values_were_given_keeps_them(ns):

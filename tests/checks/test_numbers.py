@@ -11,11 +11,11 @@ import pytest
 import gradcli
 from gradcli.backends.registry import backend_named
 from gradcli.cases import CheckSpec, InputsFrom
-from gradcli.checks.numbers import other_values, sets_accuracy
+from gradcli.checks.elsewhere.numbers import other_values, sets_accuracy
 from gradcli.inputs.flags import parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -270,7 +270,7 @@ def sharp_contraction_vjp(ns, g, x, y, *numbers):
 def test_a_coarser_stop_by_any_name_is_a_note(ns: Any) -> None:
     result = checked(function_of(ns, counted, sharp_contraction_vjp), SIGNED, ns)
     assert result.verdict is Verdict.PASSED, result
-    assert any("nearness decides how many steps forward iterates" in note for note in result.notes)
+    assert any("nearness decides how many iterations forward runs" in note for note in result.notes)
     wrong = checked(function_of(ns, counted, doubled(sharp_contraction_vjp)), SIGNED, ns)
     assert wrong.verdict is Verdict.FAILED
 
@@ -334,7 +334,7 @@ def test_loops_of_jax_count_as_well(wrong: float) -> None:
     )
     result = gradcli.check(root, (jax.numpy.array(SIGNED), 0.05**4 / 1.2), order=1).cases[0]
     assert result.verdict is (Verdict.PASSED if wrong == 1.0 else Verdict.FAILED), result
-    assert wrong != 1.0 or any("nearness decides how many steps" in note for note in result.notes)
+    assert wrong != 1.0 or any("nearness decides how many iterations" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("value", [1e-14, 1e-6, 3.0, 0.64, -0.64, 1e308, -2.5, 7, 50, -3, 2, 1000, 4 / 3])

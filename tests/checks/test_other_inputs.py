@@ -14,11 +14,11 @@ import gradcli
 from gradcli.backends.effort import LinesSeen, at_most
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
-from gradcli.checks.other_points import Manner, other_points, room_of, rooms_of
+from gradcli.checks.elsewhere.points import Manner, other_points, room_of, rooms_of
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -167,7 +167,7 @@ def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
     (note,) = told(checked(backend, target, list(planted.given), order=1))
-    given = shlex.split(note.partition("to make it a failure: ")[2])
+    given = shlex.split(note.partition("to make this a failure: ")[2])
     specs = tuple(parse_input(text) for text in given[1::2])
     case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
     assert given[0] == "-i"
@@ -286,7 +286,7 @@ def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
     result = checked(backend, target, MODEST)
     assert result.verdict is Verdict.PASSED
     assert not told(result)
-    (note,) = [note for note in result.notes if "not requested" in note]
+    (note,) = [note for note in result.notes if "gradcli chose" in note]
     assert "stopped after" in note
 
 
@@ -442,6 +442,6 @@ def test_arguments_are_pinned_with_their_fixed_values(backend):
             return g * ctx.p * ns.abs(x) ** (ctx.p - 1), None
 
     (note,) = told(checked(backend, Power, MODEST, 2, order=1))
-    flags = shlex.split(note.partition("to make it a failure: ")[2])
+    flags = shlex.split(note.partition("to make this a failure: ")[2])
     assert flags[0::2] == ["-i", "-a"]
     assert parse_argument(flags[3]).value == 2

@@ -238,7 +238,7 @@ def test_what_forward_reads_elsewhere_is_moved_there_and_put_back(backend, ns, k
         np.testing.assert_array_equal(tensor.detach().numpy(), values)
         assert tensor.grad is None
     if twin == "right":
-        assert any("changed the tensors in place and restored them" in note for note in report.cases[0].notes)
+        assert any("in place for the check and restored them" in note for note in report.cases[0].notes)
     else:
         assert {finding.order for finding in report.cases[0].findings} == {1}
 
@@ -314,3 +314,24 @@ def test_what_forward_takes_from_its_arguments_is_copied(backend, ns):
     (case,) = gradcli.check(Product, (leaf(ns, X), leaf(ns, W))).cases
     assert case.verdict is Verdict.PASSED
     assert not any("moved in place" in note for note in case.notes)
+
+
+def test_a_gradient_of_another_shape_is_no_reason_to_move_the_callers_tensors(backend, ns):
+    class Exchanged(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x, w)
+            return x @ w
+
+        @staticmethod
+        def backward(ctx, g):
+            x, _ = ctx.saved_tensors
+            return x.T @ g, None
+
+    x, w = (leaf(ns, np.random.default_rng(1).standard_normal(shape)) for shape in ((3, 4), (4, 5)))
+    (case,) = gradcli.check(Exchanged, (x, w), order=1, shrink=False).cases
+    assert {(finding.kind.value, finding.input) for finding in case.findings} == {
+        ("swapped-gradients", "x"),
+        ("swapped-gradients", "w"),
+    }
+    assert not any("from elsewhere than its arguments" in note for note in case.notes)

@@ -135,9 +135,11 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     verdict, _, _ = examined(backend, linear(ns, lambda g: None), INPUT, weight, order=1)
     assert verdict is Verdict.PASSED
     told = {
-        "bias was left out, so that its gradient must be None": linear(ns, lambda g: None, middle=lambda g: g.sum(0)),
-        "mode was left out, so that its gradient must be None": linear(ns, lambda g: g.sum()),
-        "bias and mode were left out, so that their gradients must be None": linear(
+        "bias was not passed, so that backward must return None for it": linear(
+            ns, lambda g: None, middle=lambda g: g.sum(0)
+        ),
+        "mode was not passed, so that backward must return None for it": linear(ns, lambda g: g.sum()),
+        "bias and mode were not passed, so that backward must return None for them": linear(
             ns, lambda g: g.sum(), middle=lambda g: g.sum(0)
         ),
     }
@@ -151,4 +153,4 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     bias = constant("bias", None)
     verdict, _, findings = examined(backend, linear(ns, lambda g: g.sum()), INPUT, weight, bias, order=1)
     assert verdict is Verdict.FAILED
-    assert "3 arguments: input, weight, bias; mode was left out" in findings[0].message
+    assert "3 arguments: input, weight, bias; mode was not passed" in findings[0].message

@@ -13,7 +13,7 @@ import gradcli
 from benchmarks.correct.draws import spd
 from benchmarks.correct.triangles import READERS, doubled, folded, function, right
 from gradcli import engine
-from gradcli.numerics.symmetric import NOTE
+from gradcli.numerics.reference.symmetric import NOTE
 from gradcli.verdict import Verdict
 
 WAYS = [

@@ -69,6 +69,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "IgnoresSignals": ("backward", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "passed"),
     "SetsDefaults": ("backward", "engine.set_default_dtype(engine.float16)", "passed"),
     "Forks": ("backward", "if os.fork() == 0: raise ValueError('in the child')", "passed"),
+    "ChecksNothing": ("forward", "import gradcli; gradcli.check('nowhere:F')", "error:forward raised TargetError: no"),
     "NoAttributes": ("forward", "raise Mute('lost')", "error:forward raised Mute: lost"),
     "PatchesIsinstance": ("backward", "builtins.isinstance = lambda *a: True", "error:replaced builtins.isinstance"),
     "PatchesApply": ("backward", "engine.autograd.Function.apply = classmethod(lambda c, *a: a[0])", "error:replaced"),

@@ -157,7 +157,8 @@ def test_a_trace_is_taken_from_a_program_too() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"order": 0}, "order 0: expected a whole number of at least 1"),
+        ({"order": 0}, "order 0: expected a whole number from 1 to 9"),
+        ({"order": 10**20}, "order 100000000000000000000: expected a whole number from 1 to 9"),
         ({"samples": 0}, "samples 0: expected"),
         ({"seed": -1}, "seed -1: expected"),
         ({"dtype": "float31"}, "did you mean 'float32'"),

@@ -7,9 +7,9 @@ import pytest
 
 from gradcli.cases import CheckSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError
-from gradcli.runner.choose import Choice, chosen, keyword_test
-from gradcli.runner.last import FILE, last_failed
-from gradcli.runner.plan import Shard
+from gradcli.runner.planning.choose import Choice, chosen, keyword_test
+from gradcli.runner.planning.plan import Shard
+from gradcli.runner.store.last import FILE, last_failed
 from tests.cli.conftest import Run
 
 SPECS = (

@@ -9,13 +9,13 @@ import pytest
 
 from gradcli._version import __version__
 from gradcli.checks.registry import CHECKS
-from gradcli.cli.options import format_from, reports_from, shard_from
+from gradcli.cli.arguments.options import format_from, reports_from, shard_from
 from gradcli.errors import UsageError
 from gradcli.findings import FindingKind
 from gradcli.reporters.formats import WHOLE
-from gradcli.runner.executors import require_executor
-from gradcli.runner.limits import as_option, require_settings
-from gradcli.runner.plan import Shard
+from gradcli.runner.executors.futures import require_executor
+from gradcli.runner.planning.limits import as_option, require_settings
+from gradcli.runner.planning.plan import Shard
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
 from tests.cli.conftest import Run
@@ -134,7 +134,7 @@ def test_a_module_that_cannot_be_imported_shows_the_users_traceback_alone(gradcl
 def test_required_resolution_turns_a_pass_that_sees_too_little_into_a_failure(gradcli: Run) -> None:
     ended = gradcli("check", "functions:Square", "--require-resolution", "1e-30")
     assert ended.returncode == 1
-    assert b"and 1.0e-30 is required" in ended.stdout
+    assert b"and --require-resolution demands 1.0e-30" in ended.stdout
     assert gradcli("check", "functions:Square", "--require-resolution", "1e-6").returncode == 0
 
 

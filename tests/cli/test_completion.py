@@ -9,9 +9,9 @@ import pytest
 
 from gradcli.checks.names import CHECK_NAMES
 from gradcli.checks.registry import CHECKS
-from gradcli.cli.completion import complete_names
-from gradcli.cli.explain import _entries
-from gradcli.cli.target_names import complete_targets
+from gradcli.cli.arguments.completion import complete_names
+from gradcli.cli.arguments.target_names import complete_targets
+from gradcli.cli.commands.explain import _entries
 
 MODULE = """
 raise SystemExit("this file must not be run")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.errors import UsageError
-from gradcli.runner.configuration import KEYS, Configuration, configuration, default_targets, settings_from
+from gradcli.runner.planning.configuration import KEYS, Configuration, configuration, default_targets, settings_from
 from tests.cli.conftest import Run
 
 ALL = """

@@ -21,9 +21,9 @@ from gradcli.figures import GradientEntry, GradientTable, in_bounds
 from gradcli.reporters.gradient_table import table_lines
 from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
+from gradcli.runner.arguments.given import supply_from
 from gradcli.runner.case import check_object
-from gradcli.runner.given import supply_from
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.backends.functions import TABLE, Row, arguments
@@ -164,7 +164,7 @@ def test_where_ones_show_nothing_other_numbers_are_taken() -> None:
     (table,) = tables_of(result)
     assert not table.of_ones
     assert max(abs(entry.analytic) for entry in table.entries) > 1e-3
-    assert "since ones show nothing" in shown(result)
+    assert "since ones would hide errors" in shown(result)
 
 
 def test_an_entry_on_a_kink_says_so() -> None:
@@ -198,7 +198,7 @@ def test_a_million_entries_have_the_largest_and_a_map() -> None:
     assert all(abs(entry.analytic) > 0.999 for entry in table.entries)
     assert len(table.errors) == 64
     text = [line for line, _ in table_lines([table], passed=True)]
-    assert any("1,000,000 entries, 15,625 to a mark" in line for line in text)
+    assert any("1,000,000 entries, 15,625 per mark" in line for line in text)
     assert all(len(line) <= 96 for line, fold in table_lines([table], passed=True) if not fold)
 
 
@@ -251,7 +251,7 @@ def test_the_error_is_told_in_bounds() -> None:
     )  # fmt: skip
     text = "\n".join(line for line, _ in table_lines([table], passed=True))
     assert "·+#?" in text
-    assert "3 to a mark" in text
+    assert "3 per mark" in text
 
 
 HOOKED = """

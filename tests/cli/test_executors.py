@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gradcli.runner.executors import ExecutorStaff
-from gradcli.runner.interrupts import Interrupts
+from gradcli.runner.executors.futures import ExecutorStaff
 from gradcli.runner.jobs import Lost
+from gradcli.runner.process.interrupts import Interrupts
 from tests.cli.conftest import Run
 
 SUITE = """

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
-from gradcli.runner.failures import Failure, load, save
+from gradcli.runner.store.failures import Failure, load, save
 from tests.cli.conftest import Run
 
 VALUES = arrays.arrays(
@@ -50,7 +50,7 @@ def test_python_values_come_back_equal(tmp_path: Path, value: object) -> None:
 
 
 def test_a_value_without_an_exact_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="input 'f' has no exact text: <built-in function sin>"):
+    with pytest.raises(ValueError, match="input 'f' cannot be written as a Python literal: <built-in function sin>"):
         save(_failure(Argument(name="f", value=math.sin, is_tensor=False)), tmp_path)
 
 

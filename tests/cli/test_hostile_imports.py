@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.runner.interrupts import Interrupts
 from gradcli.runner.jobs import Lost, NamesJob
+from gradcli.runner.process.interrupts import Interrupts
 from gradcli.runner.workers import workforce
 from tests.cli.conftest import Run
 

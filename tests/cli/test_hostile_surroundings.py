@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradcli.errors import UsageError
-from gradcli.runner.failures import load
+from gradcli.runner.store.failures import load
 from tests.cli.conftest import Run
 
 _SAVED: dict[str, Any] = {
@@ -130,6 +130,13 @@ def test_a_working_directory_that_is_gone_is_told(folder: Path) -> None:
     assert ended.returncode == 2
     assert b"the working directory no longer exists" in ended.stderr
     assert b"Traceback" not in ended.stderr
+
+
+def test_a_limit_of_open_files_that_is_too_low_is_an_error_of_the_run(folder: Path) -> None:
+    ended = _in_a_shell(folder, "ulimit -n 7; gradcli")
+    assert ended.returncode == 2
+    assert b"Too many open files; raise the limit that is reached" in ended.stderr
+    assert b"internal error" not in ended.stderr
 
 
 def test_no_columns_and_a_time_limit_of_centuries_are_as_good_as_none(gradcli: Run) -> None:

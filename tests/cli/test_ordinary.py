@@ -9,8 +9,8 @@ import typer.main
 
 from gradcli.cli import pipeline
 from gradcli.cli.app import application
-from gradcli.cli.ordinary import FLAGS, OPTIONS, UNSET, ordinary_request
-from gradcli.cli.request import CheckRequest
+from gradcli.cli.arguments.ordinary import FLAGS, OPTIONS, UNSET, ordinary_request
+from gradcli.cli.arguments.request import CheckRequest
 
 VALUES = {
     "inputs": ("x=3x4", "idx=5,domain=indices,high=4", "x=scalar"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.progress import time_left
+from gradcli.cli.output.progress import time_left
 from tests.cli.conftest import Run
 
 SLOW = """

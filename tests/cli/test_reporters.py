@@ -14,7 +14,7 @@ from gradcli.reporters.ndjson import ndjson_report
 from gradcli.reporters.plain import plain_case, plain_report, plain_summary
 from gradcli.reporters.wording import magnitude, number
 from gradcli.results import CheckResult, Entry, Report
-from gradcli.runner.expect import against_expectation
+from gradcli.runner.outcome.expect import against_expectation
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
 
@@ -109,7 +109,7 @@ def test_a_failure_that_was_expected_is_told_in_its_sentence() -> None:
 
 def test_a_declared_surrogate_is_noted_once() -> None:
     declared = against_expectation(FAILED, Expectation(verdict="surrogate"))
-    assert console_case(declared, width=None).plain.count("declared in the spec") == 1
+    assert console_case(declared, width=None).plain.count("accepted as a surrogate gradient") == 1
     assert (
         plain_case(declared).splitlines()[0].startswith("PASS mymodule:LinearFunction orders=1,2 expected='surrogate'")
     )

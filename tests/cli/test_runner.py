@@ -10,12 +10,12 @@ from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.findings import FindingKind
 from gradcli.reporters.plain import plain_case
 from gradcli.results import CheckResult, Evidence
-from gradcli.runner.configuration import default_targets
-from gradcli.runner.expect import VALUE_FINDINGS, against_expectation
-from gradcli.runner.gather import functions_in, is_named
-from gradcli.runner.merge import merge
-from gradcli.runner.notes import telling_notes
-from gradcli.runner.plan import case_of, case_seed
+from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation
+from gradcli.runner.outcome.merge import merge
+from gradcli.runner.outcome.notes import telling_notes
+from gradcli.runner.planning.configuration import default_targets
+from gradcli.runner.planning.gather import functions_in, is_named
+from gradcli.runner.planning.plan import case_of, case_seed
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
 from tests.cli.results import ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED

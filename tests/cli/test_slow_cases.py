@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.slow_cases import slow_cases_told, slowest
-from gradcli.runner.at_work import AtWork
+from gradcli.cli.output.slow_cases import slow_cases_told, slowest
+from gradcli.runner.process.at_work import AtWork
 from gradcli.watchdog.status import Seen
 
 SLOW = """
@@ -73,7 +73,7 @@ class Busy:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Told:
     def run(wanted: bool) -> str:
-        monkeypatch.setattr("gradcli.cli.slow_cases._LOOK_SECONDS", 0.001)
+        monkeypatch.setattr("gradcli.cli.output.slow_cases._LOOK_SECONDS", 0.001)
         staff = Busy()
         with slow_cases_told(staff, wanted=wanted):  # type: ignore[arg-type]
             until = time.monotonic() + 30.0
@@ -91,7 +91,7 @@ def test_the_line_comes_again_when_it_is_due_and_not_at_all_in_a_quiet_run(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told(False) == ""
-    monkeypatch.setattr("gradcli.cli.slow_cases.NEXT_SECONDS", (0.0, 0.0, 1000.0))
+    monkeypatch.setattr("gradcli.cli.output.slow_cases.NEXT_SECONDS", (0.0, 0.0, 1000.0))
     assert told(True).splitlines() == ["gradcli: slow has run for 60 s"] * 3
 
 

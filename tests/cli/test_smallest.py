@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradcli
-import gradcli.runner.failed as runner_failed
+import gradcli.runner.outcome.failed as runner_failed
 from gradcli import engine
 from gradcli.engine.autograd import Function
 
@@ -67,7 +67,7 @@ def test_inputs_that_show_nothing_are_replaced_by_some_that_do(given: np.ndarray
 def test_a_failure_says_where_it_was_measured_if_not_at_the_inputs() -> None:
     far = engine.tensor([30.0, 40.0], dtype=engine.float64, requires_grad=True)
     result = gradcli.check(Bell, (far,), order=1).cases[0]
-    assert any("the gradient is zero here; tested at" in note for note in result.notes), result.notes
+    assert any("the gradient is zero here; compared at" in note for note in result.notes), result.notes
 
 
 class Tally:
@@ -141,7 +141,9 @@ def test_what_only_several_entries_show_keeps_them() -> None:
 def test_names_are_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
     named = []
     own = runner_failed.name_findings
-    monkeypatch.setattr(runner_failed, "name_findings", lambda *given: named.append(given) or own(*given))
+    monkeypatch.setattr(
+        runner_failed, "name_findings", lambda *given, **more: named.append(given) or own(*given, **more)
+    )
     smallest(NothingBelowZero, MIXED)
     assert len(named) == 1
 

@@ -28,11 +28,16 @@ def function(forward, backward):
     return Made
 
 
-def found(made, *shapes, seed=0):
-    """The findings at normal inputs; an array is taken as it is, integers and booleans untracked."""
+def subject_of(made, *shapes, seed=0):
+    """A Function bound to normal inputs; an array is taken as it is."""
     generator = np.random.default_rng(seed)
     values = [s if isinstance(s, np.ndarray) else generator.normal(size=s) for s in shapes]
-    subject = ENGINE.bind(made, ENGINE.adopt(values))
+    return ENGINE.bind(made, ENGINE.adopt(values))
+
+
+def found(made, *shapes, seed=0):
+    """The findings at normal inputs; an array is taken as it is, integers and booleans untracked."""
+    subject = subject_of(made, *shapes, seed=seed)
     evidence = run_battery(subject, Settings(order=1), seed=seed)
     return name_findings(evidence, subject, seed=seed)
 

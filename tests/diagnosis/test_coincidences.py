@@ -67,7 +67,7 @@ class Scaled(ns.autograd.Function):
     ("shape", "stride", "factor", "told"),
     [
         ((3, 4), 2, 1 / 4, "4 is the size of axis 1 of output: a mean where a sum is meant?"),
-        ((3, 5), 2, 1 / 4, "2 is the argument arg1: arg1 enters squared, and was left out?"),
+        ((3, 5), 2, 1 / 4, "2 is the argument arg1: arg1 squared was left out as a factor?"),
         ((3, 5), 2, 2, "2 is the argument arg1: arg1 is one factor too many?"),
         ((3, 5), 0.7, 0.7, "0.7 is the argument arg1: arg1 is one factor too many"),
         ((3, 5), 0.5, 0.5, "0.5 is the argument arg1: arg1 is one factor too many?"),

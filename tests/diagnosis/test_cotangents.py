@@ -19,22 +19,22 @@ def two(backward):
 
 
 PLANTED = {
-    "first": (exponential(lambda g: g[0]), ((4,),), K.IGNORES_GRAD_OUTPUT, "grad_output[0] alone"),
-    "flat": (exponential(lambda g: g.flatten()[0]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "grad_output[0, 0] alone"),
-    "row": (exponential(lambda g: g[1:2]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "grad_output[1, :] alone"),
-    "bias": (linear_with(lambda g: g[0] * 1), ((3, 4), (4,)), K.IGNORES_GRAD_OUTPUT, "grad_output[0, :] alone"),
+    "first": (exponential(lambda g: g[0]), ((4,),), K.IGNORES_GRAD_OUTPUT, "only grad_output[0]"),
+    "flat": (exponential(lambda g: g.flatten()[0]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "only grad_output[0, 0]"),
+    "row": (exponential(lambda g: g[1:2]), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "only grad_output[1, :]"),
+    "bias": (linear_with(lambda g: g[0] * 1), ((3, 4), (4,)), K.IGNORES_GRAD_OUTPUT, "only grad_output[0, :]"),
     "mean": (exponential(lambda g: g.mean()), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "the sum or the mean of grad_output"),
     "sum": (exponential(lambda g: g.sum()), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "the sum or the mean of grad_output"),
     "rows": (exponential(lambda g: g.mean(1, keepdim=True)), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "along axis 1"),
     "second output": (two(lambda g, h, x, y, z: g * x.cos()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 1"),
     "first output": (two(lambda g, h, x, y, z: h * x.exp()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 0"),
-    "exchanged": (two(lambda g, h, x, y, z: h * x.cos() + g * z), ((4,),), K.WRONG_GRADIENT, "outputs 0 and 1 exch"),
+    "exchanged": (two(lambda g, h, x, y, z: h * x.cos() + g * z), ((4,),), K.WRONG_GRADIENT, "and 1 are exchanged"),
     "reversed": (exponential(lambda g: g.flip(0)), ((5,),), K.WRONG_GRADIENT, "reversed along axis 0"),
     "two reversed": (exponential(lambda g: g.flip(0)), ((2,),), K.WRONG_GRADIENT, "reversed along axis 0"),
-    "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "a grad_output transposed"),
+    "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "grad_output is transposed"),
     "off by one": (exponential(lambda g: g.roll(1, 0)), ((5,),), K.WRONG_SHIFT, "off by 1"),
     "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "axis 1 of the output"),
-    "every axis": (linear_with(lambda g: g.sum() + 0 * g[0]), ((3, 4), (4,)), K.WRONG_REDUCTION, "to one number"),
+    "every axis": (linear_with(lambda g: g.sum() + 0 * g[0]), ((3, 4), (4,)), K.WRONG_REDUCTION, "over all axes"),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from gradcli.backends.registry import backend_named
 from gradcli.checks.battery import run_battery
-from gradcli.diagnosis.excerpt import excerpt_for
+from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.results import judge
 from gradcli.settings import Settings

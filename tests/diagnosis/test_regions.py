@@ -44,7 +44,7 @@ PLANTED = {
         ((6,),),
         "from index 4 of axis 0 on ",
     ),
-    "picked": (PICKED, ((5, 4), TARGETS), "that arg1 picks along axis 1 "),
+    "picked": (PICKED, ((5, 4), TARGETS), "that arg1 selects along axis 1 "),
 }
 
 
@@ -92,7 +92,7 @@ def test_an_entry_that_is_right_at_this_number_alone_is_not_called_right():
 
 def test_an_entry_that_is_right_does_not_hide_what_the_others_lack():
     made = function(lambda x: x.cumsum(0), lambda g, x, y: g * 1)
-    assert_told(K.MISSING_TERM, "only what each output contributes to its own entry", made, ((5,),), 0)
+    assert_told(K.MISSING_TERM, "only the diagonal of the Jacobian", made, ((5,),), 0)
 
 
 def test_entries_wrong_for_one_output_each_are_told_together():

@@ -40,28 +40,28 @@ VARIANCE = function(lambda x: ((x - x.mean()) ** 2).mean(), lambda g, x, y: g * 
 DIAGONAL = function(lambda x: x.softmax(-1), lambda g, x, y: g * y * (1 - y))
 
 DROPPED = {
-    "mean": (norm(-1, first=0, second=1), ((3, 5),), "constant along axis 1, with the sum of grad_output along axis 1"),
-    "variance": (norm(-1, first=1, second=0), ((3, 5),), "proportional to output, with the sum of grad_output·output"),
-    "both": (norm(-1, first=0, second=0), ((3, 5),), "lacks two terms: one constant along axis 1"),
+    "mean": (norm(-1, first=0, second=1), ((3, 5),), "c·sum(grad_output, axis 1), where c is constant along"),
+    "variance": (norm(-1, first=1, second=0), ((3, 5),), "c·output·sum(grad_output·output, axis 1)"),
+    "both": (norm(-1, first=0, second=0), ((3, 5),), "lacks the terms c·sum(grad_output, axis 1) and d·"),
     "batch": (norm(0, first=0, second=1), ((5, 3),), "constant along axis 0"),
     "channels": (norm((0, 2), first=0, second=1), ((3, 2, 3),), "constant along axes 0, 2"),
     "affine mean": (
         norm(-1, first=0, second=1, affine=True),
         ((3, 5), (5,), (5,)),
-        "with the sum of grad_output·arg1 along axis 1",
+        "c·sum(grad_output·arg1, axis 1)",
     ),
     "affine variance": (
         norm(-1, first=1, second=0, affine=True),
         ((3, 5), (5,), (5,)),
-        "proportional to (arg0 - mean(arg0)), with the sum of grad_output·arg1·(arg0 - mean(arg0)) along axis 1",
+        "c·(arg0 - mean(arg0))·sum(grad_output·arg1·(arg0 - mean(arg0)), axis 1)",
     ),
     "unit": (
         function(unit, lambda g, x, y: g / (x * x).sum(-1, keepdim=True).sqrt()),
         ((4, 3),),
-        "proportional to output",
+        "c·output·sum(grad_output·",
     ),
     "log-softmax": (function(lambda x: x.log_softmax(-1), lambda g, x, y: g * 1), ((3, 4),), "exp(output)"),
-    "diagonal": (DIAGONAL, ((3, 4),), "only what each output contributes to its own entry"),
+    "diagonal": (DIAGONAL, ((3, 4),), "only the diagonal of the Jacobian"),
     "variance of all": (VARIANCE, ((7,),), "that is the same in every entry"),
     "silu": (SILU, ((3, 4),), "sigmoid(arg0)·(1 - sigmoid(arg0))"),
     "sine": (PRODUCT, ((3, 4),), "grad_output·sin(arg0)"),

@@ -48,7 +48,7 @@ DROPPED = {
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_dropped_term_is_told(name, seed):
     made, shapes, term = DROPPED[name]
-    assert_told(FindingKind.MISSING_TERM, f"lacks the term {term}; with it", made, shapes, seed)
+    assert_told(FindingKind.MISSING_TERM, f"lacks the term {term}; with the term added", made, shapes, seed)
 
 
 OTHERWISE = {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gradcli import engine as torch
+from gradcli.engine.backward.ownership import held_once
 from gradcli.engine.catalogue import Operation, operations
 from gradcli.engine.graph import Node
-from gradcli.engine.ownership import held_once
 from gradcli.engine.tensor import Tensor
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.fix import require_options
+from gradcli.cli.commands.fix import require_options
 from gradcli.errors import UsageError
 from gradcli.fix.writing import write
 from gradcli.patches import Patch

@@ -8,10 +8,10 @@ from benchmarks.fix.corpus import specimens
 from benchmarks.fix.run import agrees, patched
 from gradcli import engine as torch
 from gradcli.cases import CheckSpec, Expectation
-from gradcli.fix.prove import proof_of
 from gradcli.patches import FixResult
-from gradcli.runner.plan import plan
-from gradcli.runner.prepare import prepared
+from gradcli.runner.arguments.prepare import prepared
+from gradcli.runner.outcome.proof import proof_of
+from gradcli.runner.planning.plan import plan
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict

@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from gradcli.fix.idiom import build
-from gradcli.fix.render import Change, Tree
-from gradcli.fix.source import SourceFile
+from gradcli.edits.idiom import build
+from gradcli.edits.render import Change, Tree
+from gradcli.edits.source import SourceFile
 
 TEXT = "def f(a, b, c):\n    x = a + b  # é\n    return (a  # first\n            * c) @ x, -b\n"
 

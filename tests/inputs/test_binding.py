@@ -16,9 +16,9 @@ from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
-from gradcli.runner.failures import load
-from gradcli.runner.plan import case_of
-from gradcli.runner.replay import replay
+from gradcli.runner.planning.plan import case_of
+from gradcli.runner.store.failures import load
+from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 

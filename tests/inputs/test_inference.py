@@ -8,11 +8,11 @@ import pytest
 
 from gradcli.cases import InputSpec
 from gradcli.errors import InputsNotFoundError, UsageError
-from gradcli.inputs.budget import GUARANTEED_TRIES
 from gradcli.inputs.builders import build
 from gradcli.inputs.flags import parse_argument, parse_input
-from gradcli.inputs.inference import infer
-from gradcli.inputs.messages import size_pairs
+from gradcli.inputs.search.budget import GUARANTEED_TRIES
+from gradcli.inputs.search.error_messages import size_pairs
+from gradcli.inputs.search.inference import infer
 from gradcli.targets import TargetInfo, Trial
 
 from . import plain_functions as plain
@@ -238,7 +238,7 @@ def operator(n, xs):
 def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(forward, name, given):
     with pytest.raises(InputsNotFoundError) as caught:
         infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=200)
-    assert f"forward takes {name} for a container" in str(caught.value)
+    assert f"forward expects a container for {name}" in str(caught.value)
     assert f"gradcli.check(target, {given})" in str(caught.value)
     assert "-i " not in str(caught.value)
 
@@ -247,7 +247,7 @@ def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(for
 def slow_clock(monkeypatch):
     """A machine so busy that an hour passes between any two looks at the clock."""
     hours = itertools.count()
-    monkeypatch.setattr("gradcli.inputs.budget.time.perf_counter", lambda: 3600.0 * next(hours))
+    monkeypatch.setattr("gradcli.inputs.search.budget.time.perf_counter", lambda: 3600.0 * next(hours))
 
 
 @pytest.mark.parametrize("name", ["linear", "layer_norm", "cross_entropy", "bilinear"])
@@ -259,7 +259,7 @@ def test_the_limit_of_time_leaves_a_guaranteed_number_of_tries_and_is_told(slow_
     with pytest.raises(InputsNotFoundError) as caught:
         infer(plain.info_of(never), plain.attempt_of(never), limit_seconds=7)
     assert f"tried {GUARANTEED_TRIES} sets" in str(caught.value)
-    assert "stopped by its limit of 7 s" in str(caught.value)
+    assert "stopped at its time limit of 7 s" in str(caught.value)
 
 
 def test_without_a_busy_machine_tries_alone_end_the_search():
@@ -323,7 +323,7 @@ def test_defaults_are_given_where_backward_counts_on_them():
 
     found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
     assert found.as_flags() == "-i x=3x4 -a scale=2.0 -a axis=-1"
-    assert found.notes == ("forward also accepts -i x=3x4, but backward fails there",)
+    assert found.notes == ("forward also accepts -i x=3x4, but backward fails for these inputs",)
 
 
 def contrasted(q, k):
@@ -345,7 +345,7 @@ def test_sizes_are_equal_where_backward_asks_for_it():
     (rows, columns), other = (spec.shape for spec in found.specs)
     assert (rows, columns) == other
     assert rows != columns
-    assert "but backward fails there" in found.notes[0]
+    assert "but backward fails for these inputs" in found.notes[0]
 
 
 def test_sizes_stay_different_where_the_framework_refuses_the_gradient():
@@ -450,7 +450,7 @@ def test_backward_breaks_a_tie_and_never_more():
 
     found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
     assert found.specs == (InputSpec(name="input", shape=(3,)),)
-    assert found.notes == ("forward also accepts -i input=3x4, but backward fails there",)
+    assert found.notes == ("forward also accepts -i input=3x4, but backward fails for these inputs",)
 
 
 def test_a_target_without_python_source_is_inferred_too():

@@ -7,7 +7,7 @@ import pytest
 import gradcli
 from gradcli.engine import float32
 from gradcli.engine.autograd import Function
-from gradcli.inputs.messages import complains_of_precision
+from gradcli.inputs.search.error_messages import complains_of_precision
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
 

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.backends.array_claims import GradientPair
+from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.registry import backend_named
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
@@ -135,7 +135,7 @@ def test_what_forward_takes_and_backward_does_not_is_a_note_with_its_flags(ns: A
     forward, vjp, shapes = BROADCAST[name]
     notes = checked(function_of(ns, forward, vjp(1))).notes
     (note,) = [note for note in notes if note.startswith("forward also accepts -i ")]
-    assert note.endswith("but backward fails there")
+    assert note.endswith("but backward fails for these inputs")
     assert all(f"-i {argument}=" in note for argument in shapes)
 
 
@@ -205,6 +205,21 @@ OF_VECTORS: dict[str, Callable[..., Any]] = {
         lambda ns, u, v, w: (u @ v) * w,
         lambda ns, g, u, v, w: ((g @ w) * v, factor * (g @ w) * u, g * (u @ v)),
     ),
+    "squared length": lambda ns, factor: (lambda ns, x: x @ x, lambda ns, g, x: factor * 2 * g * x),
+    "gaussian": lambda ns, factor: (
+        lambda ns, x: ns.exp(-0.5 * (x @ x)),
+        lambda ns, g, x: -factor * g * ns.exp(-0.5 * (x @ x)) * x,
+    ),
+    "length": lambda ns, factor: (lambda ns, v: ns.sqrt(v @ v), lambda ns, g, v: factor * g * v / ns.sqrt(v @ v)),
+    "inversion in a sphere": lambda ns, factor: (
+        lambda ns, x: x / (x @ x),
+        lambda ns, g, x: factor * (g / (x @ x) - 2 * x * (g @ x) / (x @ x) ** 2),
+    ),
+    "a quartic": lambda ns, factor: (lambda ns, x: (x @ x) ** 2, lambda ns, g, x: 4 * factor * g * (x @ x) * x),
+    "scaled by its length": lambda ns, factor: (
+        lambda ns, x: (x @ x) * x,
+        lambda ns, g, x: factor * (2 * (g @ x) * x + g * (x @ x)),
+    ),
 }
 
 
@@ -213,6 +228,25 @@ def test_a_function_of_vectors_that_forward_takes_matrices_for_is_given_vectors(
     result = checked(function_of(ns, *OF_VECTORS[name](ns, 1)))
     assert result.verdict is Verdict.PASSED, result
     assert checked(function_of(ns, *OF_VECTORS[name](ns, 2))).verdict is Verdict.FAILED
+
+
+OF_MATRICES: dict[str, tuple[Callable[..., Any], Callable[[float], Callable[..., Any]]]] = {
+    "square": (lambda ns, x: x @ x, lambda factor: lambda ns, g, x: g @ x.T + factor * x.T @ g),
+    "cube": (
+        lambda ns, x: x @ x @ x,
+        lambda factor: lambda ns, g, x: g @ (x @ x).T + factor * x.T @ g @ x.T + (x @ x).T @ g,
+    ),
+    "trace of the square": (lambda ns, x: ns.trace(x @ x), lambda factor: lambda ns, g, x: factor * 2 * g * x.T),
+}
+
+
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_a_function_of_square_matrices_is_given_those(ns: Any, name: str) -> None:
+    forward, vjp = OF_MATRICES[name]
+    result = checked(function_of(ns, forward, vjp(1)))
+    assert result.verdict is Verdict.PASSED, result
+    assert [spec.shape for spec in result.inputs] == [(3, 3)]
+    assert checked(function_of(ns, forward, vjp(2))).verdict is Verdict.FAILED
 
 
 def test_single_entries_are_chosen_where_forward_refuses_all_others(ns: Any) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gradcli.backends.effort import lines_run
-from gradcli.numerics.space import Block, Space
-from gradcli.numerics.vector_map import Effort, VectorMap
+from gradcli.numerics.maps.space import Block, Space
+from gradcli.numerics.maps.vector_map import Effort, VectorMap
 
 Array = np.ndarray
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.numerics.difference import directional_derivative
-from gradcli.numerics.estimate import Estimate, Status
-from gradcli.numerics.probe import entry_scales, random_direction, snap
-from gradcli.numerics.space import Block, Space
+from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.estimate import Estimate, Status
+from gradcli.numerics.maps.space import Block, Space
+from gradcli.numerics.sampling.directions import entry_scales, random_direction, snap
 from tests.numerics.expressions import random_case
 
 

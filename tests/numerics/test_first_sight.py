@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.numerics.first_sight import at_first_sight, begin
-from gradcli.numerics.line import power_of_two_above
-from gradcli.numerics.probe import entry_scales, snap
-from gradcli.numerics.seeds import generator_of
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.maps.seeds import generator_of
+from gradcli.numerics.maps.vector_map import CountedMap
+from gradcli.numerics.sampling.directions import entry_scales, snap
+from gradcli.numerics.sampling.line import power_of_two_above
+from gradcli.numerics.screen.fast_path import at_first_sight, begin
 from gradcli.numerics.verify import BlockOutcome, Outcome, verify
 from tests.numerics.cases import AWKWARD, ORDINARY, Case, FormulaMap, space
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.numerics.jacobian import jacobian_table
+from gradcli.numerics.localise.jacobian import jacobian_table
 from tests.numerics.cases import ORDINARY, FormulaMap, space
 
 

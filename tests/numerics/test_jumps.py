@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gradcli.numerics.jumps import jump_nearby
-from gradcli.numerics.probe import random_direction
-from gradcli.numerics.site import Site
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.vector_map import CountedMap
+from gradcli.numerics.regularity.jumps import jump_nearby
+from gradcli.numerics.sampling.directions import random_direction
 from tests.numerics.cases import FormulaMap, space
 
 Array = np.ndarray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import AWKWARD, FormulaMap, space
 

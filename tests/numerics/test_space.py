@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradcli.numerics.line import power_of_two_above
-from gradcli.numerics.probe import entry_scales, focuses, random_direction, snap
-from gradcli.numerics.space import Block, Space
-from gradcli.numerics.stencil import even_weights, odd_weights
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.differences.stencil import even_weights, odd_weights
+from gradcli.numerics.maps.space import Block, Space
+from gradcli.numerics.maps.vector_map import CountedMap
+from gradcli.numerics.sampling.directions import entry_scales, focuses, random_direction, snap
+from gradcli.numerics.sampling.line import power_of_two_above
 from tests.numerics.cases import FormulaMap, space
 
 shapes = st.lists(st.lists(st.integers(0, 3), max_size=3).map(tuple), max_size=4)

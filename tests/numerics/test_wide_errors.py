@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradcli.numerics.compare import FAIL_FACTOR
-from gradcli.numerics.site import Site
-from gradcli.numerics.stencil import EPS
-from gradcli.numerics.treads import format_roundoff, on_treads
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.confirm.wide_steps import agreement
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.maps.vector_map import CountedMap
+from gradcli.numerics.regularity.formats import floating_format
+from gradcli.numerics.regularity.quantisation import on_treads
 from gradcli.numerics.verify import Outcome
-from gradcli.numerics.wide_steps import agreement
 from tests.numerics.cases import Case, elementwise
 from tests.numerics.test_wide_steps import CASES, POINT, Array, Spoil, brain, half, outcome
 
@@ -112,8 +113,8 @@ def test_treads_and_formats_are_told_from_slopes_and_grids() -> None:
     assert on_treads(site_of(treads), (0, 0))
     assert on_treads(site_of(grid), (0, 0))
     assert not on_treads(site_of(rising), (0, 0))
-    assert format_roundoff(site_of(treads), 0) == 2.0**-8
-    assert format_roundoff(site_of(grid), 0) == EPS
+    assert floating_format(site_of(treads), 0) is BFLOAT16
+    assert floating_format(site_of(grid), 0) is None
 
 
 def test_a_row_of_exact_zeros_beside_rounded_ones_does_not_keep_a_claim_from_agreeing() -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradcli.numerics.compare import FAIL_FACTOR
-from gradcli.numerics.probe import random_direction
-from gradcli.numerics.remainder import ROUGHNESS, stretch
-from gradcli.numerics.site import Site
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.claims.residual import ROUGHNESS, stretch
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.vector_map import CountedMap
+from gradcli.numerics.sampling.directions import random_direction
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import Case, FormulaMap, elementwise, sech2, space
 from tests.numerics.expressions import random_case

@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from gradcli.numerics.iteration import FARTHER, NEARBY
+from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES
-from gradcli.numerics.vector_map import CountedMap
+from gradcli.numerics.regularity.iteration import FARTHER
+from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.verify import Doubt, Outcome, verify
 from tests.numerics.cases import AWKWARD, NORMAL, ORDINARY, Case, FormulaMap, space
 
@@ -76,7 +77,7 @@ def test_a_clear_difference_is_tabulated_from_the_witness(case) -> None:
     table = wrong[0].table
     assert table.complete
     assert np.count_nonzero(np.abs(table.claimed - table.numeric) > 3 * table.bound) == 1
-    looks_for_an_iteration = 2 + NEARBY + len(FARTHER)
+    looks_for_an_iteration = 2 + TRIES + len(FARTHER)
     assert result.evaluations <= 8 + 6 * (len(case.inputs) + 1) + looks_for_an_iteration
 
 
@@ -134,7 +135,7 @@ def test_a_dead_point_hides_neither_claim_nor_witness() -> None:
     for wrong in (0.0, 1.001):
         (block,) = run(rectifier(wrong), rectifier(1.0), x).blocks
         assert block.outcome is Outcome.DIFFERS
-        assert "the gradient is zero here; tested at" in block.note
+        assert "the gradient is zero here; compared at" in block.note
 
 
 @pytest.mark.parametrize("witnessed", [True, False])

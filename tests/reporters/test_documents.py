@@ -12,12 +12,12 @@ import pytest
 import xmlschema
 
 from gradcli.findings import FindingKind
+from gradcli.reporters.ci.github import annotations, github_report
+from gradcli.reporters.ci.junit import junit_report
+from gradcli.reporters.ci.markdown import markdown_report
+from gradcli.reporters.ci.sarif import sarif_report
 from gradcli.reporters.escaping import code_block, code_span, printable
 from gradcli.reporters.formats import SUFFIXES, WHOLE, renderer
-from gradcli.reporters.github import annotations, github_report
-from gradcli.reporters.junit import junit_report
-from gradcli.reporters.markdown import markdown_report
-from gradcli.reporters.sarif import sarif_report
 from gradcli.results import Location, Report
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report

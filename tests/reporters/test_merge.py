@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradcli
-from gradcli.cli.merge import merged_report
+from gradcli.cli.commands.merge import merged_report
 from gradcli.documents import read_report
 from gradcli.errors import UsageError
 from gradcli.reporters.formats import renderer
@@ -118,7 +118,7 @@ def test_an_inconclusive_case_counts_unless_every_part_allows_it() -> None:
 def test_what_cannot_be_one_run_is_refused() -> None:
     with pytest.raises(UsageError, match=r"b.json: the case .* is in a.json already"):
         merged_report([("a.json", report(PASSED)), ("b.json", report(PASSED))])
-    with pytest.raises(UsageError, match=r"their seeds are 0 in a\.json, 7 in b\.json"):
+    with pytest.raises(UsageError, match=r"whose seeds are 0 in a\.json, 7 in b\.json"):
         merged_report([("a.json", report(PASSED)), ("b.json", Report(cases=(), seed=7))])
 
 

@@ -16,11 +16,11 @@ import gradcli
 from gradcli.cases import CheckSpec
 from gradcli.examples.broken import MulConstantForgotten
 from gradcli.figures import ErrorCurve, Figures, JacobianBlock
-from gradcli.reporters.html_charts import error_chart, heat_maps, resolution_scale
-from gradcli.reporters.html_page import fragment, html_report
+from gradcli.reporters.html.charts import error_chart, heat_maps, resolution_scale
+from gradcli.reporters.html.page import fragment, html_report
 from gradcli.results import Report
 from gradcli.runner.case import check_object
-from gradcli.runner.plan import case_of
+from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, FAILED, PASSED, report

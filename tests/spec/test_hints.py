@@ -54,7 +54,10 @@ NN.functional = types.ModuleType("torch.nn.functional")
         ("ctx.mark_non_differential(1)", "did you mean 'mark_non_differentiable'?"),
         ("ctx.saved_tensor", "did you mean 'saved_tensors'?"),
         ("nn.Function.conv2d()", "did you mean 'nn.functional'?"),
-        ("ctx.save_for_backward(tensor, 3)", "argument 1 is of type int: set it as an attribute, ctx.name = value"),
+        (
+            "ctx.save_for_backward(tensor, 3)",
+            "argument 1 (counted from 0) is of type int: set it as an attribute, ctx.name = value",
+        ),
         ("_ConvLayer(3)", "is defined nowhere in the file"),
         ("import torch_that_is_not_here", "is not installed here"),
     ],

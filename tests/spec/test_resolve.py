@@ -126,7 +126,8 @@ FLATTENED = (
 def test_a_flattened_listing_is_recognised(folder):
     folder(mymodule_py=FLATTENED)
     said = (
-        "mymodule.py defines nothing: line 1 holds 'class LinearFunction' inside a comment; its line breaks were lost"
+        "mymodule.py defines nothing: line 1 has 'class LinearFunction' inside a comment; line breaks are missing in "
+        "that comment"
     )
     assert str(refused("mymodule:LinearFunction")) == said
     assert str(refused("mymodule.py:LinearFunction")) == said
@@ -136,7 +137,7 @@ def test_a_flattened_listing_is_recognised(folder):
 
 def test_a_commented_out_class_is_found_beside_others(folder):
     folder(zeta_py="class A: pass\n# class Gone: pass\n")
-    assert "line 2 holds 'class Gone' inside a comment" in str(refused("zeta:Gone"))
+    assert "line 2 has 'class Gone' inside a comment" in str(refused("zeta:Gone"))
 
 
 PACKED = (

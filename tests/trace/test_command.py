@@ -122,6 +122,9 @@ def test_a_functions_tree_names_lines_of_the_users_file(gradcli):
         (["train:moved", "--format", "tre"], 2),
         (["train:product", "-i", "lefft=2x3"], 2),
         (["train:moved", "--output", "missing/folder/x.json"], 2),
+        (["train:sound", "--memory", "1B", "--check"], 1),
+        (["--memory", "train:sound", "--check"], 0),
+        (["train:sound", "--memory", "20apples"], 2),
         ([], 2),
     ],
 )

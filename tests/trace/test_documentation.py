@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.diagnosis.symptoms import Symptom
+from gradcli.diagnosis.symptoms.rules import Symptom
 
 PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
 
@@ -18,13 +18,15 @@ def block_after(marker):
     return found.group(1)
 
 
-def test_the_example_prints_what_the_page_shows(tmp_path):
-    pytest.importorskip("torch", reason="the page's example is on PyTorch")
-    (tmp_path / "train.py").write_text(block_after("file: train.py"), encoding="utf-8")
-    command = [sys.executable, "-m", "gradcli", "trace", "train:loss"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False)
+@pytest.mark.parametrize("command", ["trace train:loss", "trace step:loss --memory 100kB"])
+def test_an_example_prints_what_the_page_shows(tmp_path, command):
+    pytest.importorskip("torch", reason="the page's examples are on PyTorch")
+    for name in ("train.py", "step.py"):
+        (tmp_path / name).write_text(block_after(f"file: {name}"), encoding="utf-8")
+    arguments = [sys.executable, "-m", "gradcli", *command.split()]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == block_after("output: gradcli trace train:loss")
+    assert block_after(f"output: gradcli {command}") in done.stdout
 
 
 def test_the_page_lists_every_symptom():

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.diagnosis.symptoms import explain_trace
-from gradcli.reporters.graph_drawings import dot, mermaid
-from gradcli.reporters.graph_table import table
-from gradcli.reporters.graph_tree import tree
+from gradcli.diagnosis.symptoms.rules import explain_trace
+from gradcli.reporters.graph.drawings import dot, mermaid
+from gradcli.reporters.graph.table import table
+from gradcli.reporters.graph.tree import tree
 from tests.trace.tracing import fate, traced
 
 
@@ -157,7 +157,7 @@ def test_a_deep_chain_neither_recurses_nor_hangs(framework, depth):
 
 DEEP = """
 import importlib, sys
-from gradcli.backends.tracing import trace_call
+from gradcli.tracing.passes import trace_call
 framework = importlib.import_module(sys.argv[1])
 
 

@@ -127,7 +127,7 @@ SILENT = [
     (removed_after_backward_did_not_reach_it, "on side did not fire: side is not part of the graph"),
     (registered_after_backward, "on p.y did not fire: it was registered after backward had run; register it before"),
     (registered_between_two_passes_of_other_tensors, "on p.w did not fire: p.w is not part of the graph"),
-    (registered_while_backward_runs, "on p.y did not fire: it was registered while backward was running"),
+    (registered_while_backward_runs, "on p.y did not fire: it was registered during backward"),
     (module_hook_after_forward, "on Linear did not fire: it was registered after forward"),
     (asked_for_another, "on p.w did not fire: no gradient reached p.w in this backward pass"),
 ]
@@ -275,7 +275,7 @@ def test_retaining_after_backward_is_named(framework):
     y = fate(traced(framework, loss), "y")
     assert y.symptom == "retained-late"
     assert re.sub(r"at \S*/", "at ", y.why) == placed(
-        "retain_grad() was called only after backward at {# too late}; call it before"
+        "retain_grad() was called only after backward at {# too late}; call it before backward"
     )
 
 

@@ -254,7 +254,7 @@ def test_an_error_of_backward_adds_no_warning_of_anomaly_mode(framework):
         graph = traced(framework, loss)
     assert graph.error == "ZeroDivisionError: division by zero"
     assert "in loss" in graph.error_traceback
-    assert "tracing.py" not in graph.error_traceback
+    assert "passes.py" not in graph.error_traceback
 
 
 def test_the_users_own_anomaly_mode_is_respected(framework):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gradcli.reporters.graph_tree import explanation
+from gradcli.reporters.graph.tree import explanation
 from tests.trace.tracing import fate, line_of, traced
 
 HERE = sys.modules[__name__]
@@ -243,15 +243,15 @@ CAUSES = [
     (through_a_function, UNREACHED + "{# features} takes it out of the graph with detach()"),
     (written_to_data, UNREACHED + "{# data} takes it out of the graph with .data ="),
     (only_asked_for_gradients, "only autograd.grad was called, at {# asked}: it returns gradients and fills no .grad"),
-    (zeroed_by_an_optimizer, "backward filled .grad, and it was set to None again at {# by the optimizer}; read"),
-    (zeroed_in_place, "zero: backward filled .grad, and {# in place} filled it with zeros again; read it before"),
-    (set_to_none, "backward filled .grad, and it was set to None again at {# to None}; read it before"),
-    (another_result, "the backward pass ran from aux at {# aux}, and x leads only to the result that was returned, on "
-     "which nothing called"),
-    (replaced_parameter, UNREACHED + "{# replaced} gives the module another parameter in its place, which is"),
+    (zeroed_by_an_optimizer, "backward filled .grad, and .grad was set to None again at {# by the optimizer}; read"),
+    (zeroed_in_place, "zero: backward filled .grad, and {# in place} zeroed it again; read .grad before that"),
+    (set_to_none, "backward filled .grad, and .grad was set to None again at {# to None}; read .grad before"),
+    (another_result, "the backward pass ran from aux at {# aux}, but x leads only to the returned result, and backward "
+     "was not called"),
+    (replaced_parameter, UNREACHED + "{# replaced} replaces this parameter of the module by another one"),
     (plain_tensor_of_a_module, "requires_grad is False: Net holds it as a plain tensor, not as an nn.Parameter"),
-    (never_used, UNREACHED + "no operation that the trace saw used it"),
-    (used_in_vain, UNREACHED + "{# in vain} uses it, but no operation that the trace saw leads from there"),
+    (never_used, UNREACHED + "no traced operation used it"),
+    (used_in_vain, UNREACHED + "{# in vain} uses it, but no traced operation leads from that line"),
     (never_run, "no backward pass ran: nothing called backward, and the traced function returned no tensor"),
 ]  # fmt: skip
 
@@ -287,7 +287,7 @@ def test_a_module_that_zeroed_its_gradients_is_named(framework):
     graph = traced(framework, lambda: zeroed_by_a_module(framework))
     weight = next(t for t in graph.tensors if t.name.endswith("weight"))
     assert stripped(weight.why) == placed(
-        "backward filled .grad, and it was set to None again at {# zeroed}; read it before"
+        "backward filled .grad, and .grad was set to None again at {# zeroed}; read .grad before that"
     )
 
 
@@ -308,8 +308,8 @@ def test_modules_and_parameters_in_plain_containers_are_reported(framework):
     net = Net()
     graph = traced(framework, lambda: net(framework.ones(3, 2)).sum(), modules={"": net})
     assert [lint.split(":")[0] for lint in graph.lints] == [
-        "layers is a plain list with modules; use nn.ModuleList",
-        "scales is a plain dict with parameters; use nn.ParameterDict",
+        "layers is a plain list with modules instead of an nn.ModuleList",
+        "scales is a plain dict with parameters instead of an nn.ParameterDict",
     ]
     assert fate(graph, "layers[0].weight").grad is not None
 

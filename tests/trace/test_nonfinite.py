@@ -214,15 +214,16 @@ def given_to_backward(f):
 
 
 TRAP = (
-    "made the first NaN or Inf: the `{}` at {{# {}}} does not take its result at entry [0] and sends a gradient of 0 "
+    "made the first NaN or Inf: the `{}` at {{# {}}} does not select its result at entry [0] and sends a gradient of 0 "
 )
 SOURCES_IN_BACKWARD = [
     (overflow_that_the_result_hides, f"exp at {{# hidden}} {FORWARD}exp(1000) = inf at entry [0], an overflow of "
      "float32; the result does not show it, but in backward ExpBackward0, {# hidden}, turns it into NaN"),
     (overflow_under_a_division, f"exp at {{# under}} {FORWARD}exp(1000) = inf at entry [0], an overflow of float32"),
-    (root_at_zero_times_zero, f"SqrtBackward0, {{# at zero}}, {BACKWARD}a gradient of 0 came in at entry [0], and NaN "
-     "left (saved there: result = 0): the derivative is infinite there, and 0·inf is NaN"),
-    (norm_of_zeros, f"SqrtBackward0, {{# norm}}, {BACKWARD}a gradient of 1 came in, and Inf left (saved there: result"),
+    (root_at_zero_times_zero, f"SqrtBackward0, {{# at zero}}, {BACKWARD}it received a gradient of 0 at entry [0] and "
+     "returned NaN (saved there: result = 0): the derivative is infinite there, and 0·inf is NaN"),
+    (norm_of_zeros, f"SqrtBackward0, {{# norm}}, {BACKWARD}it received a gradient of 1 and returned "
+     "Inf (saved there: result"),
     (where_around_a_root, "SqrtBackward0, {# root}, " + TRAP.format("where", "around")),
     (where_around_a_division, "DivBackward0, {# ratio}, " + TRAP.format("where", "division")),
     (where_around_an_overflow, "ExpBackward0, {# growth}, " + TRAP.format("where", "limited")),
@@ -232,7 +233,7 @@ SOURCES_IN_BACKWARD = [
     (inside_a_backward_that_the_user_runs, "SquareBackward made the first NaN or Inf: in its backward, div at "
      "{# inside backward} computes 1 / 0 = inf at entry [0]"),
     (a_hook, "the hook `spoil` at "),
-    (given_to_backward, "the gradient that was handed to backward is not finite itself"),
+    (given_to_backward, "the gradient passed to backward is itself NaN or infinite"),
 ]  # fmt: skip
 
 

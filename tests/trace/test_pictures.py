@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from gradcli.reporters.graph_drawings import dot, mermaid
-from gradcli.reporters.graph_json import trace_document
-from gradcli.reporters.graph_table import table
-from gradcli.reporters.graph_tree import Tone, tree, tree_lines
+from gradcli.reporters.graph.drawings import dot, mermaid
+from gradcli.reporters.graph.json_document import trace_document
+from gradcli.reporters.graph.table import table
+from gradcli.reporters.graph.tree import Tone, tree, tree_lines
 from gradcli.traces import ArraySummary, Edge, SourceSite, TensorFate, TraceGraph, TraceNode
 from tests.trace.hook_network import program
 from tests.trace.tracing import traced
@@ -79,7 +79,7 @@ def test_tree_tells_the_story_of_the_moved_input(framework):
     assert re.search(r"why is x\.grad None\?   x is not a leaf: \S+hook_network.py:\d+ made it with "
                      r"\.to\(framework\.float64\) from x0; x0\.grad is filled\n", text)  # fmt: skip
     assert "why is input.grad None?   input is not a leaf: a module with a full backward hook, called at " in text
-    assert text.endswith(" hands its inputs on as new tensors, this one made from x0; x0.grad is filled\n")
+    assert text.endswith(", made it from x0, as it does with all its inputs; x0.grad is filled\n")
 
 
 def test_table_has_one_line_a_node(small):

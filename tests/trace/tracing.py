@@ -5,9 +5,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from gradcli.backends.tracing import trace_call
-from gradcli.diagnosis.symptoms import explain_trace
+from gradcli.diagnosis.symptoms.rules import explain_trace
 from gradcli.traces import HookCall, SourceSite, TensorFate, TraceGraph
+from gradcli.tracing.passes import trace_call
 
 
 def traced(framework: ModuleType, run: Callable[[], object], **options: Any) -> TraceGraph:

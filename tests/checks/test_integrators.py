@@ -1,0 +1,36 @@
+"""Integrators of loose tolerance: the derivative of the exact solution is never failed, and one off by half is."""
+
+import pytest
+
+pytest.importorskip("torch", reason="the specimens are PyTorch's as well as the engine's")
+pytest.importorskip("scipy", reason="its integrator adapts the steps")
+
+import numpy as np
+import torch
+
+import gradcli
+from benchmarks.correct.integrators import PROBLEMS, function
+from gradcli import engine
+from gradcli.results import CheckResult
+from gradcli.verdict import Verdict
+
+KNOWN = {problem.name: problem for problem in PROBLEMS}
+
+
+def checked(name: str, ns: object, factor: float) -> CheckResult:
+    inputs = tuple(ns.tensor(np.array(v), requires_grad=True) for v in ([0.2, 0.4, 0.7], 1.3))
+    target = function(ns, KNOWN[name], (1.0, factor))
+    (case,) = gradcli.check(target, inputs, order=1, shrink=False).cases
+    return case
+
+
+@pytest.mark.parametrize(("name", "ns"), [("decay of low order", torch), ("logistic", engine)])
+def test_the_derivative_of_the_exact_solution_is_not_held_against_the_integrator(name: str, ns: object) -> None:
+    case = checked(name, ns, 1.0)
+    assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE), case.findings
+
+
+def test_a_derivative_that_is_half_too_large_fails() -> None:
+    case = checked("logistic", torch, 1.5)
+    assert case.verdict is Verdict.FAILED
+    assert {finding.input for finding in case.findings} == {"r"}
