@@ -58,10 +58,9 @@ def taking_turns(works: list[Callable[[], Any]], repeats: int) -> list[float]:
 def checked(subject: Subject, order: int) -> None:
     """Orders 1 to `order` of the two checks that are compared with gradcheck, as the battery runs them."""
     situation = Situation(subject=subject, settings=Settings(order=order), seed=0)
-    with subject.session(trusting=True) as session:
-        session.begin()
+    with subject.session(lazy=True) as session:
         found = [*GradientCheck().run(situation), *(HigherOrderCheck().run(situation) if order > 1 else ())]
-        if session.must_repeat():
+        if session.check():
             raise SystemExit("expected no random numbers to be drawn")
     if any(e.verdict is not Verdict.PASSED for e in found):
         raise SystemExit(f"expected every check to pass, got {[e for e in found if e.verdict is not Verdict.PASSED]}")

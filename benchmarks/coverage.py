@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 
-from gradcli.numerics.difference import directional_derivative  # noqa: E402 - found through the path set above
-from gradcli.numerics.estimate import Status  # noqa: E402
-from gradcli.numerics.probe import entry_scales, random_direction, snap  # noqa: E402
-from gradcli.numerics.space import Block, Space, Vector  # noqa: E402
-from gradcli.numerics.vector_map import VectorMap  # noqa: E402
+from gradcli.numerics.differences.directional import directional_derivative  # noqa: E402 - found through the path set above
+from gradcli.numerics.differences.estimate import Status  # noqa: E402
+from gradcli.numerics.maps.space import Block, Space, Vector  # noqa: E402
+from gradcli.numerics.maps.vector_map import VectorMap  # noqa: E402
+from gradcli.numerics.sampling.directions import entry_scales, random_direction, snap  # noqa: E402
 from gradcli.numerics.verify import Outcome, verify  # noqa: E402
 from tests.numerics.expressions import Expression, random_case  # noqa: E402
 

@@ -1,9 +1,10 @@
 """What a failing case costs, and what is said of it: one version of gradcli, or two side by side.
 
-Run: python benchmarks/failing.py [--beside ROOT] [--stride N] [--only TEXT] [--limit SECONDS] [--slow]
+Run: python benchmarks/failing.py [--beside ROOT] [--stride N] [--only TEXT] [--slow]
 
 ROOT is another checkout of gradcli. Both versions check the same planted Functions in turns, each in a process of its
-own; the tables show processor time, and every case whose findings, locations or smallest input are not the same.
+own. Every case prints its processor times, and what differs, when it is done; every 25 cases and at the end, or when
+the run is interrupted, come the totals so far.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
+EVERY = 25
+"""After so many cases the totals are printed."""
 WORKER = """
 import sys
 root, here, slow = sys.argv[1:4]
@@ -64,14 +67,19 @@ def main() -> None:
     for version in versions:
         version.ask(str(chosen[0]))  # the first check pays for imports
     rows: list[list[dict[str, Any]]] = []
-    for done, number in enumerate(chosen):
-        turns = versions if done % 2 else versions[::-1]
-        answers = {id(version): version.ask(str(number)) for version in turns}
-        rows.append([answers[id(version)] for version in versions])
-        if options.slow:
-            print("  ".join([f"{names[number]:44s}", *map(_times, rows[-1])]), flush=True)
-    for version in versions:
-        version.close()
+    try:
+        for done, number in enumerate(chosen):
+            turns = versions if done % 2 else versions[::-1]
+            answers = {id(version): version.ask(str(number)) for version in turns}
+            rows.append([answers[id(version)] for version in versions])
+            _print_row(rows[-1], done + 1, len(chosen), options.slow)
+            if len(rows) % EVERY == 0:
+                _print_costs(rows)
+    except KeyboardInterrupt:
+        print("interrupted; what was measured so far:")
+    else:
+        for version in versions:
+            version.close()
     _print_costs(rows)
     if options.beside:
         _print_differences(rows)
@@ -86,6 +94,12 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _print_row(row: Sequence[dict[str, Any]], number: int, of: int, slow: bool) -> None:
+    told = list(map(_times, row)) if slow else [f"{each['seconds']:7.3f} s" for each in row]
+    verdicts = {each["verdict"] for each in row}
+    print("  ".join([f"{number:4d}/{of} {row[0]['name']:50s}", *told, *sorted(verdicts - {"failed"})]), flush=True)
+
+
 def _times(row: dict[str, Any]) -> str:
     found = ", ".join(f"{f['kind']} {f['input']}" for f in row["findings"])
     return f"{row['wall']:7.2f} s, {row['calls']:5d} forwards  {row['verdict']} {found} | {'; '.join(row['smallest'])}"
@@ -94,7 +108,8 @@ def _times(row: dict[str, Any]) -> str:
 def _print_costs(rows: Sequence[Sequence[dict[str, Any]]]) -> None:
     failed = [row for row in rows if all(each["verdict"] == "failed" for each in row)]
     if not failed:
-        raise SystemExit("no case failed")
+        print("no case failed")
+        return
     print(f"{len(rows)} cases, {len(failed)} failed; processor time in seconds")
     print(f"{'':12s} {'median':>8s} {'90 %':>8s} {'largest':>8s} {'sum':>8s}   shrinking: median, share of the sum")
     for place in range(len(rows[0])):
@@ -110,7 +125,7 @@ def _print_costs(rows: Sequence[Sequence[dict[str, Any]]]) -> None:
         ratios = [row[place]["seconds"] / row[0]["seconds"] for row in failed]
         print(f"beside {place} / this: median {statistics.median(ratios):.1f}, least {min(ratios):.2f}")
     worst = sorted(failed, key=lambda row: -row[0]["seconds"])[:8]
-    print("the dearest:", ", ".join(f"{row[0]['name']} {row[0]['seconds']:.2f}" for row in worst))
+    print("the dearest:", ", ".join(f"{row[0]['name']} {row[0]['seconds']:.2f}" for row in worst), flush=True)
 
 
 def _print_differences(rows: Sequence[Sequence[dict[str, Any]]]) -> None:

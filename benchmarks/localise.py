@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gradcli.numerics.localise import locate
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.localise.entries import locate
+from gradcli.numerics.maps.space import Block, Space, Vector
+from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import Outcome
-from gradcli.numerics.site import Site
-from gradcli.numerics.space import Block, Space, Vector
-from gradcli.numerics.vector_map import CountedMap, VectorMap
 from gradcli.numerics.verify import verify
 
 Indices = npt.NDArray[np.intp]

@@ -9,6 +9,7 @@ from benchmarks.correct.complexes import COMPLEX
 from benchmarks.correct.entries_arrays import ARRAYS
 from benchmarks.correct.entries_kinks import KINKS
 from benchmarks.correct.entries_smooth import SMOOTH
+from benchmarks.correct.integrators import INTEGRATORS
 from benchmarks.correct.layers import LAYERS
 from benchmarks.correct.layouts import LAYOUTS
 from benchmarks.correct.losses import LOSSES
@@ -35,6 +36,7 @@ GROUPS: tuple[Collection, ...] = (
     ROUGH,
     SOLVERS,
     STOPPED,
+    INTEGRATORS,
     BRANCHES,
     CALLS,
     TRIANGLES,
