@@ -55,7 +55,8 @@ def test_a_reader_that_leaves_early_is_met_with_silence(folder: Path, form: str)
     )  # fmt: skip
     os.close(writing)
     assert ended.returncode == 1
-    assert ended.stderr == b""
+    # A slow machine may say which case has run for 5 s.
+    assert [line for line in ended.stderr.splitlines() if b"functions:Forgets has run for" not in line] == []
 
 
 def test_without_a_standard_output_the_exit_code_still_tells(folder: Path) -> None:
