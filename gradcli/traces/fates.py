@@ -10,7 +10,8 @@ from gradcli.traces.summaries import ArraySummary, SourceSite
 class GraphCut:
     """An operation whose result gradients do not follow though they follow its input, and the leaves lost there.
 
-    `other_result` says that gradients follow another result of the same operation.
+    `other_result` says that gradients follow another result of the same operation, `before_flag` that the leaf was
+    used when its requires_grad was False yet, `new_leaf` that the operation makes another leaf.
 
     `how` is what was called: "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had
     switched recording off: "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and
@@ -28,6 +29,8 @@ class GraphCut:
     gives: str = "float64"
     forward: SourceSite | None = None
     other_result: bool = False
+    before_flag: bool = False
+    new_leaf: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As in the trace document."""
@@ -50,7 +53,8 @@ class TensorFate:
     ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
     `retained_late` says that retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the
     program took its gradient away last, `replaced_at` where it gave a module another parameter in place of this one,
-    `used_at` the first operation that used it, `asked_at` where autograd.grad reached it. `in_result` says that a graph
+    `used_at` the first operation that used it, `asked_at` where autograd.grad reached it. `left_out` says that the pass
+    was restricted to others. `in_result` says that a graph
     leads to it from what the program returned; `unregistered_in` is the class of the module that holds it as a plain
     tensor.
     """
@@ -76,6 +80,7 @@ class TensorFate:
     replaced_at: SourceSite | None = None
     asked_at: SourceSite | None = None
     used_at: SourceSite | None = None
+    left_out: bool = False
     in_result: bool = False
     unregistered_in: str | None = None
     floating: bool = True

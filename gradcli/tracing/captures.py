@@ -11,6 +11,7 @@ from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import site_of_frame, users_frame
 
 _MOST = 500
+_NO_NODES = ("setitem", "Parameter", "deepcopy")
 _RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "uniform", "poisson", "exponential", "rrelu")
 
 
@@ -40,7 +41,7 @@ class Captures:
 
     def wants(self, name: str, function: Any) -> bool:
         """Whether a call of this name can be checked: a custom Function, or on request an operation without chance."""
-        if function is None and (not self.every or name.endswith("_") or name == "setitem" or _is_random(name)):
+        if function is None and (not self.every or name.endswith("_") or name in _NO_NODES or _is_random(name)):
             return False
         if len(self.found) >= _MOST:
             self.left_out += 1

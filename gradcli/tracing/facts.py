@@ -22,10 +22,10 @@ from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order, frozen_n
 from gradcli.tracing.hooks import HookLog, HookStandIn, RawCall
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import Named, NameTable
-from gradcli.tracing.operations import OperationLog
+from gradcli.tracing.operations import NEW_LEAVES, OperationLog
 from gradcli.tracing.origins.nonfinite import Origins
 from gradcli.tracing.origins.provenance import Loss, Provenance, by_mode, how_lost
-from gradcli.tracing.reading import Lens
+from gradcli.tracing.reading import Lens, maker_of, requires_grad
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import site_of_function, site_of_stack, source_line
 
@@ -51,6 +51,7 @@ class Facts:
     asked: Mapping[int, tuple[Any, SourceSite | None]]
     returned: Sequence[Any] = ()
     roots: Sequence[Any] = ()
+    restricted_to: Sequence[Any] | None = None
     _below_result: set[int] = field(default_factory=set)
     _table: list[Named] = field(init=False)
     _label: dict[int, str] = field(init=False)
@@ -59,7 +60,7 @@ class Facts:
         self._table = self.names.table()
         self._label = {id(entry.tensor): entry.name for entry in self._table}
         if not self.result_in_pass():
-            nodes = backward_order(tensor.grad_fn for tensor in self.returned if tensor.grad_fn is not None)
+            nodes = backward_order(node for tensor in self.returned if (node := maker_of(tensor)) is not None)
             self._below_result = {id(n.variable) for n in nodes if type(n).__name__ == LEAF_NODE}
 
     def result_in_pass(self) -> bool:
@@ -91,7 +92,7 @@ class Facts:
         watch = None if self.graph is None else self.graph.ledger
         if watch is None:
             return None
-        leaves = [entry for entry in self._table if entry.tensor.grad_fn is None]
+        leaves = [entry for entry in self._table if maker_of(entry.tensor) is None]
         return watch.frozen({self.lens.storage(entry.tensor)[0]: entry.name for entry in reversed(leaves)})
 
     # --- what went wrong
@@ -105,7 +106,7 @@ class Facts:
         return origins.of_backward(self.graph, self.log)
 
     def _label_of_value(self, value: int) -> str | None:
-        return next((e.name for e in self._table if self.operations.first_value(e.tensor) == value), None)
+        return next((e.name for e in self._table if value in self.operations.values(e.tensor)[:1]), None)
 
     def version_conflict(self, error: str | None) -> VersionConflict | None:
         """The operations that saved a tensor and that changed it, where an error of backward says that one did."""
@@ -194,7 +195,7 @@ class Facts:
         return tuple(replace(cut, leaves=tuple(names)) for cut, names in found.items())
 
     def _is_missed(self, tensor: Any) -> bool:
-        return bool(tensor.requires_grad) and tensor.grad_fn is None and self._node_of(tensor) is None
+        return requires_grad(tensor) and tensor.grad_fn is None and self._node_of(tensor) is None
 
     def _origins(self, node: Any) -> tuple[str, ...]:
         """The leaves below a node, "" for one without a name."""
@@ -207,7 +208,7 @@ class Facts:
 
     def _fate(self, entry: Named) -> TensorFate:
         tensor = entry.tensor
-        node = tensor.grad_fn
+        node = maker_of(tensor)
         readable = node is None or tensor.retains_grad
         gradient = tensor.grad if readable else None
         retained_late, retained_at = self.hooks.late(tensor)
@@ -217,13 +218,14 @@ class Facts:
             aliases=tuple(entry.aliases),
             role=entry.role,
             is_leaf=node is None,
-            requires_grad=bool(tensor.requires_grad),
+            requires_grad=requires_grad(tensor),
             retains_grad=bool(node is not None and tensor.retains_grad),
             retained_late=retained_late,
             retained_at=retained_at,
             cleared_at=self.operations.cleared_at(tensor) if readable and self.graph is not None else None,
             replaced_at=self.modules.replaced_at(tensor),
             used_at=self._used_at(tensor),
+            left_out=self.restricted_to is not None and not any(tensor is other for other in self.restricted_to),
             asked_at=self.asked.get(id(tensor), (None, None))[1],
             in_result=id(tensor) in self._below_result,
             unregistered_in=self.names.unregistered.get(id(tensor)),
@@ -251,14 +253,16 @@ class Facts:
     def _used_at(self, tensor: Any) -> SourceSite | None:
         if not self._is_missed(tensor):
             return None
-        first = self.operations.first_value(tensor)
-        return next((o.site for o in self.operations.operations if first in o.inputs), None)
+        own = set(self.operations.values(tensor))
+        uses = (o for o in self.operations.operations if own.intersection(o.inputs) and own.isdisjoint(o.outputs))
+        return next((use.site for use in uses), None)
 
     def _node_of(self, tensor: Any) -> int | None:
         if self.graph is None:
             return None
-        if tensor.grad_fn is not None:
-            return self.graph.numbers.get(tensor.grad_fn)
+        node = maker_of(tensor)
+        if node is not None:
+            return self.graph.numbers.get(node)
         number = self.log.leaf_nodes.get(id(tensor))
         return number if number is not None and self.graph.records[number].variable is tensor else None
 
@@ -275,6 +279,8 @@ def _cut(loss: Loss) -> GraphCut:
         by_mode=by_mode(operation),
         gives=operation.dtype or "number",
         other_result=any(operation.tracked_out),
+        before_flag=loss.before_flag,
+        new_leaf=operation.name in NEW_LEAVES,
         forward=rule,
     )
 

@@ -110,7 +110,7 @@ class GraphPass:
             handle.remove()
         self._handles = []
         self._patches.undo_entries()
-        self.operations.pause()
+        self.operations.forget_pass()
         current = self.log.current
         if current is not None and not self.finished:
             self.failed = current

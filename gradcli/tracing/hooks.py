@@ -30,6 +30,7 @@ _SUBJECT = {
     "unpack": 0,
 }
 _GRAD_OUTPUT = {"node-post": 1, "module-full": 2, "module-legacy": 2}
+_AT_THE_RUNNING_NODE = frozenset({"node-post", "module-full", "module-legacy", "module-backward-pre"})
 _REPLIES_IN_TUPLE = frozenset({"node-pre", "node-post", "module-legacy"})
 _REPLIES_BY_NUMBER = frozenset({"module-full", "module-backward-pre"})
 
@@ -215,7 +216,7 @@ class HookLog:
             return self.by_sequence.get(hook.sequence)
         if hook.kind in ("tensor", "post-accumulate"):
             return self.leaf_nodes.get(id(hook.owner))
-        return self.current if hook.kind in ("node-post", "module-full", "module-legacy") else None
+        return self.current if hook.kind in _AT_THE_RUNNING_NODE else None
 
     def _snapshots(self, kind: str, value: Any) -> Snapshots:
         if kind == "post-accumulate":

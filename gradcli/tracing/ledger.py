@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.traces import Edge, Held, MemoryLedger, SavedTensor, Storage
 from gradcli.traces.memory import ACTIVATION, DATA, PARAMETER
 from gradcli.tracing.meter import ACCUMULATED, FIXED, MOVING, SAVED, Key, Meter
-from gradcli.tracing.reading import Lens, dtype_name
+from gradcli.tracing.reading import Lens, dtype_name, maker_of
 
 
 @final
@@ -60,7 +60,7 @@ class LedgerWatch:
             self.meter.take(SAVED, key, size)
         if not on_ctx:
             owned.add(key)
-        entry.recorded = entry.recorded or tensor.grad_fn is not None
+        entry.recorded = entry.recorded or maker_of(tensor) is not None
         if entry.contents is None:
             entry.contents = _contents(self.lens, tensor)
         self.saved.append(

@@ -11,7 +11,7 @@ from gradcli.traces import HookRegistration, SourceSite
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.hooks import HookLog, HookStandIn
 from gradcli.tracing.names import NameTable
-from gradcli.tracing.reading import Lens
+from gradcli.tracing.reading import Lens, maker_of
 from gradcli.tracing.sites import (
     is_users_function,
     name_of_function,
@@ -139,10 +139,10 @@ class ModuleWatch:
         """Where the module recorded more than one operation, name the last one: all that a legacy hook sees."""
         if not legacy:
             return
-        node = next((t.grad_fn for t in self.lens.tensors_in(result) if t.grad_fn is not None), None)
+        node = next((n for t in self.lens.tensors_in(result) if (n := maker_of(t)) is not None), None)
         if node is None:
             return
-        inside = {t.grad_fn for t in self.lens.tensors_in(args)} | {None}
+        inside = {maker_of(t) for t in self.lens.tensors_in(args)} | {None}
         more = any(target not in inside and target.next_functions for target, _ in node.next_functions)
         for hook in legacy:
             hook.last_node = type(node).__name__ if more else None

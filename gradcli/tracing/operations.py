@@ -14,12 +14,14 @@ from gradcli.frozen import dataclass
 from gradcli.traces import SourceSite
 from gradcli.tracing.captures import Captures, copied
 from gradcli.tracing.origins.calculations import Calculation, calculation
-from gradcli.tracing.reading import Lens, dtype_name
+from gradcli.tracing.reading import Lens, dtype_name, maker_of
 from gradcli.tracing.sites import site_of_frame, users_frame
 
 ESCAPES = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__complex__"})
 """Methods that give Python's or NumPy's numbers."""
 DATA_SET = ".data ="
+NEW_LEAVES = ("Parameter", "deepcopy")
+"""What makes another leaf of a tensor."""
 _OPERATORS_IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"})
 NO_OPERATIONS = frozenset({"requires_grad_", "retain_grad", "register_hook", "backward"})
 _MOST = 400_000
@@ -73,11 +75,15 @@ class Operation:
 @final
 @dataclass(slots=True)
 class _Known:
-    """An object with its values' numbers: the first, and that of what it holds now."""
+    """An object with the numbers of what it held, one after the other."""
 
     reference: Callable[[], Any]
-    first: int
-    latest: int
+    numbers: list[int]
+
+    @property
+    def latest(self) -> int:
+        """The number of what it holds now."""
+        return self.numbers[-1]
 
 
 @final
@@ -125,7 +131,7 @@ class OperationLog:
         self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], function: Any
     ) -> tuple[list[Any], tuple[int, ...], tuple[bool, ...], Copies | None]:
         """What a call is about to be given: its tensors, their values' numbers, which are tracked, and copies."""
-        given = list(_tensors(self.lens, args, keywords))
+        given = list(_tensors(self.lens, args[:1] if name == "deepcopy" else args, keywords))
         numbers = [value for value in args if type(value) is float and self._known(value) is not None]
         tracked = tuple([tensor.requires_grad for tensor in given] + [False] * len(numbers))
         inputs = tuple(map(self.value, [*given, *numbers]))
@@ -137,7 +143,7 @@ class OperationLog:
         """Keep a call for its check, where it recorded a node."""
         if kept is None or self.captures is None:
             return
-        made = next((tensor for tensor in self.lens.tensors_in(result) if tensor.grad_fn is not None), None)
+        made = next((tensor for tensor in self.lens.tensors_in(result) if maker_of(tensor) is not None), None)
         if made is not None:
             self.captures.add(name, call, kept, function, frame, self.running_module(), _sequence(made))
 
@@ -183,7 +189,7 @@ class OperationLog:
                 inputs=inputs,
                 outputs=outputs,
                 tracked=tracked,
-                tracked_out=() if name == DATA_SET else tuple([tensor.requires_grad for tensor in made]),
+                tracked_out=() if name == DATA_SET else tuple([maker_of(tensor) is not None for tensor in made]),
                 dtype=dtype_name(made[0].dtype) if made else "",
                 last_node=max([self._last_node(), *[_sequence(tensor) for tensor in made]]),
                 mode=self._mode(),
@@ -228,16 +234,21 @@ class OperationLog:
             self._resumed.__exit__(None, None, None)
             self._resumed = None
 
+    def forget_pass(self) -> None:
+        """Stop listening after a pass. A mode that a node left on when it raised went with the node's own state."""
+        self.listening = False
+        self._resumed = None
+
     # --- values
     def value(self, found: Any) -> int:
         """The number of what a tensor (or a number that was read from one) holds now."""
         known = self._known(found)
         return self._renewed(found) if known is None else known.latest
 
-    def first_value(self, found: Any) -> int | None:
-        """The number of what a tensor held when an operation first saw it, None where none did."""
+    def values(self, found: Any) -> tuple[int, ...]:
+        """The numbers of all that a tensor held since an operation first saw it."""
         known = self._known(found)
-        return None if known is None else known.first
+        return () if known is None else tuple(known.numbers)
 
     def _known(self, found: Any) -> _Known | None:
         known = self._objects.get(id(found))
@@ -247,9 +258,9 @@ class OperationLog:
         number, self._values = self._values, self._values + 1
         known = self._known(found)
         if known is not None:
-            known.latest = number
+            known.numbers.append(number)
         else:
-            self._objects[id(found)] = _Known(_reference(found), number, number)
+            self._objects[id(found)] = _Known(_reference(found), [number])
         return number
 
     # --- numbers that are not finite
@@ -280,6 +291,8 @@ class OperationLog:
     # --- gradients that the program takes away
     def grad_set(self, tensor: Any, gradient: Any, frame: FrameType | None) -> None:
         """Note that `.grad` was set: to None, or to something."""
+        if gradient is None and maker_of(tensor) is None and tensor.grad is None:
+            return  # nothing is taken away
         if gradient is None:
             self._cleared[id(tensor)] = weakref.ref(tensor), site_of_frame(users_frame(frame))
         else:
@@ -356,7 +369,7 @@ def _among(tensor: Any, given: Sequence[Any]) -> bool:
 
 
 def _sequence(tensor: Any) -> int:
-    node = tensor.grad_fn
+    node = maker_of(tensor)
     return -1 if node is None else int(node._sequence_nr())
 
 

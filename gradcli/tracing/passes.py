@@ -25,7 +25,7 @@ from gradcli.tracing.lines import LineRecorder
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import NameTable
 from gradcli.tracing.operations import OperationLog
-from gradcli.tracing.reading import Lens, as_tuple
+from gradcli.tracing.reading import Lens, as_tuple, maker_of
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import of_user, site_of_frame, users_frame
 from gradcli.tracing.warning_sites import keep_attribution
@@ -97,6 +97,7 @@ class Tracer:
     pass_site: SourceSite | None = None
     fills_grad: bool = False
     keeps_graph: bool = False
+    restricted_to: list[Any] | None = None
     compiled_depth: int = 0
     asked: dict[int, tuple[Any, SourceSite | None]] = field(default_factory=dict)
     phase: str = "forward"
@@ -173,6 +174,7 @@ class Tracer:
             asked=self.asked,
             returned=returned,
             roots=self.roots,
+            restricted_to=self.restricted_to,
         )
 
     def _name_results(self) -> None:
@@ -189,7 +191,7 @@ class Tracer:
         self.names.clear()
         self.modules.clear()
         self.result = self.home = None
-        self.roots, self.asked = [], {}
+        self.roots, self.asked, self.restricted_to = [], {}, None
         if self.graph is not None:
             self.graph.release()
             self.graph = None
@@ -219,6 +221,8 @@ class Tracer:
                 return original(roots, *args, **keywords)
             recorded = bool(keywords.get("create_graph"))
             self.keeps_graph = bool(keywords.get("retain_graph", recorded))
+            only = keywords.get("inputs") if fills else None
+            self.restricted_to = None if only is None else list(self.lens.tensors_in(only))
             with self._pass(list(self.lens.tensors_in(roots)), sys._getframe(1), fills=fills, recorded=recorded):
                 return original(roots, *args, **keywords)
 
@@ -262,7 +266,7 @@ class Tracer:
 
     def _data(self) -> list[Any]:
         """The named tensors that no recorded operation made."""
-        return [entry.tensor for entry in self.names.table() if entry.tensor.grad_fn is None]
+        return [entry.tensor for entry in self.names.table() if maker_of(entry.tensor) is None]
 
     def _frames(self, frame: FrameType | None) -> list[FrameType]:
         """The frames of the program from here outwards."""

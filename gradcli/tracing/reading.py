@@ -82,7 +82,7 @@ class Lens:
 
     def differentiable(self, value: object) -> list[Any]:
         """The tensors in a value that a backward pass can start from."""
-        return [t for t in self.tensors_in(value) if t.requires_grad]
+        return [t for t in self.tensors_in(value) if requires_grad(t)]
 
     def is_not_finite(self, tensor: Any) -> bool:
         """Whether any entry is NaN or infinite; False where that cannot be known."""
@@ -118,6 +118,26 @@ class Lens:
     def nbytes(self, tensor: Any) -> int:
         """How many bytes the values of a tensor take."""
         return int(tensor.numel()) * int(tensor.element_size())
+
+
+def maker_of(tensor: Any) -> Any:
+    """The node that made a tensor; None for a leaf.
+
+    PyTorch raises for a view that was made without recording and then written to: no gradient goes through that.
+    """
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
+
+
+def requires_grad(tensor: Any) -> bool:
+    """Whether gradients go to a tensor or through it: not to a view of a leaf that was made without recording."""
+    try:
+        base = tensor._base
+        return bool(tensor.requires_grad and (tensor.grad_fn is not None or base is None or not base.requires_grad))
+    except RuntimeError:  # as in `maker_of`
+        return False
 
 
 def dtype_name(dtype: object) -> str:

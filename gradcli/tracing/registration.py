@@ -9,7 +9,7 @@ from gradcli.traces import SourceSite
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.hooks import HookLog
 from gradcli.tracing.modules import ModuleWatch
-from gradcli.tracing.reading import Lens
+from gradcli.tracing.reading import Lens, maker_of
 from gradcli.tracing.sites import OWN_FOLDER, called_by_user, site_of_frame, users_frame
 
 
@@ -38,7 +38,7 @@ class HookWatch:
                     self.patches.entry(entries, key, made)
 
     def _place(self, made: Any, tensor: Any) -> None:
-        node = tensor.grad_fn
+        node = maker_of(tensor)
         if node is not None:
             made.sequence, made.node_name = node._sequence_nr(), type(node).__name__
 

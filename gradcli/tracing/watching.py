@@ -46,6 +46,7 @@ class OperationWatch:
         self._watch_functions_of_the_user(space.autograd.Function)
         for kind in (space.no_grad, space.inference_mode, space.set_grad_enabled):
             self._watch_mode(kind)
+        self._watch_new_leaves(self.lens.parameter_type, self.lens.tensor_type)
         if "overrides" in vars(space):
             self.log.mode = self._function_mode(space.overrides.TorchFunctionMode)
         else:
@@ -151,6 +152,47 @@ class OperationWatch:
             return log.run(owner.__name__, call, args, keywords, frame, function=owner)
 
         self.patches.attribute(kind, "apply", classmethod(apply))
+
+    def _watch_new_leaves(self, parameter: Any, tensor: Any) -> None:
+        """Note what makes another leaf of a tensor: nn.Parameter, and a copy."""
+        if "__new__" in vars(parameter):
+            new = parameter.__new__
+
+            @functools.wraps(new)
+            def made(kind: Any, data: Any = None, *args: Any, **keywords: Any) -> Any:
+                return self._noted("Parameter", lambda values: new(kind, values, *args, **keywords), data)
+
+            self.patches.attribute(parameter, "__new__", staticmethod(made))
+        else:
+            fill = parameter.__init__
+
+            @functools.wraps(fill)
+            def filled(made: Any, data: Any = None, *args: Any, **keywords: Any) -> None:
+                def call(values: Any) -> Any:
+                    fill(made, values, *args, **keywords)
+                    return made
+
+                self._noted("Parameter", call, data)
+
+            self.patches.attribute(parameter, "__init__", filled)
+        copier = parameter if "__deepcopy__" in vars(parameter) else tensor
+        copy = copier.__deepcopy__
+
+        @functools.wraps(copy)
+        def copied(held: Any, memo: Any) -> Any:
+            return self._noted("deepcopy", lambda values: copy(values, memo), held)
+
+        self.patches.attribute(copier, "__deepcopy__", copied)
+
+    def _noted(self, name: str, call: Callable[..., Any], data: Any) -> Any:
+        frame = sys._getframe(2)
+        if self._inside or not self.log.listening or frame.f_code.co_filename.startswith(OWN_FOLDER):
+            return call(data)
+        self._inside = True
+        try:
+            return self.log.run(name, call, (data,), {}, frame)
+        finally:
+            self._inside = False
 
     def _watch_mode(self, kind: Any) -> None:
         """Note what switches recording off, and where: a block, a decorated function, or a call."""

@@ -117,7 +117,7 @@ SOURCES = [
     (zero_times_infinity, f"div at {{# by zero}} {FORWARD}1 / 0 = inf at entry [0]; mul at {{# times}} makes NaN of "
      "it: 0 · inf = nan"),
     (negative_power, f"pow at {{# negative power}} {FORWARD}0 ** (-1.5) = inf at entry [0]"),
-    (root_of_a_negative_base, f"pow at {{# negative base}} {FORWARD}-2 ** 0.5 = nan at entry [0]"),
+    (root_of_a_negative_base, f"pow at {{# negative base}} {FORWARD}(-2) ** 0.5 = nan at entry [0]"),
     (deviation_of_one_entry, f"std at {{# one entry}} {FORWARD}std of one entry is 0/0, because it divides by n - 1 ="),
     (deviation_of_rows_of_one, f"std at {{# rows of one}} {FORWARD}std of one entry is 0/0"),
     (overflow, f"exp at {{# overflow}} {FORWARD}exp(1000) = inf at entry [1], an overflow of float32"),

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from math import prod
 
-from gradcli.diagnosis.symptoms.flow import Flow, who
+from gradcli.diagnosis.symptoms.flow import HOOK_NODE, Flow, who
 from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
@@ -13,7 +13,6 @@ _FEW = 3
 _KEPT = "a result keeps its gradient only after retain_grad()"
 _NO_VARIABLE = "no variable refers to the leaf behind it, so that the leaf's gradient cannot be read"
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-_HOOK_WRAPPER = "BackwardHookFunctionBackward"
 _CONVERSION_CALL = re.compile(
     r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
 )
@@ -63,7 +62,7 @@ def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
 
 
 def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
-    if fate.made_by == _HOOK_WRAPPER and fate.origins:
+    if fate.made_by == HOOK_NODE and fate.origins:
         origins = ", ".join(origin or "a tensor without a name" for origin in fate.origins)
         module = f"a module with a full backward hook, called at {fate.site}"
         state = f"; {_state_of(graph, fate.origins[0])}" if len(fate.origins) == 1 and fate.origins[0] else ""
@@ -159,10 +158,10 @@ def _empty_leaf(flow: Flow, fate: TensorFate) -> tuple[str, Symptom | None]:
 
 def _passed_by(flow: Flow, fate: TensorFate, leaf: int) -> tuple[str, Symptom | None]:
     lost = flow.lost_at(leaf)
+    if fate.left_out or (lost is None and not flow.graph.nodes[leaf].executed):
+        return "this backward pass was restricted to other tensors (inputs=...)", None
     if lost is not None:
         return f"{_node(lost[0])} returned None for its operand {lost[1]}{_rule(lost[0])}", Symptom.RETURNED_NONE
-    if not flow.graph.nodes[leaf].executed:
-        return "this backward pass was restricted to other tensors (inputs=...)", None
     where = "" if fate.cleared_at is None else f" at {fate.cleared_at}"
     return f"backward filled .grad, and .grad was set to None again{where}; read .grad before that", None
 
@@ -190,6 +189,12 @@ def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | No
             "called on that",
             Symptom.NOT_REACHED,
         )
+    if fate.cleared_at is not None:
+        return (
+            f"an earlier backward pass filled .grad, and {fate.cleared_at} set it to None again; the last pass does "
+            f"not reach {fate.name}",
+            None,
+        )
     missing = f"no path leads from the result to {fate.name}"
     return _lost(graph, fate) or (f"{missing}: {_unused(fate)}", Symptom.NOT_REACHED)
 
@@ -214,14 +219,22 @@ def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:
         return None
     symptom = Symptom.NO_GRAD if cut.by_mode else Symptom.DETACHED
     perhaps = "" if cut.certain else ", perhaps on the way to the result"
-    return f"no path leads from the result to {fate.name}: {_what_cut(cut)}{perhaps}", symptom
+    there = f"; the gradient is in {fate.same_memory}.grad" if cut.new_leaf and fate.same_memory else ""
+    return f"no path leads from the result to {fate.name}: {_what_cut(cut)}{perhaps}{there}", symptom
 
 
 def _what_cut(cut: GraphCut) -> str:
+    if cut.before_flag:
+        return f"{cut.used_at} used it when its requires_grad was still False; set it before that"
     if cut.by_mode:
         entered = "" if cut.used_at in (None, cut.site) else f", which {cut.site} turned on"
         return f"{cut.used_at} computes under {cut.how}{entered}"
-    took = f"{cut.site} takes it out of the graph with {cut.how}"
+    if cut.new_leaf:
+        return f"{cut.site} makes another leaf of it with {cut.how}, and gradients end there"
+    return _taken_out(cut, f"{cut.site} takes it out of the graph with {cut.how}")
+
+
+def _taken_out(cut: GraphCut, took: str) -> str:
     if cut.forward is not None:
         marked = "marks this output as not differentiable" if cut.gives in _FLOATING else f"gives {cut.gives} numbers"
         return f"{took}: its forward, at {cut.forward}, {marked}"
@@ -246,13 +259,16 @@ def _zero(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
         )
     if lost is None:
         arrived = flow.graph.nodes[fate.node].gradients_in
-        cancelled = any(g is not None and g.norm == 0 for g in arrived)
-        return (
-            ("zero: the gradients that add up in .grad cancel, or the result's own gradient is zero", None)
-            if cancelled
-            else (None, None)
-        )
+        return (_cancelled(flow, fate.node) if any(g is not None and g.norm == 0 for g in arrived) else None), None
     return f"zero: {_node(lost[0])} returns zeros for its operand {lost[1]}{_rule(lost[0])}", Symptom.ZERO_GRADIENT
+
+
+def _cancelled(flow: Flow, leaf: int) -> str:
+    parts = list(dict.fromkeys(map(_node, flow.meeting_at(leaf))))
+    if not parts:
+        return "zero: the gradient that backward began with is zero"
+    shown = ", ".join(parts[:_FEW]) + (f" and {len(parts) - _FEW} more" if len(parts) > _FEW else "")
+    return f"zero: the gradients from {shown} cancel"
 
 
 def _node(node: TraceNode) -> str:

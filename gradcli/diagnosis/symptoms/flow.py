@@ -4,10 +4,15 @@ from collections.abc import Collection
 from typing import final
 
 from gradcli.frozen import dataclass
-from gradcli.traces import ArraySummary, HookCall, TraceGraph, TraceNode
+from gradcli.traces import ArraySummary, Edge, HookCall, TraceGraph, TraceNode
 
 LEAF_NODE = "AccumulateGrad"
-_ON_EDGES = ("node-post", "module-legacy", "module-full")
+HOOK_NODE = "BackwardHookFunctionBackward"
+"""What a module with backward hooks puts before and after itself: each gradient passes it alone, to its own operand."""
+_Point = tuple[int, int | None]
+"""A node, and which of its gradients where that leaves by one edge only."""
+_OF_MODULES = ("module-full", "module-backward-pre")
+_ON_EDGES = ("node-post", "module-legacy", *_OF_MODULES)
 
 
 @final
@@ -30,66 +35,111 @@ class Flow:
 
     def lost_at(self, leaf: int) -> tuple[TraceNode, int] | None:
         """The node, and its operand, at which the gradient of a leaf became None or zero, nearest to the result."""
-        waiting, seen = [leaf], {leaf}
+        waiting: list[_Point] = [(leaf, None)]
+        seen = set(waiting)
         while waiting:
-            number = waiting.pop()
+            number, slot = waiting.pop()
             for consumer, place in self.consumers[number]:
                 node = self.graph.nodes[consumer]
+                if slot is not None and node.edges[place].slot != slot:
+                    continue
                 given = node.gradients_out[place] if place < len(node.gradients_out) else None
                 if not node.executed or not nothing(given):
                     continue
-                if not all(map(nothing, node.gradients_in)):
+                own = place if node.name == HOOK_NODE else None
+                if not all(map(nothing, node.gradients_in if own is None else node.gradients_in[own : own + 1])):
                     return node, place
-                if consumer not in seen:
-                    seen.add(consumer)
-                    waiting.append(consumer)
+                if (consumer, own) not in seen:
+                    seen.add((consumer, own))
+                    waiting.append((consumer, own))
         return None
+
+    def meeting_at(self, leaf: int) -> list[TraceNode]:
+        """The nodes whose gradients, none of them zero, add up to zero at a leaf or on the way to it; else none."""
+        waiting: list[_Point] = [(leaf, None)]
+        seen = set(waiting)
+        while waiting:
+            number, slot = waiting.pop()
+            parts = [
+                (node, place)
+                for consumer, place in self.consumers[number]
+                if (node := self.graph.nodes[consumer]).executed and slot in (None, node.edges[place].slot)
+            ]
+            sent = [node for node, place in parts if not nothing(node.gradients_out[place])]
+            if sent:
+                return sent
+            above = {(node.id, place if node.name == HOOK_NODE else None) for node, place in parts} - seen
+            seen |= above
+            waiting.extend(above)
+        return []
 
     def leaves_behind(self, call: HookCall) -> tuple[list[TraceNode], list[TraceNode]]:
         """The leaves whose whole gradient passed the hook, and those of which a part did."""
         if call.node is None:
             return [], []
         cut = self._edges_changed(call)
-        start = {self._target(node, place) for node, place in cut} if cut else {call.node}
-        below = self._reachable(start, ())
-        roots = {node.id for node in self.graph.nodes if not self.consumers[node.id]}
-        without = self._reachable(roots - (set() if cut else {call.node}), cut or self._edges_into(call.node))
+        below = self._reachable(self._starts(call))
+        own = set() if call.kind in _ON_EDGES else {call.node}
+        roots = {node.id for node in self.graph.nodes if not self.consumers[node.id]} - own
+        without = self._reachable({(root, None) for root in roots}, cut or self.consumers[call.node])
         leaves = [node for node in self.graph.nodes if node.name == LEAF_NODE and node.id in below]
         return [n for n in leaves if n.id not in without], [n for n in leaves if n.id in without]
 
     def below(self, call: HookCall) -> set[int]:
         """Every node that the gradients a hook changed flow into."""
-        cut = self._edges_changed(call)
-        start = {self._target(node, place) for node, place in cut} if cut else {call.node}
-        return self._reachable({n for n in start if n is not None}, ())
+        return self._reachable(self._starts(call))
 
     def under(self, number: int) -> set[int]:
         """Every node that gradients of node `number` flow into, itself left out."""
-        return self._reachable({edge.target for edge in self.graph.nodes[number].edges}, ())
+        return self._reachable({self._end(edge) for edge in self.graph.nodes[number].edges if edge.target is not None})
+
+    def _starts(self, call: HookCall) -> set[_Point]:
+        """Where the gradients that a hook changed go to first."""
+        if call.kind in _ON_EDGES:
+            return {self._end(self.graph.nodes[node].edges[place]) for node, place in self._edges_changed(call)}
+        return set() if call.node is None else {(call.node, None)}
 
     def _edges_changed(self, call: HookCall) -> list[tuple[int, int]]:
         if call.node is None or call.kind not in _ON_EDGES:
             return []
         node = self.graph.nodes[call.node]
-        return [(node.id, p) for p in call.changed_slots if p < len(node.edges) and node.edges[p].target is not None]
+        places = _places(call, node)
+        found = [places[slot] for slot in call.changed_slots if slot in places]
+        return [(node.id, place) for place in found if node.edges[place].target is not None]
 
-    def _edges_into(self, number: int) -> Collection[tuple[int, int]]:
-        return self.consumers[number]
+    def _end(self, edge: Edge) -> _Point:
+        """The node that an edge leads to; with the slot where that matters, because the node passes it on alone."""
+        target = edge.target or 0
+        return target, edge.slot if self.graph.nodes[target].name == HOOK_NODE else None
 
-    def _target(self, number: int, place: int) -> int | None:
-        return self.graph.nodes[number].edges[place].target
-
-    def _reachable(self, start: Collection[int | None], without: Collection[tuple[int, int]]) -> set[int]:
+    def _reachable(self, start: set[_Point], without: Collection[tuple[int, int]] = ()) -> set[int]:
         closed = set(without)
-        seen = {number for number in start if number is not None}
+        seen = set(start)
         waiting = list(seen)
         while waiting:
-            node = self.graph.nodes[waiting.pop()]
+            number, slot = waiting.pop()
+            node = self.graph.nodes[number]
             for place, edge in enumerate(node.edges):
-                if edge.target is not None and edge.target not in seen and (node.id, place) not in closed:
-                    seen.add(edge.target)
-                    waiting.append(edge.target)
-        return seen
+                if edge.target is None or (node.id, place) in closed or slot not in (None, place):
+                    continue
+                point = self._end(edge)
+                if point not in seen:
+                    seen.add(point)
+                    waiting.append(point)
+        return {number for number, _ in seen}
+
+
+def _places(call: HookCall, node: TraceNode) -> dict[int, int]:
+    """Which edge of the node each gradient that a hook was given leaves by.
+
+    A module's hook has an entry for each argument, and its node an edge for each tensor among them: where the numbers
+    differ, the gradients that are there leave in order by the edges that need one, if they are as many.
+    """
+    if call.kind not in _OF_MODULES or len(call.before) == len(node.edges):
+        return {place: place for place in range(len(node.edges))}
+    given = [slot for slot, gradient in enumerate(call.before) if gradient is not None]
+    needed = [place for place, edge in enumerate(node.edges) if edge.target is not None]
+    return dict(zip(given, needed, strict=True)) if len(given) == len(needed) else {}
 
 
 def nothing(gradient: ArraySummary | None) -> bool:

@@ -18,7 +18,12 @@ _REMEDIES = {
     "acos": "keep its operand between -1 and 1",
     "asin": "keep its operand between -1 and 1",
     "atanh": "keep its operand between -1 and 1",
+    "log1p": "keep its operand above -1",
+    "logit": "keep its operand between 0 and 1",
     "sub": "do not subtract infinite entries",
+    "mul": "put an infinity in with masked_fill or where, not with a product",
+    "cross_entropy": "see that some target is counted: not all ignored, not all of weight 0",
+    "nll_loss": "see that some target is counted: not all ignored, not all of weight 0",
 }
 _INSIDE = "keep its operand away from -1 and 1"
 _POLES = {
@@ -31,12 +36,19 @@ _POLES = {
     "acosh": "keep its operand above 1",
     "arccosh": "keep its operand above 1",
     "tan": "keep its operand away from the poles of the tangent",
+    "log1p": "keep its operand above -1",
+    "logit": "keep its operand between 0 and 1",
 }
 """Where derivatives are infinite elsewhere than at 0."""
 _EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh")
 _OVERFLOWING = (*_EXPONENTIAL, "mul", "add", "sub", "pow", "square", "sum", "prod", "matmul", "mm", "bmm", "mv", "dot",
                 "addmm", "linear", "einsum", "cumsum", "cumprod", "to", "half", "float", "bfloat16")  # fmt: skip
-_FROM_NEGATIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "pow", "xlogy")
+_FROM_NEGATIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "pow", "xlogy")
+_POLE_AT_0 = frozenset({"log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "div", "rdiv",
+                        "true_divide", "pow", "float_power", "xlogy", "norm", "vector_norm", "linalg_vector_norm",
+                        "lgamma", "digamma", "polygamma", "prod", "cumprod", "hypot", "atan2", "angle", "cdist", "dist",
+                        "pairwise_distance", "pdist"})  # fmt: skip
+_LOOK = "look at its operands there"
 _SUFFIX = re.compile(r"Backwards?\d*$")
 
 
@@ -95,7 +107,7 @@ def _advice(found: NonFinite) -> str:
         return exponential if name in _EXPONENTIAL else "scale its operands down, or compute with logarithms"
     if name in _FROM_NEGATIVE and _is_nan(found):
         return "keep its operand from becoming negative"
-    return _REMEDIES.get(name, _AWAY_FROM_0)
+    return _REMEDIES.get(name, _AWAY_FROM_0 if name in _POLE_AT_0 else _LOOK)
 
 
 def _of_node(found: NonFinite) -> str:
@@ -121,9 +133,12 @@ def _of_node(found: NonFinite) -> str:
     if found.site is not None and found.operation is None and found.name.endswith("Backward"):
         return f"{found.name}, {found.site}, made the first NaN or Inf: {came}"
     why = ": the derivative is infinite there, and 0·inf is NaN" if found.incoming == 0 and _is_nan(found) else ""
+    advice = _POLES.get(operation, _AWAY_FROM_0 if operation in _POLE_AT_0 else _LOOK)
+    if operation in _OVERFLOWING and found.incoming and not _is_nan(found):
+        why, advice = ", an overflow", "scale the loss down, or what the gradient is multiplied by"
     return (
         f"{found.name}{'' if found.site is None else f', {found.site}'}, made the first NaN or Inf, in backward: "
-        f"{came}{why}; {_POLES.get(operation, _AWAY_FROM_0)}"
+        f"{came}{why}; {advice}"
     )
 
 

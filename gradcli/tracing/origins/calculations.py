@@ -104,8 +104,9 @@ def _written(name: str, operands: tuple[str, ...], value: float) -> str:
         if name in _SWAPPED:
             sign, pair = _SWAPPED[name], operands[::-1]
         if sign is not None:
+            first = f"({pair[0]})" if sign == "**" and pair[0].startswith("-") else pair[0]
             second = f"({pair[1]})" if pair[1].startswith("-") else pair[1]
-            return f"{pair[0]} {sign} {second} = {result}"
+            return f"{first} {sign} {second} = {result}"
     return f"{name.strip('_')}({', '.join(operands)}) = {result}"
 
 
@@ -139,7 +140,8 @@ def _reason(
 
 
 def _asked_for(args: tuple[Any, ...], keywords: dict[str, Any], tensors: Sequence[Any], value: float) -> bool:
-    """Whether NaN or infinity was an argument, or nothing was calculated: data."""
+    """Whether NaN or infinity was an argument, or nothing was calculated: data. NaN of an infinity is calculated."""
     if not any(tensor is not None for tensor in tensors) and not math.isnan(value):
         return True
-    return any(isinstance(v, float) and not math.isfinite(v) for v in (*args, *keywords.values()))
+    numbers = [v for v in (*args, *keywords.values()) if isinstance(v, float)]
+    return any(math.isnan(v) if math.isnan(value) else not math.isfinite(v) for v in numbers)

@@ -88,7 +88,7 @@ class Origins:
         )
         if bad.inside is not None:
             return replace(found, cause=self._origin(bad.inside, "backward"))
-        selecting = _selection(graph, bad) if bad.incoming == 0 else None
+        selecting = _selection(graph, bad) if bad.incoming == 0 and _has_a_pole(operation) else None
         if selecting is not None:
             return replace(
                 found, selected_at=selecting.site, selected_by=_SELECTING[selecting.name.rstrip("0123456789")]
@@ -146,6 +146,12 @@ class Origins:
             return None
         nan = [suspect for suspect in found if suspect.calculation.value != suspect.calculation.value]
         return (nan or found)[0]
+
+
+def _has_a_pole(operation: Operation | None) -> bool:
+    """Whether an operation's result was a number or infinite at a finite operand, so that only its derivative fails."""
+    made = None if operation is None else operation.calculation
+    return made is None or (made.is_source and made.value == made.value)
 
 
 def _turned(before: Sequence[Any], after: Sequence[Any]) -> bool:

@@ -7,7 +7,8 @@ from gradcli.frozen import dataclass
 from gradcli.tracing.operations import DATA_SET, ESCAPES, Operation, OperationLog
 
 _ATTRIBUTES = ("data", "T", "mT", "H", "mH", "real", "imag")
-_SIGNS = {"gt": "`>`", "ge": "`>=`", "lt": "`<`", "le": "`<=`", "eq": "`==`", "ne": "`!=`"}
+_WRITTEN = {"gt": "`>`", "ge": "`>=`", "lt": "`<`", "le": "`<=`", "eq": "`==`", "ne": "`!=`", DATA_SET: DATA_SET,
+            "__array__": "numpy()", "Parameter": "nn.Parameter()"}  # fmt: skip
 _DETACHING = frozenset({"detach", "detach_", DATA_SET, *ESCAPES})
 
 
@@ -16,11 +17,13 @@ _DETACHING = frozenset({"detach", "detach_", DATA_SET, *ESCAPES})
 class Loss:
     """The operation at which the gradient of a leaf was lost; `certain` where the result is computed from what it gave.
 
-    It is uncertain where Python or NumPy computed with numbers in between.
+    It is uncertain where Python or NumPy computed with numbers in between. `before_flag` says that the operation used
+    the leaf when its requires_grad was False yet.
     """
 
     operation: Operation
     certain: bool
+    before_flag: bool = False
 
 
 @final
@@ -52,50 +55,42 @@ class Provenance:
 
     def losses(self, leaves: Sequence[Any]) -> list[Loss | None]:
         """For each leaf the first operation on the way to the roots that no gradient passes, None where none is."""
-        certain = self._first_losses(leaves, self._proven)
+        certain = self._first_losses(leaves, self._proven, certain=True)
         missing = [leaf for leaf, found in zip(leaves, certain, strict=True) if found is None]
-        possible = dict(zip(map(id, missing), self._first_losses(missing, self._possible), strict=True))
-        return [
-            Loss(found, True)
-            if found is not None
-            else (None if (other := possible[id(leaf)]) is None else Loss(other, False))
-            for leaf, found in zip(leaves, certain, strict=True)
-        ]
+        possible = dict(zip(map(id, missing), self._first_losses(missing, self._possible, certain=False), strict=True))
+        return [found or possible[id(leaf)] for leaf, found in zip(leaves, certain, strict=True)]
 
-    def _first_losses(self, leaves: Sequence[Any], wanted: set[int]) -> list[Operation | None]:
-        """One pass over all operations; which leaves a value comes from is a bit for each leaf."""
-        bits: dict[int, int] = {}
-        for place, leaf in enumerate(leaves):
-            first = self.log.first_value(leaf)
-            if first is not None:
-                bits[first] = bits.get(first, 0) | 1 << place
-        found: dict[int, Operation] = {}
+    def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
+        """One pass over all operations; which leaves a value comes from is a bit for each leaf.
+
+        What writes to a leaf, as its initialisation does, loses nothing of that leaf's own.
+        """
+        own = {value: 1 << place for place, leaf in enumerate(leaves) for value in self.log.values(leaf)}
+        bits = dict(own)
+        found: dict[int, Loss] = {}
         lost = 0
         for operation in self.operations:
-            flags = 0
-            followed = 0
+            flags = followed = early = 0
             for value, tracked in zip(operation.inputs, operation.tracked, strict=True):
                 flags |= bits.get(value, 0)
                 followed |= bits.get(value, 0) if tracked else 0
+                early |= own.get(value, 0) if not tracked and operation.mode is None else 0
             if not flags:
                 continue
+            written = 0
             for value in operation.outputs:
-                bits[value] = flags
+                bits[value] = flags | own.get(value, 0)
+                written |= own.get(value, 0)
             leading = [place for place, value in enumerate(operation.outputs) if value in wanted]
             ends = not (follows_any(operation, leading) if leading else any(operation.tracked_out))
             leads = bool(leading) or (operation.name in ESCAPES and any(v in wanted for v in operation.inputs))
-            new = followed & ~lost if ends and leads else 0
+            new = ((followed if ends else 0) | early) & ~lost & ~written if leads else 0
             while new:
                 place = (new & -new).bit_length() - 1
-                found[place] = operation
+                found[place] = Loss(operation, certain, before_flag=bool(early >> place & 1))
                 lost |= 1 << place
                 new &= new - 1
         return [found.get(place) for place in range(len(leaves))]
-
-    def uses(self, leaf: Any) -> list[Operation]:
-        """The operations that used a leaf itself."""
-        first = self.log.first_value(leaf)
-        return [] if first is None else [operation for operation in self.operations if first in operation.inputs]
 
 
 def follows_any(operation: Operation, outputs: Sequence[int]) -> bool:
@@ -112,10 +107,8 @@ def how_lost(operation: Operation) -> str:
         return f"{name}.apply()"
     if name in _ATTRIBUTES:
         return f".{name}"
-    if name == DATA_SET or name in _SIGNS:
-        return _SIGNS.get(name, name)
-    if name == "__array__":
-        return "numpy()"
+    if name in _WRITTEN:
+        return _WRITTEN[name]
     name = name.strip("_") if name in ESCAPES else name
     return f"{name}({operation.dtype})" if name in ("to", "type") else f"{name}()"
 
