@@ -48,6 +48,7 @@ HOMES = {
     "jax": {
         "backends/jax/backend.py",
         "backends/jax/compilations.py",
+        "backends/jax/custom_rules.py",
         "backends/jax/pairs.py",
         "backends/jax/steps.py",
         "backends/jax/trips.py",

@@ -80,7 +80,8 @@ def trace_target(
     found = resolve(target).object if isinstance(target, str) else target
     begun()
     case = case_of(CheckSpec(target=name), Settings(seed=seed, samples=1))
-    functional = functional_trace(found, case, inputs, tuple(flags), counted=memory or budget is not None)
+    checked, counted = every_node if check or every_node else None, memory or budget is not None
+    functional = functional_trace(found, case, inputs, tuple(flags), counted=counted, checked=checked)
     if functional is not None:
         return functional
     framework = _backend_of(found).framework
@@ -90,16 +91,15 @@ def trace_target(
         ready = _ready(found)
         supply = _supply(ready, case, inputs, tuple(flags))
         framework.seed(seed)
-        captures = Captures(every=every_node) if check or every_node else None
-        graph = _traced(ready, supply, name, seed, captures, memory=memory or budget is not None)
+        captures = None if checked is None else Captures(every=checked)
+        graph = _traced(ready, supply, name, seed, captures, memory=counted)
         if captures is not None:
             graph = nodes_checked(graph, captures.found, captures.left_out, ready.backend, seed)
     finally:
         framework.restore_random_state(state)
     if graph.error is not None and graph.error_phase == "forward" and not graph.passes:
-        raise UserCodeError(
-            f"forward raised {graph.error}", phase="forward", user_traceback=graph.error_traceback or ""
-        )
+        raised = f"forward raised {graph.error}"
+        raise UserCodeError(raised, phase="forward", user_traceback=graph.error_traceback or "")
     if graph.memory is not None:
         graph = replace(graph, memory=replace(graph.memory, budget=budget))
     return explain_trace(graph)

@@ -10,22 +10,32 @@ from numpy.typing import NDArray
 
 from gradcli.backends.registry import backend_for
 from gradcli.backends.tensor.function_backend import FunctionBackend
-from gradcli.backends.traced import TracedBackend
+from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import InputsFrom, InputSpec
 from gradcli.diagnosis.symptoms.functional import explain_functional
 from gradcli.errors import TargetError, UsageError
 from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.arguments.supply import supply_inputs
 from gradcli.runner.planning.plan import CheckCase
+from gradcli.runner.trace_nodes import calls_checked
 from gradcli.traces import TraceGraph
 
 _COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
 
 
 def functional_trace(
-    target: object, case: CheckCase, inputs: Given | None, flags: tuple[InputSpec, ...], *, counted: bool
+    target: object,
+    case: CheckCase,
+    inputs: Given | None,
+    flags: tuple[InputSpec, ...],
+    *,
+    counted: bool,
+    checked: bool | None = None,
 ) -> TraceGraph | None:
-    """The trace of such a function; None for any other target. `counted` says that its memory was asked for.
+    """The trace of such a function; None for any other target.
+
+    `counted` says that its memory was asked for, `checked` that the user's rules are to be checked (True: every
+    operation).
 
     Raises:
         TargetError: the backend has no graph of it.
@@ -52,8 +62,12 @@ def functional_trace(
         values = np.ones(result.shape) if result.size == 1 else drawn_cotangent(result.shape, case.settings.seed)
         return values.astype(result.dtype)
 
+    calls = None if checked is None else TracedCalls(every=checked)
+    graph = backend.traced(target, supply.samples[0](), cotangent, calls)
+    if calls is not None:
+        graph = calls_checked(graph, calls, case.settings.seed)
     return replace(
-        explain_functional(backend.traced(target, supply.samples[0](), cotangent)),
+        explain_functional(graph),
         target=case.spec.target,
         inputs_from=supply.source.value,
         flags=tuple(spec.as_flag() for spec in supply.specs),

@@ -1,55 +1,80 @@
 """Which node of a traced graph has a wrong backward: each is checked against the derivative of its own forward."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, final
 
 from gradcli.backends.registry import backends_for
 from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.backends.traced import TracedCalls
 from gradcli.cases import CheckSpec
 from gradcli.errors import GradcliError
-from gradcli.results import CheckResult
+from gradcli.frozen import dataclass
+from gradcli.results import CheckResult, Finding
 from gradcli.runner.arguments.given import supply_from
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
-from gradcli.traces import NodeCheck, TraceGraph, WrongNode
+from gradcli.traces import NodeCheck, SourceSite, TraceGraph, WrongNode
 from gradcli.tracing.captures import Capture
 from gradcli.verdict import Verdict
 
 _CHECKS = ("returns", "gradient")
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A call and the result of its check, None where it could not be had."""
+
+    name: str
+    site: SourceSite | None
+    module: str | None
+    node: int | None
+    rule: SourceSite | None
+    result: CheckResult | None
+
+
 def nodes_checked(
     graph: TraceGraph, captures: Sequence[Capture], left_out: int, backend: FunctionBackend, seed: int
 ) -> TraceGraph:
     """The graph with the nodes whose backward is wrong, in the order of the calls, and how many were checked."""
+    numbers = {node.sequence: node.id for node in graph.nodes if node.sequence is not None}
+    checked = (
+        _Checked(c.name, c.site, c.module, numbers.get(c.sequence), None, _result(c, backend, seed)) for c in captures
+    )
+    return _concluded(graph, checked, left_out)
+
+
+def calls_checked(graph: TraceGraph, calls: TracedCalls, seed: int) -> TraceGraph:
+    """The same for the calls in a function that is transformed as a whole."""
+    checked = (
+        _Checked(c.name, c.site, None, c.node, c.rule, _checked(c.name, c.target, c.values, seed)) for c in calls.found
+    )
+    return _concluded(graph, checked, calls.left_out)
+
+
+def _concluded(graph: TraceGraph, checked: Iterable[_Checked], left_out: int) -> TraceGraph:
     wrong, undecided, passed = [], [], 0
-    for capture in captures:
-        result = _result(capture, backend, seed)
-        if result is not None and _is_wrong(result):
-            wrong.append(_wrong(graph, capture, result))
-        elif result is not None and result.verdict is Verdict.PASSED:
+    for each in checked:
+        if each.result is not None and each.result.verdict is Verdict.FAILED and each.result.findings:
+            wrong.append(_wrong(each, each.result.findings[0]))
+        elif each.result is not None and each.result.verdict is Verdict.PASSED:
             passed += 1
         else:
-            undecided.append(capture.name)
+            undecided.append(each.name)
     counts = NodeCheck(passed=passed, undecided=tuple(dict.fromkeys(undecided)), left_out=left_out)
     return replace(graph, wrong_nodes=tuple(wrong), node_check=counts)
 
 
-def _is_wrong(result: CheckResult) -> bool:
-    return result.verdict is Verdict.FAILED and bool(result.findings)
-
-
-def _wrong(graph: TraceGraph, capture: Capture, result: CheckResult) -> WrongNode:
-    finding = result.findings[0]
-    location = finding.location
+def _wrong(each: _Checked, finding: Finding) -> WrongNode:
+    location = finding.location if each.rule is None else each.rule
     return WrongNode(
-        name=capture.name,
-        site=capture.site,
-        module=capture.module,
-        node=next((n.id for n in graph.nodes if n.sequence == capture.sequence), None),
+        name=each.name,
+        site=each.site,
+        module=each.module,
+        node=each.node,
         finding=finding.kind.value,
         message=finding.message,
         at=None if location is None else f"{location.file}:{location.line}",

@@ -36,7 +36,7 @@ from gradcli.backends.jax.tracing import vjp_trace
 from gradcli.backends.jax.trips import trips_of
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.written_apart import Pair
-from gradcli.backends.traced import TracedBackend
+from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
@@ -332,10 +332,16 @@ class JaxBackend(TracedBackend):
             self._programs = (target, {})
         return TransformedSubject(self.transforms, known, target, own, given, programs=self._programs[1])
 
-    def traced(self, target: object, arguments: Sequence[Argument], cotangent: Callable[[Any], Any]) -> TraceGraph:
+    def traced(
+        self,
+        target: object,
+        arguments: Sequence[Argument],
+        cotangent: Callable[[Any], Any],
+        calls: TracedCalls | None = None,
+    ) -> TraceGraph:
         """The graph of the target's vjp. Raises TargetError, UserCodeError."""
         given = self._expanded(target, arguments)
-        return vjp_trace(self.transforms, target, given, cotangent, self.transforms.asks_for_values)
+        return vjp_trace(self.transforms, target, given, cotangent, self.transforms.asks_for_values, calls)
 
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:
         """Arguments from jax and NumPy arrays and Python values; a pytree of them is taken apart when it is bound."""

@@ -1,6 +1,7 @@
 """From a JAX target and its arguments to the graph of its vjp."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import numpy as np
 from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.transforms import Transforms
 from gradcli.backends.guard import user_code_error
+from gradcli.backends.jax.calls import Calls
 from gradcli.backends.jax.vjp_graph import VjpGraph
+from gradcli.backends.traced import TracedCalls
 from gradcli.cases import Argument
 from gradcli.errors import TargetError
 from gradcli.traces import TraceGraph
@@ -20,6 +23,7 @@ def vjp_trace(
     given: Sequence[Argument],
     cotangent: Callable[[Any], Any],
     asks_for_values: Callable[[BaseException], bool],
+    calls: TracedCalls | None = None,
 ) -> TraceGraph:
     """The graph, in 64 bits unless the target refuses them.
 
@@ -30,7 +34,7 @@ def vjp_trace(
     for wide in (True, False):
         try:
             with transforms.running(silent=False, wide=wide):
-                return _traced(transforms, target, given, cotangent)
+                return _traced(transforms, target, given, cotangent, calls)
         except Exception as error:
             if asks_for_values(error):
                 raise TargetError(
@@ -43,7 +47,11 @@ def vjp_trace(
 
 
 def _traced(
-    transforms: Transforms, target: object, given: Sequence[Argument], cotangent: Callable[[Any], Any]
+    transforms: Transforms,
+    target: object,
+    given: Sequence[Argument],
+    cotangent: Callable[[Any], Any],
+    calls: TracedCalls | None,
 ) -> TraceGraph:
     caller = ArrayCaller(transforms, target, given)
     values = {place: np.asarray(argument.value) for place, argument in enumerate(given) if argument.is_tensor}
@@ -53,4 +61,12 @@ def _traced(
         return caller.run({**values, **dict(zip(tracked, tensors, strict=True))})
 
     inputs = [transforms.framework.from_array(values[place]) for place in tracked]
-    return VjpGraph().trace(function, [given[place].name for place in tracked], inputs, cotangent)
+    names = [given[place].name for place in tracked]
+    if calls is None:
+        return VjpGraph().trace(function, names, inputs, cotangent)
+    noted = Calls(calls.every)
+    graph = VjpGraph(seen=noted.note)
+    found = graph.trace(function, names, inputs, cotangent)
+    for call, step in noted.found:
+        calls.add(replace(call, node=graph.nodes.get(step)))
+    return found

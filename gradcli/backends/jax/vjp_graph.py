@@ -11,17 +11,17 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.guard import is_users_file
+from gradcli.backends.jax.custom_rules import rule_of_equation, shown_name
 from gradcli.traces import ArraySummary, Edge, GraphCut, NonFinite, SourceSite, TensorFate, TraceGraph, TraceNode
 from gradcli.traces.arrays import summary_of
 
 LEAF = "input"
 _INLINED = frozenset({"jit", "pjit", "closed_call", "core_call"})
-_RULES = {"custom_vjp_call": "custom_vjp", "custom_vjp_call_jaxpr": "custom_vjp", "custom_jvp_call": "custom_jvp"}
 
 
 @final
 @dataclass(slots=True)
-class _Value:
+class Value:
     """A value while the function runs: the step that made it, or the input that it is; neither for a constant.
 
     `sources` has a bit for each input that it was computed from.
@@ -40,6 +40,23 @@ class _Value:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An equation as it was run: what it takes, each variable once, with the values, and `run` of those alone.
+
+    `step` is the newest step: that of the equation, where a gradient goes to one of its operands.
+    """
+
+    equation: Any
+    variables: Sequence[Any]
+    operands: Sequence[Value]
+    made: Sequence[Value]
+    run: Callable[..., Any]
+    site: SourceSite | None
+    step: int
+
+
+@final
 @dataclass(slots=True, kw_only=True)
 class _Step:
     """One equation that used a tracked value; `pull` is None where nothing that it gives has a gradient."""
@@ -47,8 +64,8 @@ class _Step:
     name: str
     site: SourceSite | None
     rule: SourceSite | None
-    operands: list[_Value]
-    outputs: list[_Value]
+    operands: list[Value]
+    outputs: list[Value]
     pull: Callable[..., Any] | None
     taken: list[Any] = field(default_factory=list)
     given: tuple[Any, ...] = ()
@@ -57,11 +74,16 @@ class _Step:
 @final
 @dataclass(slots=True)
 class VjpGraph:
-    """Runs a function equation by equation, and the vjp of each in the opposite order."""
+    """Runs a function equation by equation, and the vjp of each in the opposite order; `seen` is told each call.
 
+    `nodes` gives the number of a step's node.
+    """
+
+    seen: Callable[[Call], None] | None = None
     steps: list[_Step] = field(default_factory=list)
     leaves: dict[int, Any] = field(default_factory=dict)
     first_bad: NonFinite | None = None
+    nodes: dict[int, int] = field(default_factory=dict)
 
     def trace(
         self,
@@ -77,42 +99,45 @@ class VjpGraph:
         import jax
 
         closed = jax.make_jaxpr(function)(*inputs)
-        given = [_Value(value, leaf=place, sources=1 << place) for place, value in enumerate(inputs)]
-        results = self._run(closed.jaxpr, closed.consts, given)
-        cotangents = [cotangent(value.held) if _is_inexact(value.held) else None for value in results]
+        given = [Value(value, leaf=place, sources=1 << place) for place, value in enumerate(inputs)]
+        results = self.run(closed.jaxpr, closed.consts, given)
+        cotangents = [cotangent(value.held) if is_inexact(value.held) else None for value in results]
         self._pull_back(results, cotangents)
         whole, pull = jax.vjp(lambda *values: jax.tree_util.tree_leaves(function(*values)), *inputs)
         gradients = pull([_as_cotangent(v, c) for v, c in zip(whole, cotangents, strict=True)])
         return self._frozen(names, inputs, gradients, results)
 
     # --- forward
-    def _run(
-        self, jaxpr: Any, consts: Sequence[Any], given: Sequence[_Value], caller: SourceSite | None = None
-    ) -> list[_Value]:
+    def run(
+        self, jaxpr: Any, consts: Sequence[Any], given: Sequence[Value], caller: SourceSite | None = None
+    ) -> list[Value]:
         """The results of a jaxpr; `caller` is the line that calls it, for equations that have none of the user's."""
-        known: dict[Any, _Value] = dict(zip(jaxpr.constvars, map(_Value, consts), strict=True))
+        known: dict[Any, Value] = dict(zip(jaxpr.constvars, map(Value, consts), strict=True))
         known.update(zip(jaxpr.invars, given, strict=True))
 
-        def read(variable: Any) -> _Value:
-            return _Value(variable.val) if hasattr(variable, "val") else known[variable]
+        def read(variable: Any) -> Value:
+            return Value(variable.val) if hasattr(variable, "val") else known[variable]
 
         for equation in jaxpr.eqns:
             site = _site(equation) or caller
             inner = equation.params.get("jaxpr") if equation.primitive.name in _INLINED else None
             if inner is not None:
-                made = self._run(inner.jaxpr, inner.consts, list(map(read, equation.invars)), site)
+                made = self.run(inner.jaxpr, inner.consts, list(map(read, equation.invars)), site)
             else:
                 variables, run = _alone(jaxpr, equation)
-                made = self._step(equation, site, list(map(read, variables)), run)
+                operands = list(map(read, variables))
+                made = self._step(equation, site, operands, run)
+                if self.seen is not None and self.steps:
+                    self.seen(Call(equation, variables, operands, made, run, site, len(self.steps) - 1))
             known.update(zip(equation.outvars, made, strict=True))
         return [read(variable) for variable in jaxpr.outvars]
 
     def _step(
-        self, equation: Any, site: SourceSite | None, operands: list[_Value], run: Callable[..., Any]
-    ) -> list[_Value]:
+        self, equation: Any, site: SourceSite | None, operands: list[Value], run: Callable[..., Any]
+    ) -> list[Value]:
         import jax
 
-        places = [n for n, v in enumerate(operands) if v.is_tracked and _is_inexact(v.held)]
+        places = [n for n, v in enumerate(operands) if v.is_tracked and is_inexact(v.held)]
 
         def call(*values: Any) -> list[Any]:
             held = [v.held for v in operands]
@@ -122,19 +147,19 @@ class VjpGraph:
 
         if not places:
             sources = functools.reduce(operator.or_, (v.sources for v in operands), 0)
-            return [_Value(value, sources=sources) for value in call()]
+            return [Value(value, sources=sources) for value in call()]
         made, pull = jax.vjp(call, *[operands[place].held for place in places])
-        has_gradient = any(map(_is_inexact, made))
+        has_gradient = any(map(is_inexact, made))
         number = len(self.steps)
         sources = functools.reduce(operator.or_, (v.sources for v in operands))
         outputs = [
-            _Value(v, step=number, slot=slot, sources=sources) if _is_inexact(v) else _Value(v, sources=sources)
+            Value(v, step=number, slot=slot, sources=sources) if is_inexact(v) else Value(v, sources=sources)
             for slot, v in enumerate(made)
         ]
         step = _Step(
-            name=_name(equation),
+            name=shown_name(equation),
             site=site,
-            rule=_rule(equation),
+            rule=site_of_rule(equation),
             operands=[operands[place] for place in places],
             outputs=outputs,
             pull=pull if has_gradient else None,
@@ -143,11 +168,11 @@ class VjpGraph:
         self._note_bad(step, operands, made)
         return outputs
 
-    def _note_bad(self, step: _Step, operands: Sequence[_Value], made: Sequence[Any]) -> None:
+    def _note_bad(self, step: _Step, operands: Sequence[Value], made: Sequence[Any]) -> None:
         """The first equation whose result is not finite although all it was given is."""
         if self.first_bad is not None or not all(_finite(v.held) for v in operands):
             return
-        bad = next((np.asarray(v) for v in made if _is_inexact(v) and not _finite(v)), None)
+        bad = next((np.asarray(v) for v in made if is_inexact(v) and not _finite(v)), None)
         if bad is None:
             return
         entry = _first_bad_entry(bad)
@@ -159,10 +184,10 @@ class VjpGraph:
         )  # fmt: skip
 
     # --- backward
-    def _pull_back(self, results: Sequence[_Value], cotangents: Sequence[Any]) -> None:
+    def _pull_back(self, results: Sequence[Value], cotangents: Sequence[Any]) -> None:
         waiting: dict[tuple[int, int], Any] = {}
 
-        def send(value: _Value, gradient: Any) -> None:
+        def send(value: Value, gradient: Any) -> None:
             if value.leaf is not None:
                 self.leaves[value.leaf] = _sum(self.leaves.get(value.leaf), gradient)
             elif value.step is not None:
@@ -226,10 +251,10 @@ class VjpGraph:
 
     # --- afterwards
     def _frozen(
-        self, names: Sequence[str], inputs: Sequence[Any], gradients: Sequence[Any], results: Sequence[_Value]
+        self, names: Sequence[str], inputs: Sequence[Any], gradients: Sequence[Any], results: Sequence[Value]
     ) -> TraceGraph:
         ran = [number for number in range(len(self.steps) - 1, -1, -1) if self.steps[number].given]
-        ids = {number: place for place, number in enumerate(ran)}
+        ids = self.nodes = {number: place for place, number in enumerate(ran)}
         leaves = {leaf: len(ran) + place for place, leaf in enumerate(sorted(self.leaves))}
         nodes = [self._node(ids[number], self.steps[number], ids, leaves) for number in ran]
         nodes += [
@@ -291,14 +316,15 @@ def _alone(jaxpr: Any, equation: Any) -> tuple[list[Any], Callable[..., Any]]:
     return variables, core.jaxpr_as_fun(core.ClosedJaxpr(whole, ()))
 
 
-def _is_inexact(value: Any) -> bool:
+def is_inexact(value: Any) -> bool:
+    """Whether a value has a gradient: real or complex numbers."""
     import jax.numpy as jnp
 
     return bool(jnp.issubdtype(jnp.result_type(value), jnp.inexact))
 
 
 def _finite(value: Any) -> bool:
-    return not _is_inexact(value) or bool(np.isfinite(np.asarray(value, dtype=_wide(value))).all())
+    return not is_inexact(value) or bool(np.isfinite(np.asarray(value, dtype=_wide(value))).all())
 
 
 def _wide(value: Any) -> Any:
@@ -321,7 +347,7 @@ def _as_cotangent(value: Any, gradient: Any) -> Any:
 
     if gradient is not None:
         return gradient
-    return jax.numpy.zeros_like(value) if _is_inexact(value) else np.zeros(np.shape(value), jax.dtypes.float0)
+    return jax.numpy.zeros_like(value) if is_inexact(value) else np.zeros(np.shape(value), jax.dtypes.float0)
 
 
 def _summary(value: Any) -> ArraySummary:
@@ -336,23 +362,12 @@ def _at(value: Any, entry: tuple[int, ...], shape: tuple[int, ...]) -> str:
     return f"{array[entry] if array.shape else array[()]:.6g}"
 
 
-def _name(equation: Any) -> str:
-    kind = _RULES.get(equation.primitive.name)
-    if kind is None:
-        return str(equation.primitive.name)
-    inner = equation.params.get("call_jaxpr")
-    own = equation.params.get("name") or getattr(getattr(inner, "jaxpr", None), "debug_info", None)
-    name = own if isinstance(own, str) else str(getattr(own, "func_name", "") or "")
-    return f"{kind} {name}".strip()
-
-
-def _rule(equation: Any) -> SourceSite | None:
+def site_of_rule(equation: Any) -> SourceSite | None:
     """Where the user's own bwd, or jvp, is written."""
-    wrapped = next((equation.params[key] for key in ("bwd", "jvp_jaxpr_fun") if key in equation.params), None)
-    function = getattr(wrapped, "f", wrapped)
-    code = getattr(function, "__code__", None)
-    if code is None or not is_users_file(code.co_filename):
+    rule = rule_of_equation(equation)
+    if rule is None:
         return None
+    code = rule.__code__
     return SourceSite(file=_shown(code.co_filename), line=code.co_firstlineno, function=code.co_name)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gradcli.diagnosis.symptoms.flow import Flow, nothing
 from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.diagnosis.symptoms.nonfinite import non_finite_sentence
+from gradcli.diagnosis.symptoms.wrong_nodes import wrong_nodes
 from gradcli.traces import TensorFate, TraceGraph, TraceNode
 
 _FLAT = {
@@ -25,8 +26,11 @@ def explain_functional(graph: TraceGraph) -> TraceGraph:
     return replace(
         graph,
         tensors=tuple(_explained(flow, fate) for fate in graph.tensors),
-        lints=() if sick is None else (sick,),
-        graph_symptoms=() if sick is None else (Symptom.NON_FINITE.value,),
+        lints=(*wrong_nodes(graph), *(() if sick is None else (sick,))),
+        graph_symptoms=(
+            *(() if sick is None else (Symptom.NON_FINITE.value,)),
+            *((Symptom.WRONG_NODE.value,) if graph.wrong_nodes else ()),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from gradcli.diagnosis.symptoms.fates import as_result, explained, plain_results
 from gradcli.diagnosis.symptoms.flow import Flow, who
 from gradcli.diagnosis.symptoms.names import Symptom
 from gradcli.diagnosis.symptoms.nonfinite import non_finite_sentence
+from gradcli.diagnosis.symptoms.wrong_nodes import wrong_nodes
 from gradcli.traces import HookCall, HookRegistration, TensorFate, TraceGraph, TraceNode
 
 __all__ = ["Symptom", "explain_trace"]
@@ -23,7 +24,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
         results=plain_results(flow),
         hooks=tuple(replace(call, warning=_warning(call)) for call in graph.hooks),
         effects=tuple(effects_of_hooks(flow)),
-        lints=tuple(dict.fromkeys([*_wrong_nodes(graph), *_lints(graph), *([] if sick is None else [sick])])),
+        lints=tuple(dict.fromkeys([*wrong_nodes(graph), *_lints(graph), *([] if sick is None else [sick])])),
         graph_symptoms=tuple(
             symptom.value
             for symptom, found in (
@@ -60,21 +61,6 @@ def _warning(call: HookCall) -> str | None:
         shown = "(None,)" if len(call.before) == 1 else f"({', '.join(['None'] * len(call.before))})"
         return f"full backward hook: grad_input is {shown} because no input of {call.owner} requires grad"
     return None
-
-
-def _wrong_nodes(graph: TraceGraph) -> Iterator[str]:
-    """The nodes whose backward is wrong, and how the others fared, where they were checked."""
-    for wrong in graph.wrong_nodes:
-        call = f"{wrong.name}{'' if wrong.site is None else f' at {wrong.site}'}"
-        module = "" if wrong.module is None else f" in {wrong.module}"
-        line = "" if wrong.at is None else f", {wrong.at}"
-        yield f"the backward of {call}{module} is wrong [{wrong.finding}{line}]: {wrong.message}"
-    counts = graph.node_check
-    if counts is not None and counts.undecided:
-        names = ", ".join(counts.undecided)
-        yield f"no verdict on the backward of {names}: use gradcli check on each to see why"
-    if counts is not None and counts.left_out:
-        yield f"{counts.left_out} more nodes were not checked"
 
 
 def _lints(graph: TraceGraph) -> Iterator[str]:

@@ -1,0 +1,20 @@
+"""The nodes whose backward is wrong, in words."""
+
+from collections.abc import Iterator
+
+from gradcli.traces import TraceGraph
+
+
+def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
+    """The nodes whose backward is wrong, and how the others fared, where they were checked."""
+    for wrong in graph.wrong_nodes:
+        call = f"{wrong.name}{'' if wrong.site is None else f' at {wrong.site}'}"
+        module = "" if wrong.module is None else f" in {wrong.module}"
+        line = "" if wrong.at is None else f", {wrong.at}"
+        yield f"the backward of {call}{module} is wrong [{wrong.finding}{line}]: {wrong.message}"
+    counts = graph.node_check
+    if counts is not None and counts.undecided:
+        names = ", ".join(counts.undecided)
+        yield f"no verdict on the backward of {names}: use gradcli check on each to see why"
+    if counts is not None and counts.left_out:
+        yield f"{counts.left_out} more nodes were not checked"
