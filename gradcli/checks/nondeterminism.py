@@ -20,6 +20,11 @@ class VaryingMap(VectorMap):
         self._inner = inner
         self._relative = relative
 
+    @property
+    def is_costly(self) -> bool:
+        """As the inner map says."""
+        return self._inner.is_costly
+
     def value(self, x: FloatArray) -> FloatArray:
         """The inner map's value."""
         return self._inner.value(x)

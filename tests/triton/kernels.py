@@ -293,3 +293,37 @@ def bfloat16_kernel(x, w, y, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     value, weight = tl.load(x + at), tl.load(w + at)
     tl.store(y + at, tl.where(value > weight, value * weight - 0.5 * value, -value / 3))
+
+
+@triton.jit
+def turn_kernel(x, c, s, n, SIGN: tl.constexpr, WRONG: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+    inside = tl.arange(0, BLOCK) < n // 2
+    one, two = tl.load(x + at, mask=inside), tl.load(x + at + n // 2, mask=inside)
+    sign = tl.where(tl.program_id(0) == WRONG, -SIGN, SIGN)
+    tl.store(x + at, one * c - sign * two * s, mask=inside)
+    tl.store(x + at + n // 2, two * c + SIGN * one * s, mask=inside)
+
+
+def turned(*, wrong=-1):
+    """Halves of rows turned by an angle, in place on a copy; backward has the wrong sign in a tile of one row."""
+
+    def turn(x, sign, row):
+        x = x.transpose(0, 1).contiguous()  # a copy that the graph knows, unlike what the kernel does to it
+        turn_kernel[(x.shape[0],)](x, 0.6, 0.8, x.shape[1], SIGN=sign, WRONG=row, BLOCK=4)
+        return x.transpose(0, 1)
+
+    class Turned(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return turn(x, 1, -1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return turn(g, -1, wrong)
+
+    return Turned
+
+
+Turned = turned()
+TurnedWithATileOff = turned(wrong=1)

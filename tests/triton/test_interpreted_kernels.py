@@ -14,6 +14,9 @@ torch = pytest.importorskip("torch")
 os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is decorated, those of Triton's own library among them
 
 import gradcli  # noqa: E402 - after Triton is known to be there
+import gradcli.diagnosis.slips.search  # noqa: E402
+import gradcli.runner.outcome.failed  # noqa: E402
+import gradcli.watchdog.case  # noqa: E402
 from gradcli.backends.torch.backend import TorchBackend, TorchFramework  # noqa: E402
 from gradcli.backends.torch.interpreter import contained_kernels, interpreted_kernels  # noqa: E402
 from gradcli.checks.battery import run_battery  # noqa: E402
@@ -46,6 +49,7 @@ def names(case):
         (kernels.Gather, (drawn(6), torch.tensor([0, 5, 2, 2]))),
         (kernels.ScaledTanh, (drawn(5), 0.75)),
         (kernels.Autotuned, (drawn(5),)),
+        (kernels.Turned, (drawn(4, 3),)),
     ],
 )
 def test_a_right_kernel_passes(function, arguments):
@@ -54,11 +58,30 @@ def test_a_right_kernel_passes(function, arguments):
     assert case.resolution < 1e-8
 
 
-def test_a_kernel_with_a_missing_square_fails_at_its_entries():
+@pytest.fixture
+def unhurried(monkeypatch):
+    """Time for a name however slow the machine is."""
+    monkeypatch.setattr(gradcli.runner.outcome.failed, "NAMING_SECONDS", 600.0)
+    monkeypatch.setattr(gradcli.diagnosis.slips.search, "_SECONDS", 300.0)
+    monkeypatch.setattr(gradcli.watchdog.case, "ENTRIES_SECONDS", 600.0)
+    monkeypatch.setattr(gradcli.watchdog.case, "OPTIONAL_SECONDS", 1200.0)
+
+
+def test_a_kernel_is_judged_by_few_calls_and_its_body_not_differentiated(unhurried):
+    """The framework sees a copy and no rotation; a row of the claim for each of 12 outputs would take 12 passes."""
+    right, wrong = checked(kernels.Turned, drawn(4, 3)), checked(kernels.TurnedWithATileOff, drawn(4, 3))
+    assert (right.verdict.value, right.notes) == ("passed", ())
+    assert right.forwards <= 40
+    assert right.backwards <= 30
+    assert (wrong.verdict.value, names(wrong)) == ("failed", ["wrong-entries"])
+    assert {entry.index[1] for entry in wrong.findings[0].entries} == {1}
+
+
+def test_a_kernel_with_a_missing_square_fails_at_the_line_that_hands_it_the_wrong_number(unhurried):
     case = checked(kernels.ScaledTanhWithoutSquare, drawn(5), 0.75)
-    assert case.verdict.value == "failed"
-    assert case.findings[0].input == "x"
-    assert names(case)[0] in ("wrong-gradient", "missing-term", "wrong-entries")
+    assert (case.verdict.value, names(case)) == ("failed", ["wrong-factor"])
+    assert "has `y` where `y ** 2` belongs" in case.findings[0].message
+    assert len(case.findings[0].entries) == 5
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def stands_for(
     *,
     asked: bool,
 ) -> bool:
-    """Whether a body gives the same values as forward, and carries a gradient.
+    """Whether a body gives the same values as forward, carries a gradient, and runs no kernels.
 
     Args:
         body: calls it.
@@ -87,11 +87,13 @@ def stands_for(
         asked: whether these inputs were asked for.
     """
     framework = body.framework
+    kernels = framework.kernels_run()
     try:
         with users_code(framework, silent=True, recording=True, asked=asked):
             found = body.run(leaves).outputs
             return (
-                len(found) == len(outputs)
+                framework.kernels_run() == kernels  # the graph does not see what they write
+                and len(found) == len(outputs)
                 and all(same_values(framework.as_array(found[n]), outputs[n]) for n in differentiable)
                 and any(bool(found[n].requires_grad) for n in differentiable)
             )

@@ -87,6 +87,10 @@ class Framework(ABC):
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
 
+    def kernels_run(self) -> int:
+        """How many interpreted kernels have run so far: they are slow, and the graph does not see what they write."""
+        return 0
+
     def autocast_off(self) -> AbstractContextManager[None] | None:
         """A context in which operations keep the precision of their operands; None where they do already."""
         return None

@@ -62,6 +62,11 @@ class TensorMap(VectorMap):
         self._retainable = True
         self._tracked = order > 1
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether the user's code runs kernels in an interpreter."""
+        return self.framework.kernels_run() > 0
+
     def value(self, x: FloatArray) -> FloatArray:
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
         return self.values_at([x])[0]

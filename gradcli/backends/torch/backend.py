@@ -15,6 +15,7 @@ from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend, static_method
 from gradcli.backends.tensor.modules import is_module
 from gradcli.backends.torch.checkpoint import recomputed_with
+from gradcli.backends.torch.interpreter import kernel_memory
 from gradcli.backends.torch.operators import describe_operator, operator_of, operator_origin, registered_rule
 from gradcli.backends.torch.sparse import adopted_sparse, is_sparse, sparse_tensor
 from gradcli.cases import Argument, Sparsity
@@ -76,6 +77,11 @@ class TorchFramework(Framework):
         if plain.dtype is torch.complex32:
             plain = plain.to(torch.complex64)
         return plain
+
+    def kernels_run(self) -> int:
+        """Launches of Triton's interpreter since the case began."""
+        memory = kernel_memory()
+        return 0 if memory is None else memory.launches
 
     def as_tensor(self, array: NDArray[Any]) -> Any:
         """A leaf in the array's memory, or in a copy where it is not contiguous, not writeable, or out of place.

@@ -73,11 +73,12 @@ class KernelMemory:
     """What kernels do to their memory while this is in place.
 
     A read outside of a tensor gives `filling`; a write raises, and so does a read while inputs are searched for, whose
-    shapes do not fit each other then. Both are kept in `found`.
+    shapes do not fit each other then. Both are kept in `found`. `launches` counts the kernels that were run.
     """
 
     interpreter: Any
     filling: float = 0.0
+    launches: int = 0
     dropping: bool = False
     found: Found = field(default_factory=dict)
     _names: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -98,6 +99,7 @@ class KernelMemory:
     def launched(self, kernel: str, names: list[str], arguments: list[Any], keywords: dict[str, Any]) -> None:
         """A kernel is launched with these arguments: keep their names by identity, as they live until it ends."""
         self._names = {}
+        self.launches += 1
         for name, value in [*zip(names, arguments, strict=False), *keywords.items()]:
             for tensor in _tensors_in(value):
                 self._names[id(tensor)] = kernel, name

@@ -50,6 +50,8 @@ _SHARED = 1.2
 """What it is worth that one slip explains another input's wrong gradient as well: more than an exchanged name."""
 _OVERRUNS = 1
 """Edits that may not end: with one more the search does."""
+_SECONDS = 7.5
+"""Half of what naming may take, so that the rules after the search have the rest of it where backward is slow."""
 _ENOUGH = 3
 """Equations for a form that has one number free; fewer are found at several inputs."""
 
@@ -87,7 +89,7 @@ class SlipSearch:
         if place not in self._proven:
             with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                with watchdog.during("naming", searching=True):
+                with watchdog.during("naming", optional=True, searching=True, share=_SECONDS):
                     self._search(self._draft, place)
         return self._proven.setdefault(place, None)
 

@@ -200,9 +200,9 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
 
 
 def fits_in_full(map_: VectorMap) -> bool:
-    """Whether a map is so small that its claim may be asked for row by row."""
+    """Whether a map is so small, and a call so quick, that its claim may be asked for row by row."""
     n, m = map_.domain.size, map_.codomain.size
-    return n * m <= FULL_ENTRIES and m <= FULL_ROWS
+    return n * m <= FULL_ENTRIES and m <= FULL_ROWS and not map_.is_costly
 
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:

@@ -158,6 +158,11 @@ class OneRow(VectorMap):
         self.domain = inner.domain
         self.codomain = Space((Block(name="row", shape=(), dtype="float64"),))
 
+    @property
+    def is_costly(self) -> bool:
+        """As the inner map says."""
+        return self.inner.is_costly
+
     def value(self, x: Vector) -> Vector:
         """The one value at x."""
         values: Vector = np.asarray(self.inner.value(x), dtype=np.float64)

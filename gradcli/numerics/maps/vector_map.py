@@ -22,6 +22,11 @@ class VectorMap(ABC):
     codomain: Space
     has_jvp: bool = False
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether a call takes so long that the claim is asked for in a few rows even where the map is small."""
+        return False
+
     @abstractmethod
     def value(self, x: Vector) -> Vector:
         """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
@@ -102,6 +107,11 @@ class CountedMap(VectorMap):
         self.vjps = 0
         self.jvps = 0
         self.jumping: dict[tuple[int, int], set[int]] = {}
+
+    @property
+    def is_costly(self) -> bool:
+        """As the wrapped map says."""
+        return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:
         """Evaluate the wrapped map and count it."""
