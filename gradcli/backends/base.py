@@ -194,6 +194,8 @@ class Subject(Counted):
     """Inputs that forward reaches by another way than its arguments, so that the caller's own tensors are moved."""
     compiles_shapes: bool = False
     """Whether inputs of another shape cost a compilation, which takes longer than all else."""
+    is_wrong_in_64_bits: bool = False
+    """Whether it runs in a lower precision because its gradient is right there, and not in 64 bits."""
 
     @property
     @abstractmethod
@@ -222,7 +224,7 @@ class Subject(Counted):
 
     @property
     def insists_on(self) -> str | None:
-        """The precision of the whole check if forward does not run in 64 bits; else None."""
+        """The precision of the whole check where that is not 64 bits; else None."""
         return None
 
     @property
@@ -240,8 +242,8 @@ class Subject(Counted):
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return ()
 
-    def in_given_precision(self) -> "Subject | None":
-        """The same Function at the arguments in the precision in which they were given; None where that is 64 bits."""
+    def in_given_precision(self, *, throughout: bool = False) -> "Subject | None":  # noqa: ARG002 - where overridden
+        """The same in the precision of the given arguments, for all checks if `throughout`; None if that is 64 bits."""
         return None
 
     @abstractmethod
@@ -306,9 +308,7 @@ class Subject(Counted):
         """
         return None
 
-    def backward_tracking(
-        self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]
-    ) -> tuple[NDArray[Any] | None, ...] | None:
+    def backward_tracking(self, positions: Sequence[int], cotangents: Sequence[NDArray[Any]]) -> Gradients | None:
         """As `backward`, where only the inputs at `positions` require a gradient; None where other outputs carry it."""
         arguments = [
             replace(a, requires_grad=i in positions) if a.is_tensor else a for i, a in enumerate(self.arguments)
@@ -390,9 +390,7 @@ class Subject(Counted):
         """
 
     @abstractmethod
-    def backward_twice(
-        self, cotangents: Sequence[NDArray[Any] | None]
-    ) -> tuple[tuple[NDArray[Any] | None, ...], tuple[NDArray[Any] | None, ...]]:
+    def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
         """Gradients of two backward passes through one graph, kept after the first. Raises UserCodeError."""
 
     @abstractmethod

@@ -1,16 +1,91 @@
-"""Higher derivatives in the precision that the inputs were given in, where those in 64 bits are wrong."""
+"""Derivatives in the precision that the inputs were given in, where those in 64 bits are wrong.
+
+Code that asks for float32 may take another branch for every other dtype, 64 bits among them.
+"""
+
+from collections.abc import Sequence
+from typing import final
 
 import numpy as np
 
-from gradcli.checks.base import Situation
+from gradcli.backends.base import FloatArray, Subject
+from gradcli.backends.tensor.framework import unit_roundoff
+from gradcli.checks.base import Situation, relative_gap
 from gradcli.checks.precision import ALLOWED, distance
 from gradcli.errors import UserCodeError
+from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.numerics.verify import Outcome, verify
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
 _PRECISIONS = ("float32", "complex64")
 """Those whose allowance is narrow enough to tell a derivative that is cut from one that is not."""
 _COTANGENTS = 3
+_ROUNDINGS = 256.0
+"""What adding some hundred terms may leave in a lower precision: 1.5e-5 in float32."""
+_OF_GRADIENTS = frozenset({"gradient", "linearity"})
+
+
+@final
+class _ClaimedAsGiven(VectorMap):
+    """Forward in 64 bits, and the gradient that backward returns in the inputs' own precision."""
+
+    def __init__(self, fine: VectorMap, low: VectorMap) -> None:
+        self.domain, self.codomain = fine.domain, fine.codomain
+        self._fine, self._low = fine, low
+
+    @property
+    def is_costly(self) -> bool:
+        """As forward says."""
+        return self._fine.is_costly
+
+    def value(self, x: FloatArray) -> FloatArray:
+        """Forward in 64 bits."""
+        return self._fine.value(x)
+
+    def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
+        """Backward in the lower precision."""
+        return self._low.vjp(x, cotangent)
+
+    def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
+        """The same for several cotangents."""
+        return self._low.vjp_many(x, cotangents)
+
+
+def right_as_given(subject: Subject, evidence: Sequence[Evidence], seed: int) -> Subject | None:
+    """The Function judged in the precision of its inputs throughout, where its gradient is right there.
+
+    None where it is right in 64 bits, wrong in both, or the inputs' precision is too coarse to tell. The gradient in
+    the lower precision is held against differences of forward in 64 bits, so that a mistake that both share is not
+    taken for rounding.
+    """
+    if not any(e.verdict is Verdict.FAILED and e.check in _OF_GRADIENTS and e.order == 1 for e in evidence):
+        return None
+    if not subject.low_dtypes or any(name not in _PRECISIONS for name in subject.low_dtypes):
+        return None
+    try:
+        low = subject.in_given_precision()
+        if low is None:
+            return None
+        allowed = _ROUNDINGS * max(map(unit_roundoff, subject.low_dtypes))
+        if not _part(subject, low, seed, allowed):
+            return None
+        claimed = _ClaimedAsGiven(subject.derivative_map(1), low.derivative_map(1))
+        found = verify(claimed, subject.point, seed=seed, significance=allowed)
+        right = all(block.outcome is Outcome.AGREES for block in found.blocks)
+        return subject.in_given_precision(throughout=True) if right else None
+    except UserCodeError:
+        return None
+
+
+def _part(subject: Subject, low: Subject, seed: int, allowed: float) -> bool:
+    """Whether the gradients of both precisions differ by more than is allowed, as those of one mistake do not."""
+    cotangents = subject.codomain.unflatten(np.random.default_rng([seed, 59]).standard_normal(subject.codomain.size))
+    pairs = zip(subject.backward(cotangents), low.backward(cotangents), strict=True)
+    return any(
+        one is None or other is None or not relative_gap(one, np.asarray(other, dtype=one.dtype)) <= allowed
+        for one, other in pairs
+    )
 
 
 def holds_as_given(situation: Situation, order: int) -> Evidence | None:

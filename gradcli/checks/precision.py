@@ -34,10 +34,11 @@ class PrecisionCheck(Check):
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the gradients of both precisions."""
         subject = situation.subject
-        if subject.insists_on is not None:
+        if (own := subject.insists_on) is not None:
+            wrong = f"backward is wrong in float64, and right in {own}, the inputs' dtype"
+            why = wrong if subject.is_wrong_in_64_bits else "forward or backward does not run in float64"
             yield self.passed(
-                f"forward or backward does not run in float64, so it was checked in {subject.insists_on}: errors below "
-                "the rounding of that precision cannot be detected"
+                f"{why}, so it was checked in {own}: errors below the rounding of that precision cannot be detected"
             )
             return
         low = subject.in_given_precision()

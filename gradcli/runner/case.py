@@ -1,6 +1,6 @@
 """One case from its target to its result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from gradcli.backends.guard import is_users_own, phase_of, user_code_error, user
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
 from gradcli.cases import Argument, InputSpec
+from gradcli.checks.as_given import right_as_given
 from gradcli.checks.battery import Part, run_battery
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
@@ -51,6 +52,13 @@ class _Trail:
     figures: Figures | None = None
     first: Subject | None = None
     """The target bound to the first sample."""
+
+    def booked(self, subject: Subject, run: Callable[[Subject], tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
+        """What a run of a new subject gives, and what it ran of its code added."""
+        try:
+            return run(subject)
+        finally:
+            self.book(subject.counters, Counters())
 
     def book(self, now: Counters, before: Counters) -> None:
         """Add what ran of a subject's code since `before`, a copy of its counters."""
@@ -157,10 +165,15 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
     arguments = None if part is Part.OPTIONAL else _drawn(ready, number, trail)
     with ready.backend.session():
         subject, known = _bound(ready, number, arguments, trail)
+        run = partial(run_battery, settings=settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
         try:
-            evidence = run_battery(subject, settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
+            evidence = run(subject)
+            lower = right_as_given(subject, evidence, seed)
         finally:
             trail.book(subject.counters, known)
+        if lower is not None:
+            evidence = trail.booked(lower, run)
+            trail.first, subject = lower if number == 0 else trail.first, lower
         trail.evidence.append(evidence)
         failed = judge(evidence) is Verdict.FAILED
         if (settings.figures or settings.tables) and (failed or (number == 0 and part is Part.REQUIRED)):

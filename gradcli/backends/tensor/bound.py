@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -306,7 +306,7 @@ class BoundFunction(SpacedSubject):
             insists=self._insists,
             asked=asked,
         )
-        other.counters = self.counters
+        other.counters, other.is_wrong_in_64_bits = self.counters, self.is_wrong_in_64_bits
         return other
 
     def lingering(self) -> Lingering | None:
@@ -330,13 +330,14 @@ class BoundFunction(SpacedSubject):
         held = [name for name, _ in self.info.held]
         return Caller(self.framework, function, arguments, layout=layout, casts=self._casts, held=held)
 
-    def in_given_precision(self) -> "BoundFunction | None":
+    def in_given_precision(self, *, throughout: bool = False) -> "BoundFunction | None":
         """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""
         if not self.low or self._casts:
             return None
-        return BoundFunction(
-            self.framework, self.info, self._function, self._origin, self.given, casts=self.low, asked=self._asked
-        )
+        bind = partial(BoundFunction, self.framework, self.info, self._function, self._origin, self.given)
+        lower = bind(casts=self.low, asked=self._asked, insists=throughout)
+        lower.is_wrong_in_64_bits = throughout
+        return lower
 
     def _first_call(self) -> tuple[Caller, Call]:
         """The first call; where 64 bits are refused, and the inputs have fewer, one in their own precision.
