@@ -194,8 +194,7 @@ class Subject(Counted):
     """Inputs that forward reaches by another way than its arguments, so that the caller's own tensors are moved."""
     compiles_shapes: bool = False
     """Whether inputs of another shape cost a compilation, which takes longer than all else."""
-    is_wrong_in_64_bits: bool = False
-    """Whether it runs in a lower precision because its gradient is right there, and not in 64 bits."""
+    is_wrong_in_64_bits = False  # runs in a lower precision because its gradient is right there alone
 
     @property
     @abstractmethod
@@ -241,6 +240,10 @@ class Subject(Counted):
     def low_dtypes(self) -> tuple[str, ...]:
         """The dtypes of tensors that were given in a lower precision than 64 bits."""
         return ()
+
+    def protect_saved(self) -> "Subject":
+        """Itself; from now on backward gets copies of what was saved: it overwrites that, and is allowed to."""
+        return self
 
     def in_given_precision(self, *, throughout: bool = False) -> "Subject | None":  # noqa: ARG002 - where overridden
         """The same in the precision of the given arguments, for all checks if `throughout`; None if that is 64 bits."""
@@ -298,10 +301,7 @@ class Subject(Counted):
         """
         return None
 
-    def backward_reseeded(
-        self,
-        cotangents: Sequence[NDArray[Any] | None],  # noqa: ARG002 - for those that override it
-    ) -> tuple[Gradients, Gradients] | None:
+    def backward_reseeded(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients] | None:  # noqa: ARG002
         """Gradients of two passes through one graph, the second with the random generators set to another seed.
 
         None if no random numbers were drawn so far, or no graph can be kept. Raises UserCodeError if a pass raises.

@@ -112,7 +112,10 @@ class Situation:
     def by_hand(self) -> RawBackward:
         """What backward itself returns for `cotangents()`, from one direct call for all checks."""
         if "by hand" not in self._runs:
-            self._runs["by hand"] = self.subject.raw_backward(self.cotangents())
+            raw = self._runs["by hand"] = self.subject.raw_backward(self.cotangents())
+            writes = {FindingKind.MUTATES_INPUT: raw.changed_inputs, FindingKind.MUTATES_SAVED: raw.changed_saved}
+            if any(changed and kind.value in dict(self.settings.allow) for kind, changed in writes.items()):
+                self.subject.protect_saved()
         found: RawBackward = self._runs["by hand"]
         return found
 

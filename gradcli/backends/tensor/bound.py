@@ -73,11 +73,9 @@ class BoundFunction(SpacedSubject):
         self.given = tuple(arguments)
         self.arguments, self.low = in_64_bits(arguments)
         self.counters = Counters()
-        self._function, self._origin = function, origin
+        self._function, self._origin, self._layout = function, origin, layout
         self.moved_in_place = function.names if isinstance(function, OwnCall) else ()
-        self._casts = casts or {}
-        self._insists = insists
-        self._layout = layout
+        self._casts, self._insists, self._protected = casts or {}, insists, False
         self.active = tuple(i for i, a in enumerate(self.arguments) if a.is_tensor and a.requires_grad)
         self._inspector = Inspector(framework, origin)
         self._maps: dict[int, TensorMap] = {}
@@ -307,7 +305,15 @@ class BoundFunction(SpacedSubject):
             asked=asked,
         )
         other.counters, other.is_wrong_in_64_bits = self.counters, self.is_wrong_in_64_bits
-        return other
+        return other.protect_saved() if self._protected else other
+
+    def protect_saved(self) -> "BoundFunction":
+        """Itself, with a call of forward whose graph hands out copies in place of those made so far."""
+        self._protected = True
+        self._caller = self._calling(self._function, self.arguments, self._layout)
+        self._unused = self._latest = self._by_hand = None
+        self._maps.clear()
+        return self
 
     def lingering(self) -> Lingering | None:
         """What is left of a call's graph when its result is gone."""
@@ -328,7 +334,8 @@ class BoundFunction(SpacedSubject):
 
     def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
         held = [name for name, _ in self.info.held]
-        return Caller(self.framework, function, arguments, layout=layout, casts=self._casts, held=held)
+        own = partial(Caller, casts=self._casts, held=held, protected=self._protected)
+        return own(self.framework, function, arguments, layout=layout)
 
     def in_given_precision(self, *, throughout: bool = False) -> "BoundFunction | None":
         """The same Function at the arguments as given, in their lower precision; None where nothing was raised."""

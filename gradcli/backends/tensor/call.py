@@ -31,7 +31,8 @@ class Call:
 class Caller:
     """Calls a Function class through `apply`, or any callable, on arrays.
 
-    Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it.
+    Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it. If
+    `protected`, backward gets copies of what was saved, so that it may write into those.
     """
 
     def __init__(
@@ -43,9 +44,10 @@ class Caller:
         layout: Layout = Layout.CONTIGUOUS,
         held: Collection[str] = (),
         casts: Mapping[int, str] | None = None,
+        protected: bool = False,
     ) -> None:
         self.framework = framework
-        self.function = function
+        self.function = framework.saving_copies(function) if protected else function
         self.arguments = tuple(arguments)
         self._layout = layout
         self._held = held

@@ -87,6 +87,16 @@ class Framework(ABC):
     def from_array(self, array: NDArray[Any], dtype: str | None = None) -> Any:
         """A new leaf with these values, not requiring a gradient; `dtype` names a framework dtype."""
 
+    def saving_copies(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, saving tensors so that each backward pass gets copies."""
+        hooks = self.namespace.autograd.graph.saved_tensors_hooks
+
+        def saving(*arguments: Any, **keywords: Any) -> Any:
+            with hooks(lambda saved: saved.detach(), lambda kept: kept.clone()):
+                return function(*arguments, **keywords)
+
+        return saving
+
     def kernels_run(self) -> int:
         """How many interpreted kernels have run so far: they are slow, and the graph does not see what they write."""
         return 0

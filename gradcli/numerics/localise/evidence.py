@@ -39,9 +39,8 @@ HALVINGS, CALLS_A_HALVING = 200, 2
 LOCATING = 100
 """Evaluations that the search for the wrong entries of a large block takes (60 for one entry of 2500, measured); where
 fewer are allowed a sample of the entries is shown."""
-RUNS_A_COLUMN, PAIRS_A_COLUMN = 22, 7
-"""What one column takes at most: three pairs, then the 16 evaluations of a derivative with its bound. Of a map whose
-calls are slow nearly all columns settle with the three pairs."""
+RUNS_A_COLUMN = 22
+"""What one column takes at most: three pairs, then the 16 evaluations of a derivative with its bound."""
 SHOWN_ENTRIES = 16
 """Located entries that are all measured; of more a sample is."""
 SHOWN_OF_MANY = 4
@@ -81,8 +80,8 @@ def make_table(
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
-    runs = PAIRS_A_COLUMN if site.map.is_costly else RUNS_A_COLUMN
-    complete = complete and (most is None or n * runs <= most)
+    costly = site.map.is_costly  # three pairs settle nearly every column, and `most` ends the table
+    complete = complete and (most is None or costly or n * RUNS_A_COLUMN <= most)
     if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
         return None
     chosen = np.arange(n) if complete or columns is None else columns
@@ -99,8 +98,8 @@ def make_table(
         columns=inside.start + chosen,
         rows=outside.start + rows,
         claimed=claimed,
-        quick=not complete or site.map.is_costly,
-        most=None if complete else most,
+        quick=not complete or costly,
+        most=None if complete and not costly else most,
     )
     order = np.argsort(numeric.columns)
     return Table(
@@ -109,7 +108,7 @@ def make_table(
         bound=numeric.bound[:, order],
         rows=rows,
         columns=numeric.columns[order] - inside.start,
-        complete=complete or (numeric.columns.size == n and rows.size == m),
+        complete=numeric.columns.size == n and rows.size == m,
         point=site.x,
     )
 
