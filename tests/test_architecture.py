@@ -52,6 +52,7 @@ HOMES = {
         "backends/jax/pairs.py",
         "backends/jax/steps.py",
         "backends/jax/trips.py",
+        "backends/jax/values.py",
         "backends/jax/vjp_graph.py",
     },
     "jaxlib": {"backends/jax/backend.py"},

@@ -151,9 +151,57 @@ def two_ways(x, y):
     return jnp.sum(x * lax.stop_gradient(y) + jnp.round(y))
 
 
+def chosen_by_order(x, y):
+    order = jnp.argsort(y)
+    return jnp.sum(x[order] * jnp.arange(3.0))
+
+
+def chosen_by_a_sign(x, y):
+    sign = jnp.sum(y) > 0
+    return lax.cond(sign, lambda v: jnp.sum(v * v), lambda v: jnp.sum(v), x)
+
+
+def left_out_by_a_branch(x, y):
+    return lax.cond(x[0] > 0, lambda a, b: jnp.sum(a), lambda a, b: jnp.sum(b), x, y)  # the branch
+
+
+def stopped_in_a_checkpoint(x, y):
+    held = jax.checkpoint(lambda v: lax.stop_gradient(v) * 2)(y)
+    return jnp.sum(x * held)
+
+
+def stopped_in_a_tree(x, y):
+    held = jax.tree_util.tree_map(lax.stop_gradient, {"a": y, "b": y * 2})
+    return jnp.sum(x * held["a"] * held["b"])
+
+
+@jax.custom_jvp
+def numb(x):
+    return x * x
+
+
+numb.defjvp(lambda primals, tangents: (numb(primals[0]), jnp.zeros_like(tangents[0])))  # rule of numb
+
+
+def zero_tangent(x, y):
+    return jnp.sum(x * numb(y))
+
+
+def counted_for_a_log(x, y):
+    jnp.argmax(y)
+    return jnp.sum(x * x)
+
+
 @pytest.mark.parametrize(
     ("function", "said", "symptom"),
     [
+        (chosen_by_order, "computed from the indices alone that sort at .*{} gives", "detached"),
+        (chosen_by_a_sign, "gt at .*{} compares it, and True and False have no gradient", "detached"),
+        (left_out_by_a_branch, "it is used at .*{}, but the result was not computed", "not-reached"),
+        (stopped_in_a_checkpoint, "stop_gradient at .*{} takes it out of the derivative", "detached"),
+        (stopped_in_a_tree, "stop_gradient at .*{} takes it out of the derivative", "detached"),
+        (zero_tangent, "the rule of custom_jvp numb .* zeros for operand 0; its rule is at .*{}", "zero-gradient"),
+        (counted_for_a_log, "it is used at .*{}, but the result was not computed from what that gave", "not-reached"),
         (stopped, "stop_gradient at .*{} takes it out of the derivative", "detached"),
         (stopped_inside_jit, "stop_gradient at .*{} takes it out of the derivative", "detached"),
         (compared, "gt at .*{} compares it, and True and False have no gradient", "detached"),
@@ -168,8 +216,11 @@ def two_ways(x, y):
 )  # fmt: skip
 def test_every_zero_is_explained_and_the_gradient_beside_it_is_not(function, said, symptom):
     graph = traced(function, X, Y)
-    marks = {stopped: "frozen = ", stopped_inside_jit: "held = ", compared: "mask = ", floored: "whole = ",
-             counted: "place = ", branch: "picked = "}  # fmt: skip
+    marks = {chosen_by_order: "order = ", chosen_by_a_sign: "sign = ", stopped_in_a_tree: "held = jax.tree_util",
+             left_out_by_a_branch: "return lax.cond(x[0] > 0", stopped_in_a_checkpoint: "held = jax.checkpoint",
+             zero_tangent: "numb.defjvp(", counted_for_a_log: "jnp.argmax(y)", stopped: "frozen = ",
+             stopped_inside_jit: "held = jax.jit", compared: "mask = ", floored: "whole = ", counted: "place = ",
+             branch: "picked = "}  # fmt: skip
     pattern = said.format(line_of(marks[function])) if function in marks else said
     assert re.search(pattern, why(graph, graph.tensors[1].name)), why(graph, graph.tensors[1].name)
     assert graph.symptoms == (symptom,)
@@ -195,9 +246,52 @@ def overflow(x, y):
     return jnp.sum(jnp.exp(x * 1e4) * y)
 
 
+def masked_by_a_product(x, y):
+    return jnp.sum(jax.nn.softmax(x + (1 - jnp.array([1.0, 0.0, 1.0])) * -jnp.inf) * y)
+
+
+def root_of_negative_behind_a_where(x, y):
+    return jnp.sum(jnp.where(x > 0, jnp.sqrt(x), y))
+
+
+def constant_with_nan(x, y):
+    return jnp.sum(x * jnp.array([1.0, jnp.nan, 2.0]) * y)
+
+
+def power_at_zero(x, y):
+    return jnp.sum((x - x) ** y)
+
+
+@jax.custom_vjp
+def divider(x):
+    return x * x
+
+
+def divider_bwd(residual, g):
+    return (g / (residual - residual),)
+
+
+divider.defvjp(lambda x: (x * x, x), divider_bwd)
+
+
+def divided_in_a_rule(x, y):
+    return jnp.sum(divider(x) * y)
+
+
+def overflow_then_quotient(x, y):
+    grown = jnp.exp(x * 1e4)
+    return jnp.sum(grown / jnp.sum(grown) * y)
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
+        (masked_by_a_product, r"mul at .* in forward: 0 · \(-inf\) = nan at entry \[0\]; .*masked_fill or where"),
+        (root_of_negative_behind_a_where, r"sqrt\(-1\.5\) = nan at entry \[1\]; the result does not show it"),
+        (constant_with_nan, r"a constant of mul at .* holds NaN at entry \[1\] before anything is computed"),
+        (power_at_zero, r"pow at .* in forward: 0 \*\* \(-0\.5\) = inf at entry \[2\]; keep its operand away from 0"),
+        (divided_in_a_rule, r"^custom_vjp divider, .*, made the first NaN or Inf: it received .* and returned Inf"),
+        (overflow_then_quotient, r"exp\(5000\) = inf .*an overflow of float64; div at .* makes NaN of it: inf / inf"),
         (logarithm, r"log at .* made the first NaN or Inf, in forward: log\(0\) = -inf"),
         (quotient, r"div at .* made the first NaN or Inf, in forward"),
         (rooted, r"sqrt, .*, made the first NaN or Inf: the `where` at "),
@@ -208,6 +302,26 @@ def test_the_equation_that_made_nan_or_inf_is_named(function, said):
     graph = traced(function, X, Y)
     assert any(re.search(said, lint) for lint in graph.lints), graph.lints
     assert "non-finite-gradient" in graph.symptoms
+
+
+def hidden_and_harmless(x, y):
+    return jnp.sum(jnp.where(x > 0, jnp.log(x), y))
+
+
+def computed_for_a_log(x, y):
+    jnp.log(x - x)
+    return jnp.sum(x * y)
+
+
+@pytest.mark.parametrize("function", [hidden_and_harmless, computed_for_a_log])
+def test_nan_that_reaches_no_result_and_no_gradient_is_no_symptom(function):
+    graph = traced(function, X, Y)
+    assert (graph.lints, graph.symptoms) == ((), ())
+
+
+def test_an_input_with_nan_is_named():
+    (said,) = traced(lambda x, y: jnp.sum(x * y), np.array([1.0, np.nan, 2.0]), Y).lints
+    assert said.startswith("x holds NaN at entry [1] before anything is computed")
 
 
 def test_the_where_trap_names_both_lines():

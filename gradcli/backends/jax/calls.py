@@ -1,8 +1,7 @@
-"""The calls of custom rules in a traced function, also in the bodies of loops, branches and checkpoints."""
+"""The calls of custom rules in a traced function, also in the bodies of loops."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 from gradcli.backends.jax.custom_rules import (
     function_of,
@@ -11,11 +10,9 @@ from gradcli.backends.jax.custom_rules import (
     kind_of_rule,
     name_of_rule,
 )
-from gradcli.backends.jax.vjp_graph import Call, Value, VjpGraph, is_inexact, site_of_rule
+from gradcli.backends.jax.values import Value, is_inexact
+from gradcli.backends.jax.vjp_graph import Call, VjpGraph, site_of_rule
 from gradcli.backends.traced import TracedCall
-from gradcli.traces import SourceSite
-
-_BODIES = frozenset({"scan", "cond", "remat2", "checkpoint"})
 
 
 @final
@@ -34,9 +31,9 @@ class Calls:
         held, equation = [value.held for value in call.operands], call.equation
         if is_users_rule(equation) or (self.every and kind_of_rule(equation) is not None):
             target = function_with_rule(equation, call.variables, held, places, call.run)
-        elif equation.primitive.name in _BODIES:
-            for body in _bodies(call):
-                self.found += [(found, call.step) for found, _ in _calls_of(body, call.site, every=self.every)]
+        elif equation.primitive.name == "scan":
+            if equation.params["length"]:
+                self.found += [(found, call.step) for found, _ in _calls_of(call, every=self.every)]
             return
         elif self.every and any(is_inexact(v.held) for v in call.made):
             target = function_of(held, places, call.run)
@@ -52,44 +49,20 @@ class Calls:
         self.found.append((kept, call.step))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """A jaxpr inside an equation at its first operands; of a loop, `carried` of them come from its results."""
-
-    jaxpr: Any
-    consts: Sequence[Any]
-    given: list[Value]
-    first_carried: int = 0
-    carried: int = 0
-
-
-def _calls_of(body: _Body, site: SourceSite | None, *, every: bool) -> list[tuple[TracedCall, int]]:
-    """The calls in a body: of a loop those of its second turn, in which what was constant at first may vary."""
-    given = list(body.given)
-    if body.carried:
-        made = VjpGraph().run(body.jaxpr, body.consts, given, site)
-        given[body.first_carried : body.first_carried + body.carried] = map(_as_input, made[: body.carried])
-    inner = Calls(every)
-    VjpGraph(seen=inner.note).run(body.jaxpr, body.consts, given, site)
-    return inner.found
-
-
-def _bodies(call: Call) -> Iterator[_Body]:
-    equation, read = call.equation, dict(zip(call.variables, call.operands, strict=True))
-    operands = [_as_input(Value(v.val) if hasattr(v, "val") else read[v]) for v in equation.invars]
-    params, name = equation.params, equation.primitive.name
-    if name == "cond":
-        branch = params["branches"][int(operands[0].held)]
-        yield _Body(branch.jaxpr, branch.consts, operands[1:])
-    elif name == "scan" and params["length"]:
-        fixed, carried = params["num_consts"], params["num_carry"]
-        turn = -1 if params["reverse"] else 0
-        parts = [Value(v.held[turn], leaf=v.leaf) for v in operands[fixed + carried :]]
-        loops = carried if params["length"] > 1 else 0
-        yield _Body(params["jaxpr"].jaxpr, params["jaxpr"].consts, [*operands[: fixed + carried], *parts], fixed, loops)
-    elif name in ("remat2", "checkpoint"):
-        yield _Body(params["jaxpr"], (), operands)
+def _calls_of(call: Call, *, every: bool) -> list[tuple[TracedCall, int]]:
+    """The calls in a loop's body at its second turn, in which what was constant at first may vary."""
+    read, params = dict(zip(call.variables, call.operands, strict=True)), call.equation.params
+    operands = [_as_input(Value(v.val) if hasattr(v, "val") else read[v]) for v in call.equation.invars]
+    body, fixed, carried = params["jaxpr"], params["num_consts"], params["num_carry"]
+    parts = operands[fixed + carried :]
+    turns = range(params["length"])[:: -1 if params["reverse"] else 1][:2]
+    noted = Calls(every)
+    for turn in turns:
+        noted = Calls(every)
+        given = [*operands[: fixed + carried], *(Value(v.held[turn], leaf=v.leaf) for v in parts)]
+        made = VjpGraph(seen=noted.note).run(body.jaxpr, body.consts, given, call.site)
+        operands[fixed : fixed + carried] = map(_as_input, made[:carried])
+    return noted.found
 
 
 def _as_input(value: Value) -> Value:

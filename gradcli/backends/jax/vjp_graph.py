@@ -1,10 +1,9 @@
 """The backward pass of a JAX function as a graph: one node for each equation of its jaxpr, with its own vjp."""
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -12,31 +11,14 @@ import numpy as np
 
 from gradcli.backends.guard import is_users_file
 from gradcli.backends.jax.custom_rules import rule_of_equation, shown_name
+from gradcli.backends.jax.nonfinite import bad_gradient, origin
+from gradcli.backends.jax.values import Value, is_inexact, wide
 from gradcli.traces import ArraySummary, Edge, GraphCut, NonFinite, SourceSite, TensorFate, TraceGraph, TraceNode
 from gradcli.traces.arrays import summary_of
 
 LEAF = "input"
 _INLINED = frozenset({"jit", "pjit", "closed_call", "core_call"})
-
-
-@final
-@dataclass(slots=True)
-class Value:
-    """A value while the function runs: the step that made it, or the input that it is; neither for a constant.
-
-    `sources` has a bit for each input that it was computed from.
-    """
-
-    held: Any
-    step: int | None = None
-    slot: int = 0
-    leaf: int | None = None
-    sources: int = 0
-
-    @property
-    def is_tracked(self) -> bool:
-        """Whether it comes from an input by operations on numbers with a fraction."""
-        return self.step is not None or self.leaf is not None
+_CHECKPOINTS = frozenset({"remat2", "checkpoint"})
 
 
 @final
@@ -76,13 +58,16 @@ class _Step:
 class VjpGraph:
     """Runs a function equation by equation, and the vjp of each in the opposite order; `seen` is told each call.
 
-    `nodes` gives the number of a step's node.
+    `nodes` gives the number of a step's node; `handed` are the inputs that a branch was given, used there or not.
     """
 
     seen: Callable[[Call], None] | None = None
     steps: list[_Step] = field(default_factory=list)
     leaves: dict[int, Any] = field(default_factory=dict)
-    first_bad: NonFinite | None = None
+    bad_gradient: NonFinite | None = None
+    cutting: list[_Step] = field(default_factory=list)
+    names: Sequence[str] = ()
+    handed: list[tuple[int, SourceSite | None]] = field(default_factory=list)
     nodes: dict[int, int] = field(default_factory=dict)
 
     def trace(
@@ -98,6 +83,7 @@ class VjpGraph:
         """
         import jax
 
+        self.names = names
         closed = jax.make_jaxpr(function)(*inputs)
         given = [Value(value, leaf=place, sources=1 << place) for place, value in enumerate(inputs)]
         results = self.run(closed.jaxpr, closed.consts, given)
@@ -120,13 +106,18 @@ class VjpGraph:
 
         for equation in jaxpr.eqns:
             site = _site(equation) or caller
-            inner = equation.params.get("jaxpr") if equation.primitive.name in _INLINED else None
-            if inner is not None:
-                made = self.run(inner.jaxpr, inner.consts, list(map(read, equation.invars)), site)
+            taken = list(map(read, equation.invars))
+            inlined = _inlined(equation, taken)
+            if inlined is not None:
+                inner, constants, operands, chooser = inlined
+                self.handed += [(v.leaf, site) for v in operands if v.leaf is not None and chooser is not None]
+                made = [_chosen_by(chooser, v) for v in self.run(inner, constants, operands, site)]
             else:
                 variables, run = _alone(jaxpr, equation)
                 operands = list(map(read, variables))
                 made = self._step(equation, site, operands, run)
+                for value in made:
+                    value.bad = origin(shown_name(equation), site, taken, value.held, self._name_of)
                 if self.seen is not None and self.steps:
                     self.seen(Call(equation, variables, operands, made, run, site, len(self.steps) - 1))
             known.update(zip(equation.outvars, made, strict=True))
@@ -145,15 +136,18 @@ class VjpGraph:
                 held[place] = value
             return list(run(*held))
 
+        sources = functools.reduce(operator.or_, (v.sources for v in operands), 0)
+        cuts = functools.reduce(operator.or_, (v.cuts for v in operands), 0)
         if not places:
-            sources = functools.reduce(operator.or_, (v.sources for v in operands), 0)
-            return [Value(value, sources=sources) for value in call()]
+            return [Value(value, sources=sources, cuts=cuts) for value in call()]
         made, pull = jax.vjp(call, *[operands[place].held for place in places])
         has_gradient = any(map(is_inexact, made))
         number = len(self.steps)
-        sources = functools.reduce(operator.or_, (v.sources for v in operands))
+        cut = cuts | 1 << len(self.cutting)
         outputs = [
-            Value(v, step=number, slot=slot, sources=sources) if is_inexact(v) else Value(v, sources=sources)
+            Value(v, step=number, slot=slot, sources=sources, cuts=cuts)
+            if is_inexact(v)
+            else Value(v, sources=sources, cuts=cut)
             for slot, v in enumerate(made)
         ]
         step = _Step(
@@ -165,23 +159,12 @@ class VjpGraph:
             pull=pull if has_gradient else None,
         )
         self.steps.append(step)
-        self._note_bad(step, operands, made)
+        if not all(map(is_inexact, made)):
+            self.cutting.append(step)
         return outputs
 
-    def _note_bad(self, step: _Step, operands: Sequence[Value], made: Sequence[Any]) -> None:
-        """The first equation whose result is not finite although all it was given is."""
-        if self.first_bad is not None or not all(_finite(v.held) for v in operands):
-            return
-        bad = next((np.asarray(v) for v in made if is_inexact(v) and not _finite(v)), None)
-        if bad is None:
-            return
-        entry = _first_bad_entry(bad)
-        values = ", ".join(_at(v.held, entry, bad.shape) for v in operands)
-        self.first_bad = NonFinite(
-            phase="forward", kind="operation", name=step.name, site=step.site, entry=entry,
-            value=float(np.real(bad[entry])), text=f"{step.name}({values}) = {np.real(bad[entry]):g}",
-            dtype=str(bad.dtype),
-        )  # fmt: skip
+    def _name_of(self, leaf: int) -> str:
+        return self.names[leaf] if leaf < len(self.names) else "an input"
 
     # --- backward
     def _pull_back(self, results: Sequence[Value], cotangents: Sequence[Any]) -> None:
@@ -203,26 +186,17 @@ class VjpGraph:
             if step.pull is None or all(gradient is None for gradient in step.taken):
                 continue
             step.given = step.pull([_as_cotangent(v.held, g) for v, g in zip(step.outputs, step.taken, strict=True)])
-            self._note_bad_gradient(step)
+            if self.bad_gradient is None:
+                self.bad_gradient = self._bad_gradient(step)
             for operand, gradient in zip(step.operands, step.given, strict=True):
                 send(operand, gradient)
 
-    def _note_bad_gradient(self, step: _Step) -> None:
-        """The first equation whose vjp gives NaN or Inf although all that came in is finite."""
-        if self.first_bad is not None or not all(g is None or _finite(g) for g in step.taken):
-            return
-        bad = next((np.asarray(g) for g in step.given if not _finite(g)), None)
-        if bad is None:
-            return
-        entry = _first_bad_entry(bad)
-        came = None if step.taken[0] is None else np.asarray(step.taken[0])
-        incoming = float(np.real(came[entry])) if came is not None and came.shape == bad.shape else None
-        self.first_bad = NonFinite(
-            phase="backward", kind="node", name=step.name, site=step.site, entry=entry,
-            value=float(np.real(bad[entry])),
-            incoming=incoming, selected_at=self._selection(step, entry) if incoming == 0 else None,
-            saved=tuple(("operand", _at(v.held, entry, bad.shape)) for v in step.operands),
-        )  # fmt: skip
+    def _bad_gradient(self, step: _Step) -> NonFinite | None:
+        found = bad_gradient(step.name, step.rule or step.site, step.operands, step.outputs, step.taken, step.given)
+        if found is None or found.entry is None or found.incoming != 0 or not _has_a_pole(step):
+            return found
+        selected = self._selection(step, found.entry)
+        return found if selected is None else replace(found, selected_at=selected, cause=None)
 
     def _selection(self, step: _Step, entry: tuple[int, ...]) -> SourceSite | None:
         """The line of the where whose other branch is taken at an entry, if what `step` gives leads to one."""
@@ -236,17 +210,19 @@ class VjpGraph:
             above.add(id(other))
         return None
 
-    def _cuts(self, names: Sequence[str]) -> tuple[GraphCut, ...]:
-        """The equations whose results have no gradient, with the inputs that they were given."""
+    def _cuts(self, names: Sequence[str], results: Sequence[Value]) -> tuple[GraphCut, ...]:
+        """The equations on the way to a result that gave numbers without a gradient, with the inputs behind them."""
+        leading = functools.reduce(operator.or_, (value.cuts for value in results), 0)
         return tuple(
             GraphCut(
                 how=step.name,
                 site=step.site,
                 leaves=tuple(n for place, n in enumerate(names) if any(v.sources >> place & 1 for v in step.operands)),
-                gives=str(np.asarray(step.outputs[0].held).dtype),
+                gives=next(str(np.asarray(v.held).dtype) for v in step.outputs if not is_inexact(v.held)),
+                other_result=any(is_inexact(v.held) for v in step.outputs),
             )
-            for step in self.steps
-            if step.pull is None
+            for place, step in enumerate(self.cutting)
+            if leading >> place & 1
         )
 
     # --- afterwards
@@ -274,13 +250,15 @@ class VjpGraph:
         return TraceGraph(
             target="", backend="jax", nodes=tuple(nodes), tensors=fates, fills_grad=False, passes=1,
             result=_summary(results[0].held) if results else None, result_requires_grad=bool(leaves),
-            non_finite=self.first_bad, cuts=self._cuts(names),
+            non_finite=next((v.bad for v in results if v.bad is not None), self.bad_gradient),
+            cuts=self._cuts(names, results),
         )  # fmt: skip
 
     def _uses(self, leaf: int) -> Iterator[SourceSite]:
         for step in self.steps:
             if step.site is not None and any(operand.leaf == leaf for operand in step.operands):
                 yield step.site
+        yield from (site for given, site in self.handed if given == leaf and site is not None)
 
     def _node(self, place: int, step: _Step, ids: dict[int, int], leaves: dict[int, int]) -> TraceNode:
         edges = [
@@ -300,6 +278,32 @@ class VjpGraph:
         )
 
 
+def _inlined(equation: Any, given: Sequence[Value]) -> tuple[Any, Sequence[Any], Sequence[Value], Value | None] | None:
+    """The jaxpr that an equation stands for, its constants and operands, and what chose it; None for any other."""
+    name, inner = equation.primitive.name, equation.params.get("jaxpr")
+    if name in _INLINED:
+        return inner.jaxpr, inner.consts, given, None
+    if name in _CHECKPOINTS:
+        return inner, (), given, None
+    if name == "cond":
+        branch = equation.params["branches"][int(given[0].held)]
+        return branch.jaxpr, branch.consts, given[1:], given[0]
+    return None
+
+
+def _chosen_by(chooser: Value | None, value: Value) -> Value:
+    """A result of a branch, which comes from what decided for the branch, too."""
+    if chooser is None:
+        return value
+    return replace(value, sources=value.sources | chooser.sources, cuts=value.cuts | chooser.cuts)
+
+
+def _has_a_pole(step: _Step) -> bool:
+    """Whether an equation gave a number, or an infinity at finite operands, so that only its derivative fails."""
+    made = step.outputs[0].bad
+    return made is None or (made.value == made.value and all(v.bad is None for v in step.operands))
+
+
 def _alone(jaxpr: Any, equation: Any) -> tuple[list[Any], Callable[..., Any]]:
     """The variables that an equation takes, each once, and a function of their values that runs it alone."""
     from jax.extend import core
@@ -314,27 +318,6 @@ def _alone(jaxpr: Any, equation: Any) -> tuple[list[Any], Callable[..., Any]]:
         debug_info=jaxpr.debug_info.with_unknown_names(),
     )
     return variables, core.jaxpr_as_fun(core.ClosedJaxpr(whole, ()))
-
-
-def is_inexact(value: Any) -> bool:
-    """Whether a value has a gradient: real or complex numbers."""
-    import jax.numpy as jnp
-
-    return bool(jnp.issubdtype(jnp.result_type(value), jnp.inexact))
-
-
-def _finite(value: Any) -> bool:
-    return not is_inexact(value) or bool(np.isfinite(np.asarray(value, dtype=_wide(value))).all())
-
-
-def _wide(value: Any) -> Any:
-    array = np.asarray(value)
-    return np.float32 if array.dtype.kind == "V" else array.dtype
-
-
-def _first_bad_entry(values: Any) -> tuple[int, ...]:
-    wrong = np.isnan(values) if np.isnan(values).any() else ~np.isfinite(values)
-    return tuple(int(place) for place in np.unravel_index(int(np.argmax(wrong)), values.shape))
 
 
 def _sum(known: Any, gradient: Any) -> Any:
@@ -352,14 +335,7 @@ def _as_cotangent(value: Any, gradient: Any) -> Any:
 
 def _summary(value: Any) -> ArraySummary:
     array = np.asarray(value)
-    return summary_of(np.asarray(array, dtype=_wide(array)), str(array.dtype))
-
-
-def _at(value: Any, entry: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    array = np.asarray(value)
-    if array.shape not in (shape, ()) or math.prod(array.shape) == 0:
-        return f"an array of shape {list(array.shape)}"
-    return f"{array[entry] if array.shape else array[()]:.6g}"
+    return summary_of(np.asarray(array, dtype=wide(array)), str(array.dtype))
 
 
 def site_of_rule(equation: Any) -> SourceSite | None:

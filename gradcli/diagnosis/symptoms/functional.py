@@ -47,6 +47,8 @@ def _unreached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
         where = f" at {cut.site}" if cut.site is not None else ""
         if cut.how in _COMPARISONS:
             return f"{cut.how}{where} compares it, and True and False have no gradient", Symptom.DETACHED
+        if cut.other_result:
+            return f"the result was computed from the indices alone that {cut.how}{where} gives", Symptom.DETACHED
         return f"{cut.how}{where} makes {cut.gives} numbers of it, which have no gradient", Symptom.DETACHED
     if fate.used_at is not None:
         return f"it is used at {fate.used_at}, but the result was not computed from what that gave", Symptom.NOT_REACHED

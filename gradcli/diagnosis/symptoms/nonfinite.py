@@ -130,7 +130,7 @@ def _of_node(found: NonFinite) -> str:
         )
     received = "finite gradients" if found.incoming is None else f"a gradient of {found.incoming:.6g}"
     came = f"it received {received}{_entry(found)} and returned {_kind(found)}{_saved(found)}"
-    if found.site is not None and found.operation is None and found.name.endswith("Backward"):
+    if found.site is not None and found.operation is None and _is_users(found.name):
         return f"{found.name}, {found.site}, made the first NaN or Inf: {came}"
     why = ": the derivative is infinite there, and 0·inf is NaN" if found.incoming == 0 and _is_nan(found) else ""
     advice = _POLES.get(operation, _AWAY_FROM_0 if operation in _POLE_AT_0 else _LOOK)
@@ -140,6 +140,11 @@ def _of_node(found: NonFinite) -> str:
         f"{found.name}{'' if found.site is None else f', {found.site}'}, made the first NaN or Inf, in backward: "
         f"{came}{why}; {advice}"
     )
+
+
+def _is_users(name: str) -> bool:
+    """Whether a node's backward is the user's own."""
+    return name.endswith("Backward") or name.startswith("custom_")
 
 
 def _is_nan(found: NonFinite) -> bool:
