@@ -240,8 +240,8 @@ def _finding(f: Any) -> dict[str, Any]:
 @contextmanager
 def _timed(name: str) -> Iterator[list[float]]:
     """Processor time spent in a function of the runner that explains failures while the block runs."""
-    newer = importlib.util.find_spec("gradcli.runner.failed") is not None
-    home = importlib.import_module("gradcli.runner.failed" if newer else "gradcli.runner.case")
+    newer = importlib.util.find_spec("gradcli.runner.outcome") is not None
+    home = importlib.import_module("gradcli.runner.outcome.failed" if newer else "gradcli.runner.failed")
     spent, own = [0.0], getattr(home, name)
 
     def timed(*given: Any, **more: Any) -> Any:

@@ -376,8 +376,8 @@ class Subject(Counted):
         return None
 
     @abstractmethod
-    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
-        """Call the user's backward directly, and return exactly what it returns."""
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
+        """Call the user's backward directly, and return what it returns; `again` as the last call was, in less time."""
 
     @abstractmethod
     def backward_interleaved(

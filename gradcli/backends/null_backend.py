@@ -122,7 +122,7 @@ class NullSubject(Subject):
         inner = self._inner.laid_out(inputs)
         return None if inner is None else NullSubject(inner)
 
-    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
         """None in every place."""
         nothing = RawGradient(is_none=True, is_tensor=False, shape=None, dtype=None, value=None, type_name="NoneType")
         return RawBackward(gradients=tuple(nothing for _ in self.arguments))

@@ -258,6 +258,15 @@ class Facts:
             found[position] = gradient
         return tuple(found)
 
+    def returned_again(self, cotangent: FloatArray) -> tuple[Gradient, ...] | None:
+        """The same of what the last direct call saved, without a new call of forward; None where backward raises."""
+        raw = self.subject.raw_backward(self.subject.codomain.unflatten(cotangent), again=True)
+        if isinstance(raw.error, OverrunError):
+            raise raw.error
+        if not raw.available or raw.error is not None:
+            return None
+        return tuple(g.value if g.is_tensor else None for g in raw.gradients)
+
     def _flat(self, place: int, gradient: NDArray[Any]) -> FloatArray:
         block = self.subject.domain.blocks[place]
         if block.complex:

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
@@ -134,23 +135,23 @@ def _on_context(key: str, context: Any, definition: ast.AST, is_tensor: Callable
             "materialize_grads",
         ):
             yield from _atoms(f"{key}.{attribute}", value, is_tensor, is_cotangent=False)
-    taken = sum(
-        isinstance(n, ast.Attribute) and n.attr in ("saved_tensors", "saved_variables") for n in ast.walk(definition)
-    )
     try:
         saved = tuple(context.saved_tensors)
     except Exception:  # released, or changed in place since: backward cannot read it either
         return
-    unpacked = _unpacked(definition)
+    taken, unpacked = _unpacked(definition)
     for number, tensor in enumerate(saved):
         named = taken and number < len(unpacked) and not unpacked[number].startswith("_")
         if tensor is not None and not named:
             yield from _atoms(f"{key}.saved_tensors[{number}]", tensor, is_tensor, is_cotangent=False)
 
 
-def _unpacked(definition: ast.AST) -> list[str]:
-    """The names that backward gives to the saved tensors."""
-    for node in ast.walk(definition):
+@lru_cache(maxsize=16)
+def _unpacked(definition: ast.AST) -> tuple[bool, tuple[str, ...]]:
+    """Whether backward reads the saved tensors, and the names that it gives to them."""
+    nodes = list(ast.walk(definition))
+    taken = any(isinstance(n, ast.Attribute) and n.attr in ("saved_tensors", "saved_variables") for n in nodes)
+    for node in nodes:
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.value, ast.Attribute)
@@ -158,8 +159,8 @@ def _unpacked(definition: ast.AST) -> list[str]:
         ):
             target = node.targets[0]
             if isinstance(target, ast.Tuple | ast.List):
-                return [e.id if isinstance(e, ast.Name) else "_" for e in target.elts]
-    return []
+                return taken, tuple(e.id if isinstance(e, ast.Name) else "_" for e in target.elts)
+    return taken, ()
 
 
 Array = NDArray[Any]

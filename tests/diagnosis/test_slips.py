@@ -10,7 +10,7 @@ from benchmarks.fix.corpus import specimens
 from benchmarks.fix.run import agrees, named
 from gradcli import engine as torch
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.slips import search
+from gradcli.diagnosis.slips import trial
 from gradcli.diagnosis.slips.forms import Form, times
 from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
 from gradcli.diagnosis.slips.search import SlipSearch
@@ -135,7 +135,7 @@ def test_what_fits_here_and_not_at_other_inputs_is_not_named(monkeypatch):
     other = Facts(subject_of(type("Other", (Product,), {"forward": staticmethod(_cubed)}), (3, 4), (3, 4)), 0)
     monkeypatch.setattr(SlipSearch, "_elsewhere", lambda _: [other])
     assert found.slip_for(0) is None
-    assert search._PROOFS > 1
+    assert trial.PROOFS > 1
 
 
 def _cubed(ctx, x, w):

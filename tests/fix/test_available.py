@@ -14,6 +14,7 @@ from gradcli.reporters.html.page import html_report
 from gradcli.reporters.plain import plain_case
 from gradcli.runner.outcome import patching
 from gradcli.verdict import Verdict
+from gradcli.watchdog.case import Watchdog
 
 HEAD = "from gradcli import engine as torch\nfrom gradcli.engine.autograd import Function\n\n\n"
 FORWARD = (
@@ -81,7 +82,7 @@ def applied(fix, text: str) -> str:
 
 def test_nothing_is_offered_for_what_passes_what_has_no_edit_or_what_is_to_fail(checked):
     assert checked(RIGHT).cases[0].patch is None
-    hopeless = checked("g * x * x * x * torch.exp(w * x), g * torch.sin(x)").cases[0]
+    hopeless = checked("g * x * x * torch.exp(w * x), g * x").cases[0]  # two mistakes, and an edit mends one
     assert hopeless.verdict is Verdict.FAILED
     assert hopeless.patch is None
     assert "fix available" not in plain_case(hopeless)
@@ -98,9 +99,32 @@ def test_where_the_budget_is_spent_no_proof_is_begun(checked, monkeypatch):
 
 
 def test_a_proof_that_is_not_at_its_end_in_time_proves_nothing(checked, monkeypatch):
-    monkeypatch.setattr(patching, "PATCHING_SECONDS", -1.0)
-    monkeypatch.setattr(patching, "_LEAST_SECONDS", -2.0)
+    seen = []
+    proof_of = patching.proof_of
+
+    def recorded(*arguments, **keywords):
+        seen.append(proof_of(*arguments, **keywords))
+        return seen[-1]
+
+    monkeypatch.setattr(patching, "proof_of", recorded)
+    assert checked("g * torch.cos(x), g * torch.sin(x)").cases[0].patch is not None
+    assert [proof is not None for proof in seen] == [True]
+    monkeypatch.setattr(patching, "PATCHING_SECONDS", 1e-9)
+    monkeypatch.setattr(patching, "_CHECKS", 0)
+    monkeypatch.setattr(patching, "_DELAY", 1e10)
     assert checked("g * torch.cos(x), g * torch.sin(x)").cases[0].patch is None
+    assert [proof is not None for proof in seen] == [True, False]
+
+
+def test_no_proof_is_begun_that_would_not_come_to_its_end(checked, monkeypatch):
+    begun = []
+    monkeypatch.setattr(patching, "proof_of", lambda *_, **__: begun.append(1))
+    monkeypatch.setattr(Watchdog, "forward_seconds", property(lambda _: 1e-4))
+    assert checked("g * torch.cos(x), g * torch.sin(x)").cases[0].patch is None
+    assert begun == [1]
+    monkeypatch.setattr(Watchdog, "forward_seconds", property(lambda _: 0.5))
+    assert checked("g * torch.cos(x), g * torch.sin(x)").cases[0].patch is None
+    assert begun == [1]
 
 
 def test_changed_lines_are_counted_from_one_and_end_before_the_next():

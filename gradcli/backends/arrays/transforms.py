@@ -177,7 +177,7 @@ class TransformedSubject(ArraySubject):
         """The function under the rule, differentiated by JAX itself; None where that gives other values or fails."""
         return None if self._body is None else self._map(self._body, order, forward_mode=True)
 
-    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:  # noqa: ARG002
         """Call the rule's fwd and bwd by hand, and say what bwd returned."""
         rule = self._rule
         if rule is None or rule.backward is None:

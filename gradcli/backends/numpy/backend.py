@@ -194,7 +194,7 @@ class NumpySubject(ArraySubject):
     def body_map(self, order: int) -> None:
         """None: NumPy does not differentiate."""
 
-    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:  # noqa: ARG002
         """Call the derivative by hand, and say what it returned and what it changed."""
         values, seeds = self.values(), self.materialised(cotangents)
         self.counters.forward += 1

@@ -279,13 +279,14 @@ class BoundFunction(SpacedSubject):
         except (Exception, SystemExit) as error:
             raise user_code_error(error, phase) from error
 
-    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None]) -> RawBackward:
-        """Call the user's backward directly, and say what it returned and what it changed."""
-        call, self._latest = self._latest or self._run(self._caller), None
-        self._by_hand = call
+    def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
+        """Call the user's backward directly; `again` for what is saved already, not looking at what it changes."""
+        if not again or self._by_hand is None:
+            self._by_hand, self._latest = self._latest or self._run(self._caller), None
         self.counters.backward += 1
-        given = dict(zip(self._numbers, cotangents, strict=True))
-        return called_by_hand(self.framework, self._inspector, call, self.arguments, given, asked=self._asked)
+        cotangent = dict(zip(self._numbers, cotangents, strict=True))
+        by_hand = partial(called_by_hand, self.framework, self._inspector, self._by_hand, self.arguments)
+        return by_hand(cotangent, asked=self._asked, watching=not again)
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""

@@ -25,8 +25,12 @@ def called_by_hand(
     cotangents: Given,
     *,
     asked: bool,
+    watching: bool = True,
 ) -> RawBackward:
-    """What the node's backward returns for the cotangents of the differentiable outputs, by their numbers."""
+    """What the node's backward returns for the cotangents of the differentiable outputs, by their numbers.
+
+    Without `watching`, nothing is said of what it changes.
+    """
     node = inspector.node(call)
     given = None if node is None else _all_cotangents(framework, call, cotangents)
     if node is None or given is None:
@@ -34,12 +38,12 @@ def called_by_hand(
     passed = {i: t for i, t in enumerate(call.passed) if framework.is_tensor(t)}
     try:
         with users_code(framework, silent=True, asked=asked, forward=0), framework.namespace.no_grad():
-            saved = dict(enumerate(inspector.saved(node)))
-            watched = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
+            each = [dict(enumerate(given)), passed, dict(enumerate(inspector.saved(node)))] if watching else [{}] * 3
+            watched = [_arrays(framework, tensors) for tensors in each]
             returned = node.apply(*given)
     except (Exception, SystemExit) as error:
         return RawBackward(error=error)
-    after = [_arrays(framework, tensors) for tensors in (dict(enumerate(given)), passed, saved)]
+    after = [_arrays(framework, tensors) for tensors in each]
     cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
     values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
     return RawBackward(
@@ -62,8 +66,9 @@ def _all_cotangents(framework: Framework, call: Call, cotangents: Given) -> list
             result.append(None)
             continue
         value = cotangents.get(number)
-        zeros = framework.to_array(framework.namespace.zeros_like(settled.detach()))
-        made = framework.cotangent_of(output, zeros if value is None else np.asarray(value))
+        if value is None:
+            value = framework.to_array(framework.namespace.zeros_like(settled.detach()))
+        made = framework.cotangent_of(output, np.asarray(value))
         if made is None:
             return None
         result.append(made)

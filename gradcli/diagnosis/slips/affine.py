@@ -5,7 +5,7 @@ changed say what every other value would give, and thousands of forms can be hel
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,36 +70,77 @@ def _columns(value: FloatArray, given: Callable[[FloatArray], FloatArray], prese
     return np.array(columns).T
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """The number of a form with the coefficient that makes the gradients right."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Influence:
+    """What the value at one place does to the slopes, of all benches one after the other: `matrix` @ value + the rest.
 
-    number: int
-    coefficient: float
+    Only slopes of inputs that the value reaches are in it, those of the inputs whose numbers are `owners`. `value` are
+    the entries at all benches, of the `shapes`; `lacking` is what the slopes lack now, `without` what they would if the
+    value were zero, and `allowed` how far from that they may be.
+    """
+
+    matrix: FloatArray
+    value: FloatArray
+    shapes: tuple[tuple[int, ...], ...]
+    lacking: FloatArray
+    without: FloatArray
+    allowed: FloatArray
+    owners: NDArray[np.intp]
+
+    @property
+    def inputs(self) -> frozenset[int]:
+        """The inputs that the value reaches."""
+        return frozenset(map(int, self.owners))
+
+    def mended_by(self, value: FloatArray, wrong: frozenset[int]) -> frozenset[int]:
+        """Which of the `wrong` gradients another value makes right; none where it makes a right one wrong."""
+        off = ~(np.abs(self.matrix @ value - self.without) <= self.allowed)  # true of what is not a number
+        left = frozenset(map(int, self.owners[off]))
+        return (wrong & self.inputs) - left if left <= wrong else frozenset()
+
+    @property
+    def can_mend(self) -> bool:
+        """Whether some value at the place would make all that it reaches right: the least error may be allowed."""
+        if not len(self.lacking):
+            return False
+        matrix, target = self.matrix / self.allowed[:, None], self.lacking / self.allowed
+        with np.errstate(all="ignore"):
+            best = np.linalg.lstsq(matrix, target)[0]
+            left = matrix @ best - target
+        return bool(np.linalg.norm(left) <= np.sqrt(len(target)) + _ADDS_UP * np.linalg.norm(target))
 
 
-def hits(
-    maps: Sequence[Affine], benches: Sequence[Bench], rows: Sequence[FloatArray], lacking: FloatArray
-) -> list[Hit]:
-    """The forms (one row each, at every bench) that some coefficient makes what is `lacking`."""
-    reached = reached_by(maps)
+def influence_of(maps: Sequence[Affine], benches: Sequence[Bench], present: Sequence[FloatArray]) -> Influence:
+    """The influence that maps at several benches say together."""
+    reached = [np.abs(each.matrix).max(axis=1, initial=0.0).reshape(-1, DIRECTIONS).max(axis=1) > 0 for each in maps]
     slack = np.concatenate([b.slack for b in benches])
-    usable = reached & np.isfinite(slack)
-    if not usable.any():
-        return []
-    with np.errstate(all="ignore"):
-        made = np.concatenate([m.matrix @ r.T for m, r in zip(maps, rows, strict=True)])[usable]
-        target, allowed = lacking[usable][:, None], slack[usable][:, None]
-        coefficients = (made * target).sum(axis=0) / (made * made).sum(axis=0)
-        error = np.abs(coefficients * made - target)
-        fitting = (error <= allowed).all(axis=0) & np.isfinite(coefficients) & (coefficients != 0)
-    return [Hit(int(n), float(coefficients[n])) for n in np.flatnonzero(fitting)]
-
-
-def reached_by(maps: Sequence[Affine]) -> NDArray[np.bool_]:
-    """Which of the slopes, of all benches, belong to inputs whose gradients depend on the value."""
-    found = []
+    usable = np.repeat(np.concatenate(reached), DIRECTIONS) & np.isfinite(slack)
+    whole = np.zeros((len(slack), sum(each.value.size for each in maps)))
+    row = column = 0
     for each in maps:
-        depends = np.abs(each.matrix).max(axis=1, initial=0.0).reshape(-1, DIRECTIONS).max(axis=1) > 0
-        found.append(np.repeat(depends, DIRECTIONS))
-    return np.concatenate(found)
+        rows, columns = each.matrix.shape
+        whole[row : row + rows, column : column + columns] = each.matrix
+        row, column = row + rows, column + columns
+    wanted = np.concatenate([b.wanted for b in benches])
+    return Influence(
+        matrix=whole[usable],
+        value=np.concatenate([each.value.reshape(-1) for each in maps]),
+        shapes=tuple(each.shape for each in maps),
+        lacking=(wanted - np.concatenate(present))[usable],
+        without=(wanted - np.concatenate([each.rest for each in maps]))[usable],
+        allowed=slack[usable],
+        owners=np.concatenate([np.repeat(np.arange(len(each)), DIRECTIONS) for each in reached])[usable],
+    )
+
+
+def fitting(made: FloatArray, lacking: FloatArray, influence: Influence) -> tuple[NDArray[np.intp], FloatArray]:
+    """The numbers of the rows of `made` that some coefficient makes what is `lacking`, and the coefficients."""
+    if not len(lacking):
+        return np.zeros(0, dtype=np.intp), np.zeros(0)
+    with np.errstate(all="ignore"):
+        values = (made @ lacking) / (made * made).sum(axis=1)
+        error = np.abs(values[:, None] * made - lacking)
+        good = (error <= influence.allowed).all(axis=1) & np.isfinite(values) & (values != 0)
+    numbers = np.flatnonzero(good)
+    return numbers, values[numbers]

@@ -1,5 +1,7 @@
 """Where candidates are tried: a run of backward at known inputs, beside what slopes of forward say of each gradient."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, final
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import DIRECTIONS, Facts
 from gradcli.diagnosis.slips.hooks import Hooks
+from gradcli.diagnosis.table import Gradient
 from gradcli.errors import OverrunError, UserCodeError
 
 _CLOSE = 1e-7
@@ -23,6 +26,7 @@ class Bench:
 
     `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` how far from them the right gradient's
     may be. `seen` are the values of the hooked places, with the local names then; `beside` what forward had in its own.
+    `repeats` says that backward returns the same again for what one call of forward saved; `runs` counts its runs.
     """
 
     facts: Facts
@@ -32,6 +36,8 @@ class Bench:
     slack: FloatArray = field(init=False)
     seen: dict[int, list[tuple[Any, dict[str, Any]]]] = field(init=False, default_factory=dict)
     beside: dict[str, Any] = field(init=False, default_factory=dict)
+    repeats: bool = field(init=False, default=False)
+    runs: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         """Collect what the slopes say."""
@@ -49,15 +55,35 @@ class Bench:
         self.seen = seen
         frame: FrameType | None = None if forward is None else forward.frame
         self.beside = {} if frame is None else dict(frame.f_locals)
+        first = self.projected()
+        self.repeats = True
+        self.repeats = all(_same(first, self.projected()) for _ in range(2))
+
+    def is_changed(self, present: FloatArray) -> bool:
+        """Whether backward returns something else than at first: what forward saved for it was written into."""
+        return self.repeats and not _same(present, self.projected())
+
+    @contextmanager
+    def calling_forward(self) -> Iterator[None]:
+        """Inside, every run of backward has a call of forward of its own; what comes after has a new one."""
+        self.repeats = False
+        try:
+            yield
+        finally:
+            self.facts.returned_for(self.facts.cotangents[self.row])
+            self.repeats = True
 
     def projected(self) -> FloatArray | None:
         """What backward returns now along the directions; None where it fails or returns other shapes."""
+        self.runs += 1
         try:
             with np.errstate(all="ignore"):
-                returned = self.facts.returned_for(self.facts.cotangents[self.row])
+                returned = self._returned()
         except OverrunError:
             raise
         except UserCodeError:
+            return None
+        if returned is None:
             return None
         found: list[float] = []
         subject = self.facts.subject
@@ -69,10 +95,18 @@ class Bench:
             found += [np.nan] * DIRECTIONS if along is None else [float(a[0]) for a in along]
         return np.array(found)
 
+    def _returned(self) -> tuple[Gradient, ...] | None:
+        cotangent = self.facts.cotangents[self.row]
+        return self.facts.returned_again(cotangent) if self.repeats else self.facts.returned_for(cotangent)
+
     def right(self, projected: FloatArray) -> NDArray[np.bool_]:
         """For each active input, whether its gradient is right as far as the slopes tell."""
         outside = (np.abs(projected - self.wanted) > self.slack) | np.isnan(projected)
         return np.asarray(~outside.reshape(-1, DIRECTIONS).any(axis=1))
+
+
+def _same(one: FloatArray | None, other: FloatArray | None) -> bool:
+    return one is not None and other is not None and np.array_equal(one, other)
 
 
 def summed_down(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:

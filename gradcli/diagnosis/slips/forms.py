@@ -1,7 +1,7 @@
 """Small expressions over the names that backward has, with their values: what may lack as a factor or as a term."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,7 @@ def _applied(form: Form, cost: float, text: str, binds: int, function: Callable[
         return Form(form.cost + cost, text, tuple(np.asarray(function(v)) for v in form.values), binds)
 
 
-def sums(base: Sequence[Form], speller: Speller) -> Iterator[Form]:
+def sums(base: Iterable[Form], speller: Speller) -> Iterator[Form]:
     """Sums of forms along one axis, which stays, and along all."""
     for form in base:
         rank = min(v.ndim for v in form.values)
@@ -185,10 +185,17 @@ def _turns(form: Form, speller: Speller) -> tuple[Form, Form]:
     return form, turned
 
 
-def distinct(forms: Sequence[Form]) -> list[Form]:
+def distinct(forms: Iterable[Form], most: int | None = None) -> list[Form]:
     """The forms, the shortest first, without those of values that a shorter one has, or that are not finite."""
+    return different(sorted(forms, key=lambda f: f.cost), most)
+
+
+def different(forms: Iterable[Form], most: int | None = None) -> list[Form]:
+    """The first `most` forms with values of their own, all of them finite."""
     found: dict[tuple[Any, ...], Form] = {}
-    for form in sorted(forms, key=lambda f: f.cost):
+    for form in forms:
+        if len(found) == most:
+            break
         if all(v.dtype.kind == "f" and np.isfinite(v).all() for v in form.values):
             key = tuple((v.shape, _rounded(v)) for v in form.values)
             found.setdefault(key, form)

@@ -3,15 +3,18 @@
 import ast
 import sys
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any, final
+
+import numpy as np
 
 from gradcli.edits.source import Definition, compiled
 
 _MARK = "gradcli's hook"
 _ENTRY = -1
+_RAISES = object()
 _OWN_NAMES = (
     ast.FunctionDef,
     ast.Lambda,
@@ -49,6 +52,7 @@ class Hooks:
         self._code: CodeType | None = None
         self._value: Any = None
         self._more: Mapping[str, Any] = {}
+        self._compared: list[tuple[CodeType, list[Any]]] | None = None
 
     def __call__(self, place: int, value: Any) -> Any:
         """Called with the number of a place and the value of its expression; returns what the program goes on with."""
@@ -57,10 +61,15 @@ class Hooks:
         elif self.seen is not None:
             self.seen.setdefault(place, []).append((value, dict(sys._getframe(1).f_locals)))
         elif place == self._place:
+            frame = sys._getframe(1)
+            if self._compared is not None:
+                for code, values in self._compared:
+                    values.append(_evaluated(code, frame))
+                return value
             if self._code is None:
                 return self._value
-            frame = sys._getframe(1)
-            return eval(self._code, frame.f_globals, {**self._more, **frame.f_locals})  # noqa: S307 - an edit made here
+            made = eval(self._code, frame.f_globals, {**self._more, **frame.f_locals})  # noqa: S307 - an edit made here
+            return made.clone() if hasattr(made, "clone") else made  # written into, a name's tensor would be changed
         return value
 
     @contextmanager
@@ -82,6 +91,15 @@ class Hooks:
             self._place = self._value = None
 
     @contextmanager
+    def comparing(self, place: int, codes: Sequence[CodeType]) -> Iterator[list[list[Any]]]:
+        """Inside, codes are evaluated where a place is, which keeps its own value; each has a list of its values."""
+        self._place, self._compared = place, [(code, []) for code in codes]
+        try:
+            yield [values for _, values in self._compared]
+        finally:
+            self._place = self._compared = None
+
+    @contextmanager
     def computing(self, place: int, code: CodeType, more: Mapping[str, Any]) -> Iterator[None]:
         """Inside, a place has the value of other code, which sees the local names and `more`."""
         self._place, self._code, self._more = place, code, more
@@ -89,6 +107,28 @@ class Hooks:
             yield
         finally:
             self._place, self._code, self._more = None, None, {}
+
+
+def _evaluated(code: CodeType, frame: FrameType) -> Any:
+    try:
+        return eval(code, frame.f_globals, dict(frame.f_locals))  # noqa: S307 - an edit made here
+    except Exception:
+        return _RAISES
+
+
+def marks_of(values: Sequence[Sequence[Any]], framework: Any) -> Hashable:
+    """The same for the values of two codes that are equal at every bench; None for code that raises at once."""
+    marks = [_mark(value, framework) for here in values for value in here]
+    return None if not marks or marks[0] is None else tuple(marks)
+
+
+def _mark(value: Any, framework: Any) -> Hashable:
+    if value is _RAISES:
+        return None
+    if framework.is_tensor(value):
+        array = np.asarray(framework.to_array(value))
+        return array.shape, str(value.dtype), array.tobytes()
+    return (type(value), value) if isinstance(value, int | float | str | type(None)) else object()
 
 
 def hooked(node: Definition, function: FunctionType, places: Sequence[ast.expr], hooks: Hooks) -> CodeType | None:

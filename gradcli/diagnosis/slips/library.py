@@ -1,168 +1,153 @@
 """The slips at one place of backward whose value enters the gradients linearly: fitted forms, thousands at once."""
 
 import ast
+import itertools
+import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import final
 
 import numpy as np
 
 from gradcli.backends.base import FloatArray
-from gradcli.diagnosis.facts import DIRECTIONS
-from gradcli.diagnosis.slips.affine import Affine, hits, reached_by
-from gradcli.diagnosis.slips.bench import Bench
-from gradcli.diagnosis.slips.forms import (
-    ONE,
-    Form,
-    Speller,
-    distinct,
-    functions,
-    matrix_products,
-    plus,
-    sums,
-    times,
-)
-from gradcli.diagnosis.slips.names import Names, names_used
+from gradcli.diagnosis.slips.affine import Influence, fitting
+from gradcli.diagnosis.slips.forms import Form
+from gradcli.diagnosis.slips.names import Names
+from gradcli.diagnosis.slips.rows import Rows, products, quotients, spread, squared
 from gradcli.diagnosis.slips.slip import Role, Slip
+from gradcli.diagnosis.slips.stock import FEW, FEWER, Stock
 from gradcli.edits.idiom import build
 from gradcli.frozen import dataclass
 
-_BASE, _SHORT, _FEW, _NAMES = 240, 140, 40, 7
-"""Forms that are combined with a value, with two names, with each other; and names for that."""
+_SHORT, _NAMES, _WITH_SUMS = 140, 7, 100
+"""Forms that are combined with two names, names for that, and pairs of forms that are combined with a sum."""
 _NEAR = 1e-7
 _UGLY = 5.0
 """What a coefficient costs that is no fraction and no known number."""
+_LEAST = 1.0
+"""What a slip costs beside its form and its coefficient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place with what is known there: how the gradients depend on it, at each bench, and the names."""
+    """A place with what is known there: how the gradients depend on its value, and the names.
+
+    `carries` says that grad_output is in it, `inner` that a factor there is one at the expression round it.
+    """
 
     number: int
     node: ast.expr
-    maps: tuple[Affine, ...]
-    benches: tuple[Bench, ...]
-    present: tuple[FloatArray, ...]
+    influence: Influence
     names: Names
     carries: bool
     inner: bool
 
-    @property
-    def mends(self) -> frozenset[int]:
-        """The inputs whose gradients depend on the value: what is fitted makes all of them right."""
-        reached = reached_by(self.maps).reshape(-1, DIRECTIONS)[:, 0].reshape(len(self.maps), -1).any(axis=0)
-        return frozenset(int(n) for n in np.flatnonzero(reached))
+
+def fitted(place: Place, stock: Stock, most: int, *, deep: bool) -> Iterator[Slip]:
+    """The slips at a place, `most` of the shortest: a factor, a term or another whole; `deep` ones of pairs."""
+    here = place.influence
+    found = _Shortest(place, most)
+    for rows in _plain(place, stock, deep=deep):
+        if not place.inner:
+            found.add(rows, (rows.values * here.value) @ here.matrix.T, here.without, Role.FACTOR)
+        if not place.carries:
+            found.add_both(rows)
+    if place.carries:
+        for rows in _carrying(place, stock, deep=deep):
+            found.add_both(rows)
+    yield from found.slips()
 
 
-def base_forms(names: Names, speller: Speller) -> list[Form]:
-    """What is not grad_output: names, their functions, and sums along axes, the shortest first."""
-    plain = list(names.plain)
-    made = distinct([*plain, *functions(plain, speller)])
-    several = [f for a in plain for b in plain if a is not b and (f := plus(a, b, minus=True)) is not None]
-    squares = [f for a in plain[:8] if (f := times(a, a)) is not None]
-    return distinct([*made, *sums([*plain, *squares], speller), *several])[:_BASE]
-
-
-def fitted(place: Place, base: Sequence[Form], speller: Speller, *, deep: bool) -> Iterator[Slip]:
-    """The slips at a place: a factor, a term or another whole; `deep` ones are made of pairs of forms."""
-    wanted = np.concatenate([b.wanted for b in place.benches])
-    rest = np.concatenate([m.rest for m in place.maps])
-    present = np.concatenate(place.present)
-    if not place.inner:
-        factors = [ONE, *base] if not deep else [*_pairs(base[:_FEW]), *_triples(place.names, base)]
-        scaled = [tuple(m.value for m in place.maps)] * len(factors)
-        yield from _matched(place, factors, wanted - rest, Role.FACTOR, scaled)
-    others = list(_others(place, base, speller, deep=deep))
-    yield from _matched(place, others, wanted - present, Role.TERM)
-    yield from _matched(place, others, wanted - rest, Role.OTHER)
-
-
-def _others(place: Place, base: Sequence[Form], speller: Speller, *, deep: bool) -> Iterator[Form]:
-    """What may stand at a place: of what carries grad_output, products with it, sums of such, and matrix products."""
-    if not place.carries:
-        yield from (ONE, *base) if not deep else (*_pairs(base[:_FEW]), *_triples(place.names, base))
-        return
-    carriers = place.names.carriers
-    several = base[: _FEW if deep else 12]
-    products = [f for c in carriers for b in (ONE, *base) if (f := _product(c, b)) is not None]
+def _plain(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
+    """Forms without grad_output: single ones, or else products and quotients of them."""
+    base = spread(stock.base, place.influence.shapes)
     if not deep:
-        yield from products
-        yield from matrix_products(carriers, place.names.plain, speller)
-        totals = sums([f for c in carriers for b in (ONE, *several) if (f := _product(c, b)) is not None], speller)
-        for total in totals:
-            yield total
-            yield from (f for b in several if (f := times(b, total)) is not None)
-    else:
-        pairs = [*_pairs(several), *_triples(place.names, base)]
-        yield from (f for c in carriers for b in pairs if (f := times(c, b)) is not None)
-        yield from matrix_products(distinct(products)[:_FEW], place.names.plain, speller)
-        for total in sums(distinct(products)[:_FEW], speller):
-            yield from (f for b in (*several, *pairs[:200]) if (f := times(b, total)) is not None)
+        yield spread([stock.one], place.influence.shapes)
+        yield base
+        return
+    few = base.first(FEW)
+    yield from squared(few)
+    yield from quotients(few)
+    names = spread(place.names.plain, place.influence.shapes).first(_NAMES)
+    for pairs in squared(names):
+        yield from products(pairs, base.first(_SHORT))
 
 
-def _triples(names: Names, base: Sequence[Form]) -> list[Form]:
-    """Products of two names and a form."""
-    few, found = names.plain[:_NAMES], []
-    for number, one in enumerate(few):
-        for other in few[number:]:
-            pair = times(one, other)
-            found += [f for third in base[:_SHORT] if pair is not None and (f := times(pair, third)) is not None]
-    return found
+def _carrying(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
+    """What may stand where grad_output is: products with what carries it, sums of such, and matrix products."""
+    shapes = place.influence.shapes
+    carriers, base = spread(place.names.carriers, shapes), spread(stock.base, shapes)
+    totals = spread(stock.deeper_totals if deep else stock.totals, shapes)
+    yield spread(stock.deeper_matrices if deep else stock.matrices, shapes)
+    if not deep:
+        yield carriers
+        yield from products(carriers, base)
+        yield totals
+        yield from products(base.first(FEWER), totals)
+        return
+    for rows in _plain(place, stock, deep=True):
+        yield from products(carriers, rows)
+    few = base.first(FEW)
+    yield from products(few, totals)
+    for rows in (*squared(few), *quotients(few)):
+        yield from products(rows.first(_WITH_SUMS), totals)
 
 
-def _product(carrier: Form, other: Form) -> Form | None:
-    return carrier if other is ONE else times(carrier, other)
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """A form that a coefficient makes right, with what the slip costs and how the coefficient is spelt."""
+
+    cost: float
+    role: Role
+    form: Form
+    coefficient: float
+    text: str
 
 
-def _pairs(base: Sequence[Form]) -> list[Form]:
-    found = []
-    for number, one in enumerate(base):
-        for other in base[number:]:
-            if (made := times(one, other)) is not None:
-                found.append(made)
-        for other in base:
-            if other is not one and (made := times(one, other, divided=True)) is not None:
-                found.append(made)
-    return found
+@final
+class _Shortest:
+    """The shortest slips at a place that were found so far."""
+
+    def __init__(self, place: Place, most: int) -> None:
+        self._place, self._most = place, most
+        self._found: list[_Hit] = []
+        self._replaced = sum(isinstance(n, ast.expr) for n in ast.walk(place.node)) / 3
+
+    def add_both(self, rows: Rows) -> None:
+        """The forms that are right as a term, and those that are right in place of the whole."""
+        here = self._place.influence
+        made = rows.values @ here.matrix.T
+        self.add(rows, made, here.lacking, Role.TERM)
+        self.add(rows, made, here.without, Role.OTHER)
+
+    def add(self, rows: Rows, made: FloatArray, lacking: FloatArray, role: Role) -> None:
+        """The forms that some coefficient makes what is `lacking`; `made` is what each makes by itself."""
+        numbers, values = fitting(made, lacking, self._place.influence)
+        order = np.argsort(rows.costs[numbers], kind="stable")
+        for number, coefficient in zip(numbers[order], values[order], strict=True):
+            if len(self._found) >= self._most and rows.costs[number] + _LEAST > self._found[self._most - 1].cost:
+                return
+            form = rows.spelled(int(number))
+            for cost, text in _spelt(float(coefficient), self._place.names.numbers):
+                whole = cost + self._cost(form, role) + (0.6 if coefficient < 0 else 0.0)
+                self._found.append(_Hit(whole, role, form, float(coefficient), text))
+            self._found.sort(key=lambda f: (f.cost, _ORDER[f.role]))
+
+    def _cost(self, form: Form, role: Role) -> float:
+        more = self._replaced if role is Role.OTHER else 0.0
+        return _LEAST + form.cost + more + (1.0 if _borrows(self._place, form) else 0.0)
+
+    def slips(self) -> Iterator[Slip]:
+        """The slips, the shortest first."""
+        made = (_slip(self._place, hit) for hit in self._found)
+        yield from itertools.islice((slip for slip in made if slip is not None), self._most)
 
 
-def _matched(
-    place: Place,
-    forms: Sequence[Form],
-    lacking: FloatArray,
-    role: Role,
-    scaled: Sequence[tuple[FloatArray, ...]] = (),
-) -> Iterator[Slip]:
-    fitting, rows = _rows(place, forms, bool(scaled))
-    for hit in hits(place.maps, place.benches, rows, lacking) if fitting else ():
-        form = fitting[hit.number]
-        for cost, text in _spelt(hit.coefficient, place.names.numbers):
-            slip = _slip(place, form, text, cost, hit.coefficient < 0, role)
-            if slip is not None:
-                yield slip
+_ORDER = {Role.FACTOR: 0, Role.TERM: 1, Role.OTHER: 2}
 
 
-def _rows(place: Place, forms: Sequence[Form], scaled: bool) -> tuple[list[Form], list[FloatArray]]:
-    """The forms that have the place's shape at every bench, with their values times that at the place if `scaled`."""
-    fitting: list[Form] = []
-    values: list[list[FloatArray]] = [[] for _ in place.maps]
-    for form in forms:
-        try:
-            spread = [np.broadcast_to(v, m.shape) for v, m in zip(_each(form, place), place.maps, strict=True)]
-        except ValueError:
-            continue
-        fitting.append(form)
-        for kept, v, m in zip(values, spread, place.maps, strict=True):
-            kept.append((v * m.value if scaled else v).reshape(-1))
-    if not fitting:
-        return [], []
-    arrays = [np.array(v) for v in values]
-    finite = np.all([np.isfinite(a).all(axis=1) for a in arrays], axis=0)
-    return [f for f, good in zip(fitting, finite, strict=True) if good], [a[finite] for a in arrays]
-
-
-def _each(form: Form, place: Place) -> tuple[Any, ...]:
-    return form.values * len(place.maps) if form is ONE else form.values
+def _borrows(place: Place, form: Form) -> bool:
+    return bool(place.names.borrowed) and not place.names.borrowed.isdisjoint(re.findall(r"\w+", form.text))
 
 
 def _spelt(c: float, numbers: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str]]:
@@ -184,8 +169,9 @@ def _spelt(c: float, numbers: Sequence[tuple[str, float]]) -> Iterator[tuple[flo
     yield (_UGLY, f"{size:.10g}")
 
 
-def _slip(place: Place, form: Form, coefficient: str, cost: float, negative: bool, role: Role) -> Slip | None:
-    inner = "" if form is ONE and coefficient else form.text
+def _slip(place: Place, hit: _Hit) -> Slip | None:
+    form, coefficient, negative, role = hit.form, hit.text, hit.coefficient < 0, hit.role
+    inner = "" if form.text == "1" and coefficient else form.text
     if coefficient.startswith("1/"):
         part = f"{inner or '1'} / {coefficient[2:]}" if not inner or form.binds else f"({inner}) / {coefficient[2:]}"
     else:
@@ -205,22 +191,13 @@ def _slip(place: Place, form: Form, coefficient: str, cost: float, negative: boo
         new = build(pattern, OLD=place.node)
     except SyntaxError:
         return None
-    used = names_used(ast.parse(form.text, mode="eval"))
-    whole = cost + form.cost + (0.6 if negative else 0.0) + 1.0
-    if role is Role.OTHER:
-        whole += sum(isinstance(n, ast.expr) for n in ast.walk(place.node)) / 3
     return Slip(
-        cost=whole + (1.0 if used & place.names.borrowed else 0.0),
+        cost=hit.cost,
         place=place.number,
         old=place.node,
         new=new,
-        mends=place.mends,
+        mends=place.influence.inputs,
         role=role,
         part=part,
-        borrowed=bool(used & place.names.borrowed),
+        borrowed=_borrows(place, form),
     )
-
-
-def with_cost(slips: Iterator[Slip], most: int) -> list[Slip]:
-    """The cheapest of the slips."""
-    return sorted(slips, key=lambda s: s.cost)[:most]

@@ -1,38 +1,44 @@
 """A failed case with a patch: the correction that came with its name, put to the whole check."""
 
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, process_time
 
 from gradcli.edits.draft import draft_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.outcome.proof import brings_sizes, proof_of
+from gradcli.runner.outcome.proof import Limit, brings_sizes, proof_of
 from gradcli.watchdog.case import Omissions, Watchdog
 
 PATCHING_SECONDS = 5.0
-"""What the proof of a patch may take of the budget; most take less than a third of it."""
+"""Processor time that the proof of a patch may take; most take less than a tenth of it."""
+_CHECKS = 4
+"""Checks in a proof: at the case's own inputs, and at three sets of other sizes."""
+_DELAY = 4.0
+"""So many times as long it may take by the clock, since other programs may take most of the processor."""
 _LEAST_SECONDS = 0.5
 
 
 def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog) -> CheckResult:
-    """The result with a patch, where a correction passes the whole check within what is left of the budget.
+    """The result with a patch, where a correction passes the whole check in `PATCHING_SECONDS` of processor time.
 
-    Nothing is tried in a check that is itself a proof, nor for a target that is meant to fail, or of which calls do not
-    return.
+    Nothing is tried in a check that is itself a proof, nor for a target that is meant to fail, of which calls do not
+    return, or whose forward, by the quickest of its calls, takes so long that a proof would not come to its end.
     """
     if watchdog.overruns or watchdog.omissions != Omissions():
         return result  # a proof would make calls again that do not return, and nobody would end them
-    left = min(PATCHING_SECONDS, watchdog.optional_left)
+    left = min(_DELAY * PATCHING_SECONDS, watchdog.optional_left)
+    if _CHECKS * result.forwards * (watchdog.forward_seconds or 0.0) > PATCHING_SECONDS:
+        return result
     texts = dict.fromkeys(f.corrected for f in result.findings if f.corrected is not None)
     is_wanted = ready.case.settings.shrink and ready.case.spec.expect.verdict == "passed"
     draft = draft_for(ready.info) if texts and is_wanted and left >= _LEAST_SECONDS else None
     if draft is None:
         return result
-    until = monotonic() + left
+    limit = Limit(worked=process_time() + PATCHING_SECONDS, clock=monotonic() + left)
     for text in texts:
         made = draft.at(text)
-        proof = None if made is None else proof_of(ready, target, made.codes, until=until)
+        proof = None if made is None else proof_of(ready, target, made.codes, limit=limit)
         if proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text)):
             patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
             return replace(result, patch=patch)

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, process_time
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -35,22 +35,32 @@ class Proof:
     sizes_tried: bool
 
 
-def proof_of(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, until: float | None = None
-) -> Proof | None:
-    """The proof of new code for some of the target's functions.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """When a proof is given up: at a time of `time.process_time`, or of `time.monotonic` on a busy machine."""
 
-    None where the check does not pass, or is not at its end at the time `until` (of `time.monotonic`).
-    """
-    if until is not None:
-        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, until - monotonic()))
+    worked: float
+    clock: float
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is reached."""
+        return process_time() > self.worked or monotonic() > self.clock
+
+
+def proof_of(
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, limit: Limit | None = None
+) -> Proof | None:
+    """The proof of new code for some of the target's functions; None where the check does not pass within the limit."""
+    if limit is not None:
+        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock - monotonic()))
         ready = replace(ready, case=replace(ready.case, settings=settings))
-    proof = _proof(ready, target, codes, until)
-    return None if until is not None and monotonic() > until else proof
+    proof = _proof(ready, target, codes, limit)
+    return None if limit is not None and limit.is_over else proof
 
 
 def _proof(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], until: float | None
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: Limit | None
 ) -> Proof | None:
     with running(codes):
         own = _checked(ready, rebuilt(ready, target, codes), None)
@@ -65,7 +75,7 @@ def _proof(
                 return None
         tried = list(_other_inputs(ready))
         for inputs in tried:
-            if until is not None and monotonic() > until:
+            if limit is not None and limit.is_over:
                 return None
             there = _checked(ready, rebuilt(ready, target, codes), inputs)
             if there is not None and there.verdict is Verdict.FAILED:

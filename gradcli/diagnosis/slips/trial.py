@@ -1,0 +1,287 @@
+"""What is tried in place of expressions of backward, at some benches, in stages: edits of them, then forms."""
+
+import ast
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from types import CodeType, FunctionType
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.backends.base import FloatArray
+from gradcli.diagnosis.slips.affine import Influence, affine_at, influence_of
+from gradcli.diagnosis.slips.bench import Bench
+from gradcli.diagnosis.slips.forms import Speller
+from gradcli.diagnosis.slips.hooks import Hooks, marks_of, running
+from gradcli.diagnosis.slips.library import Place, fitted
+from gradcli.diagnosis.slips.names import Names, names_at
+from gradcli.diagnosis.slips.slip import Slip
+from gradcli.diagnosis.slips.standing import is_scaled_above, steers
+from gradcli.diagnosis.slips.stock import Stock
+from gradcli.edits.draft import Draft
+from gradcli.edits.expressions import (
+    Candidate,
+    of_function,
+    reversed_runs,
+    scaled,
+    simple_factors,
+    swaps,
+    turned,
+    wraps,
+)
+from gradcli.edits.flow import carrying, names_in
+from gradcli.edits.idiom import Idiom, idiom_of
+from gradcli.edits.scope import Scope, scope_of
+from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
+from gradcli.errors import OverrunError
+
+PROOFS = 12
+"""Slips that are put to the proof, the shortest first."""
+_OVERRUNS = 1
+"""Edits that may not end: with one more the search does."""
+
+Stage = Callable[[int], Iterator[Slip]]
+
+
+def _code_of(node: object) -> CodeType | None:
+    """The code of what is an expression, and may stand by itself."""
+    if not isinstance(node, ast.expr):
+        return None
+    try:
+        return compiled_expression(node)
+    except (SyntaxError, ValueError, TypeError):
+        return None
+
+
+def compiled_expression(node: Any) -> CodeType:
+    """The code of an expression."""
+    return compile(ast.fix_missing_locations(ast.Expression(body=_new_parts_copied(node))), "<slip>", "eval")
+
+
+def _new_parts_copied(node: Any) -> Any:
+    """What has no place in a file yet is copied, since it is given one; parts of the file are taken as they are."""
+    if isinstance(node, list):
+        return [_new_parts_copied(item) for item in node]
+    if not isinstance(node, ast.AST) or hasattr(node, "lineno"):
+        return node
+    return type(node)(**{name: _new_parts_copied(value) for name, value in ast.iter_fields(node)})
+
+
+@final
+class Trial:
+    """What is tried at the places of one backward; what was tried for one input is not tried again for another."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        places: Sequence[ast.expr],
+        benches: Sequence[Bench],
+        hooks: Hooks,
+        codes: Mapping[FunctionType, CodeType],
+        framework: Any,
+    ) -> None:
+        """Take what can be tried; `codes` have the hooks, and run while something is tried."""
+        self._draft, self._places, self._benches = draft, places, tuple(benches)
+        self._hooks, self._codes, self._framework = hooks, codes, framework
+        self._idiom: Idiom = idiom_of(draft.backward.function, framework.name)
+        self._speller = Speller(self._idiom, framework.name)
+        self._scopes: dict[tuple[tuple[str, int], ...], Scope] = {}
+        self._linear: dict[int, Place | None] = {}
+        self._influences: dict[int, Influence | None] = {}
+        self._stocks: dict[tuple[Any, ...], Stock] = {}
+        self._known: dict[tuple[int, int], list[Slip]] = {}
+        self._overruns = 0
+        found = [b.projected() for b in benches]
+        known = [p for p in found if p is not None]
+        self.present: tuple[FloatArray, ...] | None = tuple(known) if len(known) == len(found) else None
+        rights = [b.right(p) for b, p in zip(benches, known, strict=False)]
+        self.wrong = frozenset(int(n) for n in np.flatnonzero(~np.all(rights, axis=0))) if rights else frozenset()
+        self.cotangents = {a.text.split("[")[0] for a in self._scope(next(iter(benches[0].seen))).cotangents}
+        """What backward calls the gradients of the outputs."""
+        self._carried = carrying(draft.backward.node, self.cotangents) | self.cotangents
+
+    def stages(self, numbers: Sequence[int]) -> Iterator[list[Slip]]:
+        """The slips at the places of these numbers, stage by stage, the likelier first."""
+        with running(self._codes):
+            first = self._of_stage(0, self._edits, numbers)
+            first += self._of_stage(1, self._statements, [-1])
+        yield first
+        for stage, tried in enumerate((self._short_forms, self._further, self._deep_forms), 2):
+            with running(self._codes):
+                found = self._of_stage(stage, tried, numbers)
+            yield found
+
+    def _of_stage(self, stage: int, tried: Stage, numbers: Sequence[int]) -> list[Slip]:
+        missing = [number for number in numbers if (stage, number) not in self._known]
+        found = {(stage, number): list(tried(number)) for number in missing}
+        changed = [b for b, p in zip(self._benches, self.present or (), strict=False) if missing and b.is_changed(p)]
+        if changed:  # an edit wrote into what forward saved, and the runs after it saw that
+            with ExitStack() as stack:
+                for bench in changed:
+                    stack.enter_context(bench.calling_forward())
+                found = {(stage, number): list(tried(number)) for number in missing}
+        self._known |= found
+        return [slip for number in numbers for slip in self._known[stage, number]]
+
+    def _statements(self, _number: int) -> Iterator[Slip]:
+        """Statements changed: what is unpacked, a range of an index, an addition."""
+        node = self._draft.backward.node
+        scope = self._scope(next(iter(self._benches[0].seen)))
+        parameters = len(self._benches[0].facts.subject.arguments)
+        returned = rearranged(node, parameters, scope)
+        for candidate in (*returned, *unpacked(node), *sliced(node), *summed_up(node)):
+            change, *more = candidate.changes
+            if steers(change.old, self._draft) or isinstance(change.new, tuple):
+                continue
+            edited = self._draft.codes_with(candidate.changes)
+            if edited is None:
+                continue
+            with running({**self._codes, **edited}):
+                mended = self._better()
+            if mended:
+                old, new = change.old, change.new
+                yield Slip(cost=candidate.cost, place=None, old=old, new=new, mends=mended, more=tuple(more))
+
+    def _scope(self, place: int) -> Scope:
+        names = self._benches[0].seen[place][0][1]
+        key = tuple((name, id(value)) for name, value in names.items())
+        if key not in self._scopes:
+            node = self._draft.backward.node
+            self._scopes[key] = scope_of(names, node, self._framework.is_tensor, framework=self._framework.name)
+        return self._scopes[key]
+
+    def _edits(self, number: int) -> Iterator[Slip]:
+        """An operator, a name, a number, a function or a sign exchanged; operands turned."""
+        if number in self._benches[0].seen:
+            node = self._places[number]
+            candidates = swaps(node, self._scope(number), self._idiom)
+            yield from self._tried(number, (*candidates, *turned(node, self._idiom), *reversed_runs(node, self._idiom)))
+
+    def _further(self, number: int) -> Iterator[Slip]:
+        """A transposition, a sum, a shift, a function or a known factor put to an expression that is a tensor.
+
+        Factors are tried here where the gradients do not depend on the value linearly, or a loop computes it again.
+        """
+        node = self._places[number]
+        value = self._benches[0].seen.get(number, [(None, {})])[0][0]
+        if self._framework.is_tensor(value):
+            found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
+            if not is_scaled_above(self._draft, node):
+                found += scaled(node, simple_factors(self._scope(number)))
+            yield from self._tried(number, found)
+
+    def _tried(self, number: int, candidates: Sequence[Candidate]) -> Iterator[Slip]:
+        """The candidates that mend something; of those with equal values one is run, and none that raises."""
+        node = self._places[number]
+        made = [(c.cost, new, _code_of(new)) for c in candidates if isinstance(new := c.changes[0].new, ast.expr)]
+        codes = [(cost, new, code) for cost, new, code in made if code is not None]
+        own = _code_of(node)
+        values = [] if own is None else self._values(number, [own, *(code for _, _, code in codes)])
+        marks = [marks_of(each, self._framework) for each in values]
+        known: dict[Hashable, frozenset[int]] = {None: frozenset(), **dict.fromkeys(marks[:1], frozenset())}
+        for (cost, new, code), given, mark in zip(codes, values[1:], marks[1:], strict=False):
+            if mark not in known:
+                told = self._told(number, given)
+                known[mark] = self._run(number, code) if told is None else told
+            if known[mark]:
+                yield Slip(cost=cost, place=number, old=node, new=new, mends=known[mark])
+
+    def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
+        """For each code, at each bench, its values where a place is; empty where that does not run."""
+        found: list[list[list[Any]]] = [[] for _ in codes]
+        for bench in self._benches:
+            with self._hooks.comparing(number, codes) as values:
+                if not self._runs(bench):
+                    return []
+            for each, here in zip(found, values, strict=True):
+                each.append(here)
+        return found
+
+    def _told(self, number: int, values: Sequence[Sequence[Any]]) -> frozenset[int] | None:
+        """What values at a place mend, where its influence is known; None where that does not tell."""
+        influence = self._influences.get(number)
+        if influence is None or any(len(here) != 1 or not self._framework.is_tensor(here[0]) for here in values):
+            return None
+        arrays = [np.asarray(self._framework.to_array(here[0])) for here in values]
+        if tuple(a.shape for a in arrays) != influence.shapes or any(a.dtype.kind != "f" for a in arrays):
+            return None
+        return influence.mended_by(np.concatenate([a.reshape(-1) for a in arrays]), self.wrong)
+
+    def _run(self, number: int, code: CodeType) -> frozenset[int]:
+        with self._hooks.computing(number, code, {}):
+            return self._better()
+
+    def _runs(self, bench: Bench) -> bool:
+        try:
+            return bench.projected() is not None
+        except OverrunError:
+            self._overruns += 1
+            if self._overruns > _OVERRUNS:
+                raise
+            return False
+
+    def _better(self) -> frozenset[int]:
+        """The inputs whose gradients are right now and were not, where no other is wrong that was not."""
+        left: set[int] = set()
+        for bench in self._benches:
+            try:
+                found = bench.projected()
+            except OverrunError:
+                self._overruns += 1
+                if self._overruns > _OVERRUNS:
+                    raise
+                return frozenset()
+            if found is None:
+                return frozenset()
+            left |= set(np.flatnonzero(~bench.right(found)))
+            if not left < self.wrong:
+                return frozenset()
+        return self.wrong - left
+
+    def _short_forms(self, number: int) -> Iterator[Slip]:
+        """A factor, a term or another expression, where the gradients depend on the value linearly."""
+        return self._forms(number, deep=False)
+
+    def _deep_forms(self, number: int) -> Iterator[Slip]:
+        """The same, made of more parts."""
+        return self._forms(number, deep=True)
+
+    def _forms(self, number: int, *, deep: bool) -> Iterator[Slip]:
+        place = self._place(number)
+        if place is not None:
+            yield from fitted(place, self._stock(place.names), PROOFS, deep=deep)
+
+    def _stock(self, names: Names) -> Stock:
+        key = tuple((f.text, *(v.tobytes() for v in f.values)) for f in (*names.plain, *names.carriers))
+        if key not in self._stocks:
+            self._stocks[key] = Stock(names, self._speller)
+        return self._stocks[key]
+
+    def _place(self, number: int) -> Place | None:
+        """The place, if the gradients depend on its value linearly, and some value makes all right that it reaches."""
+        if number not in self._linear:
+            self._linear[number] = self._measured(number)
+        return self._linear[number]
+
+    def _measured(self, number: int) -> Place | None:
+        influence = self._influences[number] = self._influence(number)
+        if influence is None or influence.inputs - self.wrong or not influence.can_mend:
+            return None
+        node, beside = self._draft.backward.node, list(self._benches[0].beside)
+        return Place(
+            number=number,
+            node=self._places[number],
+            influence=influence,
+            names=names_at(number, self._benches, node, self._framework, beside),
+            carries=bool(names_in(self._places[number]) & self._carried),
+            inner=is_scaled_above(self._draft, self._places[number]),
+        )
+
+    def _influence(self, number: int) -> Influence | None:
+        maps = []
+        for bench, now in zip(self._benches, self.present or (), strict=True):
+            made = affine_at(number, bench, self._framework, now)
+            if made is None:
+                return None
+            maps.append(made)
+        return influence_of(maps, self._benches, self.present or ())
