@@ -1,8 +1,8 @@
 """A version of the user's file in the making: its functions' definitions, and what running them takes."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import final
 
@@ -15,6 +15,7 @@ from gradcli.edits.source import (
     compiled,
     definition_of,
     key_of,
+    parsed,
     written,
 )
 from gradcli.frozen import dataclass
@@ -83,7 +84,7 @@ class Draft:
     def at(self, text: str) -> "Draft | None":
         """The draft for another text of the file, in which the same functions are found by their names."""
         try:
-            file = SourceFile(path=self.file.path, text=text, tree=ast.parse(text))
+            file = parsed(self.file.path, text)
             codes = codes_in(text, file.path)
         except (SyntaxError, ValueError):
             return None
@@ -95,7 +96,13 @@ class Draft:
                 return None
             parts.append(replace(part, node=node))
         own = {part.function: codes[part.key] for part in parts}
-        return Draft(file=file, tree=Tree(file), parts=tuple(parts), codes=own)
+        return Draft(file=file, tree=_tree(file), parts=tuple(parts), codes=own)
+
+
+@lru_cache(maxsize=4)
+def _tree(file: SourceFile) -> Tree:
+    """The parents of a file's nodes, which are found once."""
+    return Tree(file)
 
 
 def draft_for(info: TargetInfo) -> Draft | None:
@@ -117,4 +124,4 @@ def draft_of(backward: Written, others: Mapping[str, Written | None]) -> Draft |
             parts.append(Part(role=role, function=each.function, key=key, node=each.node))
     if not parts or parts[0].role != "backward":
         return None
-    return Draft(file=file, tree=Tree(file), parts=tuple(parts), codes={})
+    return Draft(file=file, tree=_tree(file), parts=tuple(parts), codes={})

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, final
 
 from gradcli.edits.source import SourceFile, TextEdit, edited, segment, span
@@ -26,14 +27,16 @@ class Tree:
 
     def __init__(self, file: SourceFile) -> None:
         self.file = file
-        self.nodes = set(ast.walk(file.tree))
-        self._places: dict[ast.AST, tuple[ast.AST, str]] = {}
-        self._fields: dict[tuple[ast.AST, str], Any] = {}
-        for parent in self.nodes:
+
+    @cached_property
+    def _places(self) -> dict[ast.AST, tuple[ast.AST, str]]:
+        """For every node but the root the node above, and the field of that which holds it."""
+        found: dict[ast.AST, tuple[ast.AST, str]] = {}
+        for parent in ast.walk(self.file.tree):
             for name, value in ast.iter_fields(parent):
                 items = value if isinstance(value, list) else [value]
-                self._fields[parent, name] = list(value) if isinstance(value, list) else value
-                self._places.update((item, (parent, name)) for item in items if isinstance(item, ast.AST))
+                found.update((item, (parent, name)) for item in items if isinstance(item, ast.AST))
+        return found
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node above; None for the root."""
@@ -51,14 +54,14 @@ class Tree:
         """The tree with the changes made."""
         places = {self._places[change.old] for change in changes}
         taken = {change.old: change.new for change in changes}
+        before = {place: getattr(*place) for place in places}
         try:
-            for parent, name in places:
-                setattr(parent, name, _exchanged(self._fields[parent, name], taken))
+            for (parent, name), value in before.items():
+                setattr(parent, name, _exchanged(value, taken))
             yield
         finally:
-            for parent, name in places:
-                before = self._fields[parent, name]
-                setattr(parent, name, list(before) if isinstance(before, list) else before)
+            for (parent, name), value in before.items():
+                setattr(parent, name, value)
 
     def text(self, changes: Sequence[Change]) -> str | None:
         """The file's text with the changes made; None where no text that keeps the rest as it is means that."""
@@ -90,7 +93,11 @@ class Tree:
 
     def _with_holes(self, node: Any, kept: list[str]) -> Any:
         """A copy of new syntax with a name in the place of each expression that is the user's own."""
-        if isinstance(node, ast.expr) and node in self.nodes and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        if (
+            isinstance(node, ast.expr)
+            and node in self._places
+            and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        ):
             kept.append(segment(self.file, node))
             return ast.Name(id=_hole(len(kept) - 1), ctx=ast.Load())
         if isinstance(node, ast.AST):

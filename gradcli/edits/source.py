@@ -4,7 +4,8 @@ import ast
 import copy
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -73,11 +74,18 @@ def read(path: str) -> SourceFile | None:
     try:
         with Path(path).open(encoding="utf-8", newline="") as opened:
             text = opened.read()
-        return SourceFile(path=path, text=text, tree=ast.parse(text))
+        return parsed(path, text)
     except (OSError, ValueError, SyntaxError):
         return None
 
 
+@lru_cache(maxsize=4)
+def parsed(path: str, text: str) -> SourceFile:
+    """A file with its tree, of which there is one for each text. Raises SyntaxError or ValueError."""
+    return SourceFile(path=path, text=text, tree=ast.parse(text))
+
+
+@lru_cache(maxsize=16)
 def definition_of(tree: ast.Module, code: CodeType) -> Definition | None:
     """The one definition that the code object was made of."""
     found: list[Definition] = []
@@ -115,7 +123,8 @@ def segment(file: SourceFile, node: ast.AST) -> str:
     return file.text.encode()[start:stop].decode()
 
 
-def codes_in(text: str, path: str) -> dict[tuple[str, int], CodeType]:
+@lru_cache(maxsize=4)
+def codes_in(text: str, path: str) -> Mapping[tuple[str, int], CodeType]:
     """The code objects of a file's functions, by qualified name and how many of that name come before it."""
     found: dict[tuple[str, int], CodeType] = {}
     for code in _nested(compile(text, path, "exec", dont_inherit=True)):
