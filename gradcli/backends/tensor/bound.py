@@ -284,9 +284,8 @@ class BoundFunction(SpacedSubject):
         if not again or self._by_hand is None:
             self._by_hand, self._latest = self._latest or self._run(self._caller), None
         self.counters.backward += 1
-        cotangent = dict(zip(self._numbers, cotangents, strict=True))
         by_hand = partial(called_by_hand, self.framework, self._inspector, self._by_hand, self.arguments)
-        return by_hand(cotangent, asked=self._asked, watching=not again)
+        return by_hand(dict(zip(self._numbers, cotangents, strict=True)), asked=self._asked, watching=not again)
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
