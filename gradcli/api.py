@@ -13,7 +13,7 @@ from gradcli.runner.case import check_object, run_case
 from gradcli.runner.outcome.allow import allowed_by
 from gradcli.runner.planning.gather import gather, is_named
 from gradcli.runner.planning.limits import require_settings
-from gradcli.runner.planning.plan import CheckCase, case_of, plan, require_checks
+from gradcli.runner.planning.plan import CheckCase, case_of, plan, require_checks, require_no_saved
 from gradcli.settings import DEFAULT_ORDER, Settings
 from gradcli.spec.resolve import resolve
 
@@ -152,6 +152,8 @@ def _run(
         specs = gather([target], grad=grad if isinstance(grad, str) else None, saved=derivative.saved)
         return tuple(run_case(case) for case in plan(specs, settings))
     require_checks((*settings.only, *settings.skip), "only/skip")
+    if grad is None:
+        require_no_saved(derivative.saved)
     found = _object_of(target)
     spec = CheckSpec(target=_name_of(target), grad=None if grad is None else _name_of(grad), saved=derivative.saved)
     checked = found if grad is None else with_gradient(found, _object_of(grad), saved=derivative.saved, given=inputs)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli import engine
+from gradcli.__main__ import main
 from gradcli.backends.tensor.written_apart import Pair, spread
 from gradcli.errors import UsageError
 from gradcli.verdict import Verdict
@@ -161,3 +163,45 @@ def test_gradients_are_spread_over_the_floating_tensors():
 def test_saved_values_are_refused_for_numpy():
     with pytest.raises(UsageError, match="--saved is for functions of PyTorch, JAX or the engine"):
         gradcli.check(np.sin, (np.ones(3),), grad=np.cos, saved="y")
+
+
+def scaled(x, w):
+    y = engine.tanh(x)
+    return y * w, {"y": y}
+
+
+def scaled_backward(g, state, w):
+    y = state["y"]
+    return g * w * (1 - y * y), (g * y).sum(0)
+
+
+def scaled_backward_of_half(g, state, w):
+    y = state["y"]
+    return g * w * (1 - y * y), (g * y).sum(0) / 2
+
+
+@pytest.mark.parametrize(("backward", "verdict"), [(scaled_backward, "passed"), (scaled_backward_of_half, "failed")])
+def test_a_saved_value_need_not_be_a_tensor(backward, verdict):
+    generator = np.random.default_rng(3)
+    inputs = tuple(engine.tensor(generator.normal(size=size), requires_grad=True) for size in ((3, 4), (4,)))
+    report = gradcli.check(scaled, inputs, grad=backward, saved=("state", "w"))
+    (case,) = report.cases
+    assert (case.verdict.value, case.error) == (verdict, None)
+    assert {finding.input for finding in case.findings} == ({"w"} if verdict == "failed" else set())
+
+
+def test_saved_values_without_a_backward_are_refused(tmp_path, monkeypatch, capsys):
+    with pytest.raises(UsageError, match="--saved names state for a backward function, and none is given"):
+        gradcli.check(scaled, (np.ones((2, 2)), np.ones(2)), saved=("state",))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "alone.py").write_text("def cube(x):\n    return x**3\n")
+    (tmp_path / "alone.yaml").write_text("target: alone.py:cube\nsaved: [y]\n")
+    for given in (["alone.py:cube", "--saved", "y"], ["alone.yaml"]):
+        monkeypatch.setattr("sys.argv", ["gradcli", "check", "--in-process", *given])
+        assert main() == 2
+        assert "add --grad MODULE:BACKWARD" in capsys.readouterr().err
+
+
+def test_a_value_saved_twice_is_refused():
+    with pytest.raises(UsageError, match="--saved names state twice"):
+        gradcli.check(scaled, (np.ones((2, 2)), np.ones(2)), grad=scaled_backward, saved=("state", "state"))

@@ -29,7 +29,9 @@ class Pair:
         return _called(self.forward)
 
     def require_cotangent(self) -> None:
-        """Raise UsageError where backward takes nothing but arguments of forward, so no gradients of its results."""
+        """Raise UsageError where backward takes no gradients of forward's results, or a value is saved twice."""
+        if twice := [name for number, name in enumerate(self.saved) if name in self.saved[:number]]:
+            raise UsageError(f"--saved names {twice[0]} twice: expected each name once, in the order of the values")
         taken = _names(self.backward)
         if taken and set(taken) <= {*_names(self.forward), *self.saved}:
             raise UsageError(

@@ -84,6 +84,7 @@ def claimed(target: object, spec: CheckSpec) -> object:
         UsageError: the target has a backward of its own, or a name cannot be found.
     """
     if spec.grad is None:
+        require_no_saved(spec.saved)
         return target
     from gradcli.backends.registry import has_gradient, with_gradient
     from gradcli.spec.resolve import resolve
@@ -93,6 +94,14 @@ def claimed(target: object, spec: CheckSpec) -> object:
     with apart(spec.grad, spec.target, Path.cwd()):
         gradient = resolve(spec.grad).object
     return with_gradient(target, gradient, saved=spec.saved)
+
+
+def require_no_saved(saved: Sequence[str]) -> None:
+    """Raise UsageError where values are named for a backward, and no backward is."""
+    if saved:
+        raise UsageError(
+            f"--saved names {', '.join(saved)} for a backward function, and none is given: add --grad MODULE:BACKWARD"
+        )
 
 
 def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
