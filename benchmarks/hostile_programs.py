@@ -171,7 +171,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "LateDel": ("forward", "ctx.late = Late()", "passed"),
     "AsyncLoop": ("backward", "asyncio.run(asyncio.sleep(0))", "passed"),
     "NestedCheck": ("backward", "__import__('gradcli').check(Right)", "passed/error"),
-    "Collects": ("backward", "gc.collect(); gc.callbacks.append(lambda *a: 1 / 0)", "passed"),
+    "Collects": ("backward", "gc.collect(); gc.callbacks or gc.callbacks.append(lambda *a: 1 / 0)", "passed"),
     "AuditHook": ("backward", "sys.addaudithook(lambda e, a: (_ for _ in ()).throw(ValueError(e)) if e == 'os.chdir' else None)", "passed/error"),
 }  # fmt: skip
 """Where it attacks, with what, and the verdicts that are right with a word of the answer; a wrong one follows each."""
