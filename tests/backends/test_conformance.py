@@ -24,7 +24,7 @@ def backend(request):
 
 
 @ROWS
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 def test_right_functions_pass_at_orders_one_to_three(backend, row, seed):
     subject = backend.bind(row.build(backend.framework.namespace), arguments(row, seed))
     evidence = run_battery(subject, Settings(order=3), seed=seed)

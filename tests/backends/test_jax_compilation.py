@@ -103,7 +103,7 @@ def test_right_functions_agree_compiled_and_not(file, name, compared):
     assert any(e.check == "compilation" for e in case.evidence) is compared
 
 
-@pytest.mark.parametrize("shape", [[], [3, 4]])
+@pytest.mark.parametrize("shape", [[], [2]])
 @pytest.mark.parametrize("name", ["half_inside", "cut_short"])
 def test_rounding_in_a_low_precision_is_no_mistake(file, name, shape):
     case = gradcli.check(f"{file}:{name}", {"x": {"shape": shape}}, order=1).cases[0]
@@ -113,7 +113,7 @@ def test_rounding_in_a_low_precision_is_no_mistake(file, name, shape):
 
 def test_where_half_precision_saturates_its_rounding_is_no_mistake_either(file):
     """1 - tanh² of a few roundings is another one compiled, and not linear in the cotangent."""
-    cases = [gradcli.check(f"{file}:half_inside", {"x": {"shape": []}}, order=1, seed=s).cases[0] for s in range(12)]
+    cases = [gradcli.check(f"{file}:half_inside", {"x": {"shape": []}}, order=1, seed=s).cases[0] for s in range(3)]
     assert not any(case.findings for case in cases)
 
 

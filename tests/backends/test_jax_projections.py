@@ -98,14 +98,14 @@ def test_a_right_projection_passes(file, name):
     assert any(e.check == "compilation" and e.verdict is Verdict.PASSED for e in case.evidence)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["simplex", "ball", "softened"])
 def test_a_wrong_projection_fails_for_its_gradient(file, name):
     case = case_of(file, f"{name}_halved")
     assert case.verdict is Verdict.FAILED
     assert FindingKind.JIT_MISMATCH not in {finding.kind for finding in case.findings}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["box", "plane"])
 def test_one_that_differs_under_jit_fails_for_that(file, name):
     case = case_of(file, f"{name}_jitted")
     assert case.verdict is Verdict.FAILED

@@ -74,7 +74,7 @@ def test_a_wrong_gradient_of_a_rounded_reduction_differs(name: str, format_: str
     assert judged(name, size, precision, WRONG[plant]).outcome is Outcome.DIFFERS
 
 
-@pytest.mark.parametrize("factor", [1.1, 1.01])
+@pytest.mark.parametrize("factor", [1.01])
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_factor_in_a_reduction_of_many_float32_entries_differs(name: str, factor: float) -> None:
     assert judged(name, MANY, np.float32, lambda j: factor * j).outcome is Outcome.DIFFERS

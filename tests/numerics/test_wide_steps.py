@@ -74,7 +74,7 @@ def outcome(case: Case, seed: int, spoil: Spoil | None = None):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_right_claim_agrees_and_says_what_would_not_have_shown(case, seed) -> None:
     block = outcome(case, seed)
     assert block.outcome is Outcome.AGREES, block
@@ -83,7 +83,7 @@ def test_a_right_claim_agrees_and_says_what_would_not_have_shown(case, seed) -> 
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_error_of_three_resolutions_never_agrees(case, seed) -> None:
     resolution = outcome(case, seed).resolution
 

@@ -40,7 +40,7 @@ def scaled_entry(jacobian: np.ndarray, factor: float):
     return spoil
 
 
-@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
 @pytest.mark.parametrize("case", SURE, ids=lambda case: case.name)
 def test_relative_errors_are_found(case, delta) -> None:
     with np.errstate(all="ignore"):
@@ -197,7 +197,7 @@ def test_several_wrong_entries_and_a_wrong_row_are_located() -> None:
         assert block.wrong_columns.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("by", [0.5, 0.01])
 @pytest.mark.parametrize("wrong", ["1", "3", "10", "row", "column"])
 def test_wrong_entries_are_located_in_few_directions(wrong: str, by: float, seed: int) -> None:
@@ -281,7 +281,7 @@ def product_jacobian(x: np.ndarray, *, zeroed: bool) -> np.ndarray:
     return np.where(x == 0, 0.0, others)[None] if zeroed else others[None]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_zero_in_place_of_a_slope_at_an_exact_zero_is_wrong_there(seed: int) -> None:
     x = np.array([0.75, 0.0, -1.25, 0.5])
     for zeroed in (True, False):
@@ -305,7 +305,7 @@ def test_a_zero_in_place_of_a_slope_at_an_exact_zero_is_wrong_there(seed: int) -
     assert special.coordinate == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_choice_at_a_tie_of_a_median_is_not_wrong_there(seed: int) -> None:
     def jacobian(x: np.ndarray) -> np.ndarray:
         return np.eye(3)[np.argsort(x, kind="stable")[1]][None]
@@ -316,7 +316,7 @@ def test_a_choice_at_a_tie_of_a_median_is_not_wrong_there(seed: int) -> None:
     assert block.outcome is not Outcome.DIFFERS
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_an_error_shows_where_another_input_holds_labels(seed):
     def hinged(x):
         score, label = x[:4], x[4:]
