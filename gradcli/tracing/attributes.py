@@ -17,6 +17,8 @@ class Patches:
     def __init__(self) -> None:
         self._attributes: list[tuple[Any, str, Any]] = []
         self._entries: list[tuple[MutableMapping[Any, Any], Any, Any, Any]] = []
+        self._imported: dict[int, list[tuple[ModuleType, str]]] | None = None
+        """The names of callables in the user's modules, by the callable's id: made once, for it takes long."""
 
     def __enter__(self) -> "Patches":
         return self
@@ -34,12 +36,14 @@ class Patches:
 
     def in_users_modules(self, replaced: Mapping[Any, object]) -> None:
         """Replace what the user's modules imported by name: each key by its value."""
-        by_identity = {id(original): value for original, value in replaced.items()}
-        for module in list(sys.modules.values()):
-            if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
-                for alias, held in list(vars(module).items()):
-                    if id(held) in by_identity:
-                        self.attribute(module, alias, by_identity[id(held)])
+        if self._imported is None:
+            self._imported = _imported_names()
+        for original, value in replaced.items():
+            names = self._imported.pop(id(original), [])
+            for module, alias in names:
+                if vars(module).get(alias) is original:
+                    self.attribute(module, alias, value)
+            self._imported.setdefault(id(value), []).extend(names)
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
         """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""
@@ -63,3 +67,13 @@ class Patches:
                 delattr(owner, name)
             else:
                 setattr(owner, name, original)
+
+
+def _imported_names() -> dict[int, list[tuple[ModuleType, str]]]:
+    names: dict[int, list[tuple[ModuleType, str]]] = {}
+    for module in list(sys.modules.values()):
+        if type(module) is ModuleType and of_user(str(vars(module).get("__file__", ""))):
+            for name, held in list(vars(module).items()):
+                if callable(held):
+                    names.setdefault(id(held), []).append((module, name))
+    return names
