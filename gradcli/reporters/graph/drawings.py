@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from gradcli.reporters.graph.wording import LEAF_NODES, flow, headline, output_kind, place
 from gradcli.traces import TraceGraph, TraceNode
 
+_MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
+"""What Mermaid refuses more of, by its documented defaults of maxEdges and maxTextSize."""
+
 
 def dot(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
     """The graph in Graphviz's language; edges run the way gradients flow."""
@@ -26,8 +29,14 @@ def mermaid(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
         text = "<br/>".join(_entities(part) for part in _label(graph, node))
         opening, closing = ("([", "])") if node.name in LEAF_NODES else ("[", "]")
         lines.append(f'  n{node.id}{opening}"{text}"{closing}')
-    lines += [f"  n{start} --> n{end}" for start, end in _edges(kept)]
-    return "\n".join([*lines, *_rest(graph, kept, "  %% {}")]) + "\n"
+    edges = [f"  n{start} --> n{end}" for start, end in _edges(kept)]
+    text = "\n".join([*lines, *edges, *_rest(graph, kept, "  %% {}")]) + "\n"
+    if len(edges) > _MERMAID_EDGES or len(text) > _MERMAID_TEXT:
+        text += (
+            f"  %% Mermaid draws at most {_MERMAID_EDGES} edges and {_MERMAID_TEXT:,} characters unless configured "
+            "otherwise (maxEdges, maxTextSize): use --max-nodes, or --format html\n"
+        )
+    return text
 
 
 def _kept(graph: TraceGraph, max_nodes: int | None) -> tuple[TraceNode, ...]:
