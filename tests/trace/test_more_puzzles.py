@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.reporters.graph.tree import meaning
+from tests.trace.test_puzzles import PUZZLES as EARLIER
 from tests.trace.tracing import traced
 
 SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
@@ -443,6 +444,18 @@ def test_the_mistake_is_named_at_its_line(framework, program, answer):
     lines = told(found[0])
     pattern = answer.format(here=here(program)) if "{here}" in answer else answer
     assert any(re.search(pattern, line) for line in lines), "\n".join(lines)
+
+
+def test_the_programs_have_many_causes():
+    """At least 14 causes of a missing or zero gradient, 12 sources of NaN or Inf, 8 effects of hooks, all different."""
+    answers = [answer.replace("{here}", "") for _, answer in (*PUZZLES, *EARLIER)]
+    kinds = {"missing or zero": r"None\\\?|zero\\\?", "hook": r"grad of|fire|twice"}
+    counted = {kind: {a for a in answers if re.search(pattern, a)} for kind, pattern in kinds.items()}
+    counted["not finite"] = {*answers} - set().union(*counted.values())
+    assert len(counted["missing or zero"]) >= 14
+    assert len(counted["not finite"]) >= 12
+    assert len(counted["hook"]) >= 8
+    assert len(answers) >= 92
 
 
 # --- what is blamed for nothing

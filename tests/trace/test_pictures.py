@@ -128,6 +128,15 @@ def test_json_is_one_document_with_every_key(framework):
     assert document["nodes"][0]["site"]["line"] > 0
 
 
+def test_json_is_the_document_with_a_line_for_each_node(framework):
+    graph = traced(framework, program(framework, "quarter_then_linear", "register_full_backward_hook", convert=True))
+    text = trace_document(graph)
+    assert json.loads(text) == json.loads(json.dumps(graph.to_dict()))
+    assert [json.loads(line.strip().rstrip(","))["id"] for line in text.splitlines() if '"edges"' in line] == [
+        node.id for node in graph.nodes
+    ]
+
+
 def test_json_has_words_for_what_is_not_finite(framework):
     def loss():
         x = framework.tensor([1.0], requires_grad=True)

@@ -90,14 +90,15 @@ def network(f, depth, wrong, spoil):
     return Net(), f.randn(2, 3)
 
 
-def test_one_of_thirty_modules_that_is_off_by_one_percent_is_named(framework):
+@pytest.mark.parametrize(("every_node", "right_ones"), [(False, 29), (True, 120)])
+def test_one_of_thirty_modules_that_is_off_by_one_percent_is_named(framework, every_node, right_ones):
     net, x = network(framework, 30, 17, scaled)
-    graph = trace_target(lambda: net(x).sum(), check=True)
+    graph = trace_target(lambda: net(x).sum(), check=True, every_node=every_node)
     assert [(node.name, node.module, node.finding) for node in graph.wrong_nodes] == [
         ("Gate", "Net.blocks.17", "wrong-factor")
     ]
     assert at(graph.wrong_nodes[0].site, HERE, "# the call")
-    assert graph.node_check.passed == 29
+    assert graph.node_check.passed == right_ones  # of operations: two linear maps, a gate and an addition each, a sum
     assert graph.symptoms == ("wrong-node",)
     assert graph.lints[0].startswith("the backward of Gate at ")
     assert " in Net.blocks.17 is wrong [wrong-factor" in graph.lints[0]
