@@ -37,6 +37,9 @@ from gradcli.errors import OverrunError
 
 PROOFS = 12
 """Slips that are put to the proof, the shortest first."""
+MOST_RUNS = 1500
+"""Runs of backward after which no further place is tried, the same on every machine: searches of `benchmarks/fix` that
+found something made 520 at most."""
 _OVERRUNS = 1
 """Edits that may not end: with one more the search does."""
 
@@ -113,15 +116,19 @@ class Trial:
 
     def _of_stage(self, stage: int, tried: Stage, numbers: Sequence[int]) -> list[Slip]:
         missing = [number for number in numbers if (stage, number) not in self._known]
-        found = {(stage, number): list(tried(number)) for number in missing}
+        found = {(stage, number): self._slips(tried, number) for number in missing}
         changed = [b for b, p in zip(self._benches, self.present or (), strict=False) if missing and b.is_changed(p)]
         if changed:  # an edit wrote into what forward saved, and the runs after it saw that
             with ExitStack() as stack:
                 for bench in changed:
                     stack.enter_context(bench.calling_forward())
-                found = {(stage, number): list(tried(number)) for number in missing}
+                found = {(stage, number): self._slips(tried, number) for number in missing}
         self._known |= found
         return [slip for number in numbers for slip in self._known[stage, number]]
+
+    def _slips(self, tried: Stage, number: int) -> list[Slip]:
+        """What a stage finds at a place, unless backward has been run too often."""
+        return list(tried(number)) if sum(bench.runs for bench in self._benches) < MOST_RUNS else []
 
     def _statements(self, _number: int) -> Iterator[Slip]:
         """Statements changed: what is unpacked, a range of an index, an addition."""
