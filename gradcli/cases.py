@@ -30,7 +30,7 @@ def shape_problem(shape: Sequence[int]) -> str | None:
     if len(shape) > MAX_AXES:
         return f"a shape of {len(shape)} axes; at most {MAX_AXES} are possible"
     if math.prod(shape) > MAX_ELEMENTS:
-        return f"shape {list(shape)} has {math.prod(shape):,} elements; at most {MAX_ELEMENTS:,} are drawn"
+        return f"shape {list(shape)} has {math.prod(shape):,} elements; gradcli draws at most {MAX_ELEMENTS:,}"
     return None
 
 

@@ -135,7 +135,7 @@ class Backend(ABC):
 
     def joined(self, pair: Pair) -> object:
         """One target of both functions. Raises UsageError where the backend has no such targets."""
-        raise UsageError(f"the backend {self.name} takes no backward function beside {pair.name}")
+        raise UsageError(f"the {self.name} backend takes no separate backward function (--grad) for {pair.name}")
 
     @abstractmethod
     def is_complete(self, target: object) -> bool:
@@ -169,7 +169,7 @@ class Backend(ABC):
 
     def construct(self, target: object, keywords: Mapping[str, Any]) -> object:  # noqa: ARG002 - as above
         """An instance of such a class. Raises UserCodeError where the constructor raises."""
-        raise TargetError(f"the {self.name} backend cannot make an instance of a class, got {type(target).__name__}")
+        raise TargetError(f"the {self.name} backend cannot make an instance of a class: give a function")
 
     @abstractmethod
     def adopt(self, values: Sequence[object]) -> tuple[Argument, ...]:

@@ -113,7 +113,9 @@ def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSe
             left -= 1
             seen.runs[frame.f_code, frame.f_lineno] += 1
         if left < 0:
-            raise EffortExceededError(f"stopped after {lines:,} lines")
+            raise EffortExceededError(
+                f"gradcli stopped the call after {lines:,} executed lines: a loop may never end at these inputs"
+            )
         return line
 
     with _tracing(line, lambda filename: _home(filename) == home):

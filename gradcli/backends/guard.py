@@ -102,7 +102,7 @@ def user_code_error(error: BaseException, phase: str) -> UserCodeError:
     text = message_of(error).strip() or "no message"
     host = _raised_on_host(text)
     return UserCodeError(
-        f"{phase} called a function on the host that raised {host}"
+        f"{phase} called a Python function from compiled code (a callback), which raised {host}"
         if host
         else f"{phase} raised {type(error).__name__}: {text}",
         phase=phase,
@@ -385,7 +385,10 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
         if error is None:
             if left:
-                raise ModeLeftError(f"{', '.join(left)} was entered and not exited: enter it with a `with` statement")
+                raise ModeLeftError(
+                    f"{', '.join(left)} was entered by the target's code and not exited: enter it with a `with` "
+                    "statement"
+                )
             return
         own = type(error)  # not isinstance, which asks the error for its __class__
         if issubclass(own, GradcliError) and not issubclass(own, UserCodeError) and users_frames(trace):

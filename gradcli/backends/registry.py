@@ -40,9 +40,11 @@ def backend_named(name: str) -> Backend:
     """The backend called `name`. Raises TargetError for an unknown one, MissingExtraError for an absent extra."""
     if name in _BACKENDS:
         if name in _EXTRAS and importlib.util.find_spec(name) is None:
-            raise MissingExtraError(f"the backend {name!r} needs an extra: pip install 'gradcli[{name}]'")
+            raise MissingExtraError(
+                f"the backend {name!r} needs a package that is not installed: pip install 'gradcli[{name}]'"
+            )
         return _made(name)
-    raise TargetError(f"no backend is called {name!r}; there are: {', '.join(_BACKENDS)}")
+    raise TargetError(f"there is no backend {name!r}; the backends are {', '.join(_BACKENDS)}")
 
 
 def is_function(target: object) -> bool:
@@ -69,8 +71,8 @@ def backends_for(target: object, given: object = None) -> tuple[Backend, ...]:
             return (backend,)
     if inspect.isclass(target):
         raise TargetError(
-            f"{target.__name__} is a class but no Function: expected a subclass of gradcli.engine.autograd.Function "
-            "or of torch.autograd.Function"
+            f"{target.__name__} is a class but not a Function: expected a subclass of "
+            "gradcli.engine.autograd.Function or of torch.autograd.Function"
         )
     if callable(target):
         return tuple(backend_named(name) for name in _names_for(target, given))
@@ -97,7 +99,7 @@ def require_own_tensors(backend: Backend, name: str, given: object) -> None:
     if other not in (None, backend.name):
         raise TargetError(
             f"{name} runs on {backend.name}, but among its inputs is a tensor of {other}: expected tensors of "
-            f"{backend.name}, NumPy arrays or Python's numbers"
+            f"{backend.name}, NumPy arrays or Python numbers"
         )
 
 

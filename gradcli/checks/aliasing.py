@@ -34,7 +34,10 @@ class AliasingCheck(Check):
     """The same tensor given for two inputs."""
 
     name = "aliasing"
-    sentence = "one tensor passed for two inputs gets the sum of the gradients of two tensors with the same values"
+    sentence = (
+        "a tensor that is passed for two inputs gets the sum of the gradients that two separate tensors with the "
+        "same values get"
+    )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """For each pair of inputs of one shape and dtype, compare one tensor passed twice with two equal tensors."""
@@ -43,7 +46,10 @@ class AliasingCheck(Check):
         if not pairs or subject.info.backward is None:
             return
         if not subject.has_graph:
-            note = f"{subject.info.backend} keeps no graph in which the gradients of one array could add up"
+            note = (
+                f"does not apply: {subject.info.backend} keeps no graph, so that one array passed twice is the "
+                "same as two arrays"
+            )
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
         compared = False
@@ -68,7 +74,10 @@ class AliasingCheck(Check):
         try:
             shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents)
         except UserCodeError as error:
-            message = f"the call fails when {both} are one tensor, but not for two with the same values: {error}"
+            message = (
+                f"the call fails when {both} are one tensor, but not when they are two tensors with the same "
+                f"values: {error}"
+            )
             return self._found(situation, first, message, error)
         if shared is None or shared.in_place:
             return None
@@ -76,7 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                f"which outputs carry a gradient changes when one tensor is passed for {both}",
+                f"other outputs require a gradient when one tensor is passed for {both} than when two "
+                "tensors with the same values are passed",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:
@@ -91,7 +101,9 @@ class AliasingCheck(Check):
                 "values get"
             )
         else:
-            message = f"{name}: its gradient changes when one tensor is passed for {both}"
+            message = (
+                f"{name}: its gradient changes when one tensor is passed for {both} instead of two with the same values"
+            )
         return self._found(situation, parted, message)
 
     def _found(

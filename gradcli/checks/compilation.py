@@ -33,7 +33,7 @@ class CompilationCheck(Check):
         except UserCodeError as error:
             yield self.failed(
                 FindingKind.JIT_MISMATCH,
-                f"works with jit or without it, but not both: {error}",
+                f"the function does not run both with and without jit: {error}",
                 raised=error,
             )
             return
@@ -43,7 +43,11 @@ class CompilationCheck(Check):
         outputs = subject.first_call.outputs
         for number, output in zip(subject.output_numbers, other.outputs, strict=True):
             if relative_gap(outputs[number], output) > situation.tolerance(allowed):
-                yield self.failed(FindingKind.JIT_MISMATCH, f"output {number} differs under jit", output=number)
+                yield self.failed(
+                    FindingKind.JIT_MISMATCH,
+                    f"output {number} has other values with jit than without it",
+                    output=number,
+                )
                 return
         gradients = subject.backward(cotangents)
         for place, (one, two) in enumerate(zip(gradients, other.gradients, strict=True)):
@@ -51,7 +55,7 @@ class CompilationCheck(Check):
                 name = situation.input_name(subject.active[place])
                 yield self.failed(
                     FindingKind.JIT_MISMATCH,
-                    f"{name}: its gradient differs under jit",
+                    f"{name}: its gradient with jit differs from its gradient without jit",
                     input=name,
                 )
                 return

@@ -64,9 +64,9 @@ def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
     if argument.fixed and _same_forward(subject, other):
         return f"you gave {argument.name}, and forward does not depend on it: backward may use it on purpose"
     if sets_accuracy(argument.name):
-        return f"{argument.name} sets how accurate forward is"
+        return f"{argument.name} sets how accurate forward is, and so how accurate the gradient can be"
     if loops_until_satisfied(subject, other, argument.value):
-        return f"{argument.name} decides how many iterations forward runs"
+        return f"{argument.name} decides how many iterations forward runs, and so how accurate the gradient can be"
     return None
 
 

@@ -68,12 +68,12 @@ class ForwardModeCheck(Check):
         nothing = all(part is None for found in pushed.values() for part in found)
         if nothing and (pushed or refusals):
             reasons = map(_reason, refusals.values())
-            return self.passed(f"forward mode is not available: {next(reasons, 'jvp returns None')}")
+            return self.passed(f"forward mode was not checked: {next(reasons, 'jvp returns None')}")
         for name, found in pushed.items():
             problem = self._compared(situation, seeds, rows, tangents[name], found, name)
             if problem is not None:
                 return problem
-        notes = (f"forward mode is not available {_along(name)}: {_reason(error)}" for name, error in refusals.items())
+        notes = (f"forward mode {_along(name)} was not checked: {_reason(error)}" for name, error in refusals.items())
         return self.passed(next(notes, None))
 
     def _seeds(self, size: int, generator: np.random.Generator) -> FloatArray:
@@ -114,14 +114,14 @@ class ForwardModeCheck(Check):
         entry = self._entry(situation, worst, exact=len(seeds) == subject.codomain.size)
         return self.failed(
             FindingKind.JVP_MISMATCH,
-            f"jvp {along} gives {got[worst]:.6g} for {entry}, where backward and the differences of forward give "
+            f"jvp {along} gives {got[worst]:.6g} for {entry}, but backward and finite differences of forward give "
             f"{wanted[worst]:.6g}",
             input=name,
         )
 
     def _entry(self, situation: Situation, row: int, *, exact: bool) -> str:
         if not exact:
-            return "a sum over the output"
+            return "a weighted sum of the output's entries"
         place = situation.subject.codomain.locate(row)
         index = f"[{', '.join(map(str, place.index))}]" if place.index else ""
         return f"{situation.subject.codomain.blocks[place.block].name}{index}"
@@ -135,7 +135,7 @@ class ForwardModeCheck(Check):
 
 
 def _along(name: str | None) -> str:
-    return "along all inputs" if name is None else f"along {name}"
+    return "with tangents for all inputs" if name is None else f"with a tangent for {name}"
 
 
 def _reason(error: UserCodeError) -> str:

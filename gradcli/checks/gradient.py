@@ -37,7 +37,9 @@ class GradientCheck(Check):
     """backward is the transpose of forward's derivative."""
 
     name = "gradient"
-    sentence = "backward agrees with the numerical derivative of forward within its error bound"
+    sentence = (
+        "the gradient that backward returns agrees with finite differences of forward to within their error bound"
+    )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Verify order 1."""
@@ -83,7 +85,7 @@ class HigherOrderCheck(Check):
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note=f"{reason}; higher orders are not checked",
+                note=f"{reason}, so that higher derivatives are not checked",
             )
             return
         map_ = situation.map_of(subject, order)
@@ -120,8 +122,8 @@ class HigherOrderCheck(Check):
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note=f"{lower}: backward raises when it is differentiated{place} ({type(cause).__name__}: {text[0]}); "
-                f"a note, and a failure with --order {order}",
+                note=f"{lower}: backward raises when it is differentiated{place} ({type(cause).__name__}: "
+                f"{text[0]}); this is a note, and would be a failure with --order {order}",
             )
         return self.failed(
             FindingKind.NOT_TWICE_DIFFERENTIABLE,
@@ -180,10 +182,12 @@ def evidence_of(
 def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, output: int) -> Evidence:
     """A gradient that is proven wrong at exactly this point, and may be right nearby."""
     name, index = _place(map_.domain, note.coordinate)
-    slopes = f"slopes {_slope(note.left)} from the left and {_slope(note.right)} from the right"
+    slopes = f"forward's slope is {_slope(note.left)} on the left and {_slope(note.right)} on the right"
     if note.left == note.right:
-        slopes = f"the slope is {_slope(note.left)}"
-    message = f"at exactly {name}{index} the gradient is wrong: {slopes}, backward gives {note.claimed:.6g}"
+        slopes = f"forward's slope is {_slope(note.left)}"
+    message = (
+        f"{name}{index}: at exactly this value the gradient is wrong: {slopes}, but backward gives {note.claimed:.6g}"
+    )
     finding = Finding(kind=FindingKind.SPECIAL_POINT, message=message, order=order, input=name, output=output)
     return Evidence(
         check=check,
@@ -206,19 +210,22 @@ def describe_kink(space: Space, note: KinkNote) -> str:
     """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
     name, index = _place(space, note.coordinate)
     if note.jump:
-        return f"{name}{index} lies on a jump, where forward has no slope, and backward gives {note.claimed:.6g}"
+        return (
+            f"{name}{index} lies on a jump of forward, where there is no derivative to compare with; backward gives "
+            f"{note.claimed:.6g}, which is not checked"
+        )
     side = ""
     low, high = sorted((note.left, note.right))
     slack = 1e-6 * max(abs(low), abs(high))
     if not low - slack <= note.claimed <= high + slack:
-        side = ", which is not between these slopes"
+        side = ", which does not lie between these slopes"
     elif np.isclose(note.claimed, note.right, rtol=1e-6, atol=1e-9):
         side = ", the right-hand slope, which is accepted"
     elif np.isclose(note.claimed, note.left, rtol=1e-6, atol=1e-9):
         side = ", the left-hand slope, which is accepted"
     return (
-        f"{name}{index} lies on a kink: the slope is {_slope(note.left)} on the left and {_slope(note.right)} on the "
-        f"right, and backward gives {note.claimed:.6g}{side}"
+        f"{name}{index} lies on a kink of forward: the slope is {_slope(note.left)} on the left and "
+        f"{_slope(note.right)} on the right, and backward gives {note.claimed:.6g}{side}"
     )
 
 

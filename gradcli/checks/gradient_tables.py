@@ -35,7 +35,7 @@ _WHY = {
     Status.DOMAIN: "the edge of the domain",
     Status.UNRESOLVED: "no bound",
 }
-_LATE = "no time to measure"
+_LATE = "not measured, to save time"
 
 
 def gradient_tables(subject: Subject, evidence: Iterable[Evidence], *, seed: int) -> tuple[GradientTable, ...]:

@@ -75,7 +75,10 @@ class LayoutCheck(Check):
                 got = situation.subject.backward_laid_out(cotangents, inputs=layout, outputs=Layout.CONTIGUOUS)
             except UserCodeError as error:
                 if error.phase == "forward":
-                    yield self.passed(f"forward refuses {layout.value} inputs: {error}")
+                    yield self.passed(
+                        f"gradients of {layout.value} inputs were not checked, because forward raises for such "
+                        f"inputs: {error}"
+                    )
                     return
                 yield self.failed(
                     FindingKind.NON_CONTIGUOUS,
@@ -89,8 +92,8 @@ class LayoutCheck(Check):
                 return
             if problem is not None:
                 notes.append(
-                    f"not checked for {layout.value} inputs: forward itself gives other values when its inputs are "
-                    f"{layout.value} in memory, so that the gradients cannot be compared"
+                    f"gradients of {layout.value} inputs were not compared, because forward itself gives other "
+                    f"values when its inputs are {layout.value} in memory"
                 )
         yield self.passed("; ".join(notes) or None)
 

@@ -44,8 +44,8 @@ class LinearityCheck(Check):
                 broken = True
                 yield self.failed(
                     FindingKind.IGNORES_GRAD_OUTPUT,
-                    f"{name}: backward does not use grad_output: different values of it, zero among them, give the "
-                    "same gradient",
+                    f"{name}: backward does not use grad_output: different values of grad_output, zeros among them, "
+                    "give the same gradient",
                     input=name,
                 )
             elif self._nonlinear(situation, place, (u, v, mixture), (*parts, got)):

@@ -20,7 +20,7 @@ class MemoryCheck(Check):
         """Call forward, delete its result, and look whether the graph node of backward still exists."""
         subject = situation.subject
         if not subject.has_graph:
-            note = f"{subject.info.backend} keeps no graph that could outlive a call"
+            note = f"does not apply: {subject.info.backend} keeps no graph that could stay in memory after a call"
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
         left = subject.lingering()
@@ -30,8 +30,8 @@ class MemoryCheck(Check):
             until = "until the garbage collector runs" if left.collected else "even after a garbage collection"
             yield self.failed(
                 FindingKind.LEAKS_MEMORY,
-                f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: when the result is released, "
-                f"the graph and all it saved stay {until}",
+                f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: this cycle keeps the graph "
+                f"and all that it saved in memory after the result is released, {until}",
                 hint="save the output with ctx.save_for_backward instead",
             )
         else:

@@ -26,7 +26,7 @@ class MutationCheck(Check):
             problems.append(
                 self.failed(
                     FindingKind.MUTATES_GRAD_OUTPUT,
-                    "backward edits grad_output in place: the caller's gradient changes with it"
+                    "backward changes grad_output in place, which changes the caller's gradient"
                     + (f" (that of output {number})" if len(situation.subject.output_numbers) > 1 else ""),
                     output=number,
                 )
@@ -35,8 +35,8 @@ class MutationCheck(Check):
             name = situation.input_name(position)
             if not requires_gradient(situation, position):
                 notes.append(
-                    f"{name} is changed in place by backward; it requires no gradient, so this is not counted as a "
-                    "mistake"
+                    f"{name} is changed in place by backward; this is a note, not a failure, because {name} requires "
+                    "no gradient"
                 )
                 continue
             problems.append(

@@ -72,10 +72,10 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
-        why = "these are not the inputs that were given"
+        why = "you gave other inputs"
         if counts:
-            lone = "backward's value at a kink is a convention"
-            why = "forward iterates, and may not have converged there" if steps else lone
+            lone = "the gradient at a kink is a matter of convention"
+            why = "forward iterates, and may not have converged at these inputs" if steps else lone
         return [self.passed(told(*simplest(situation, found.arguments, wrong), why))]
 
 

@@ -37,10 +37,13 @@ def outside_memory(check: Check, situation: Situation) -> Iterator[Evidence]:
     sentence = "; ".join(dict.fromkeys(map(str, found.values())))
     depends = _dependence(memory, subject, subject.arguments, visit)
     if depends is None:
-        yield check.passed(f"{sentence}; no result depends on what is read there, but on a GPU such a read may fail")
+        yield check.passed(
+            f"{sentence}; this is a note, because no result depends on what is read there, but on a GPU such a "
+            "read may end the program: mask it"
+        )
         return
     kind, what = depends
-    yield _failed(check, kind, f"{what} on memory outside of its tensors: {sentence}", found)
+    yield _failed(check, kind, f"{what} on memory outside of the kernel's tensors: {sentence}", found)
 
 
 def _dependence(

@@ -35,10 +35,11 @@ class PrecisionCheck(Check):
         """Compare the gradients of both precisions."""
         subject = situation.subject
         if (own := subject.insists_on) is not None:
-            wrong = f"backward is wrong in float64, and right in {own}, the inputs' dtype"
+            wrong = f"accepted: backward is right in {own}, the inputs' dtype, and wrong only in float64"
             why = wrong if subject.is_wrong_in_64_bits else "forward or backward does not run in float64"
             yield self.passed(
-                f"{why}, so it was checked in {own}: errors below the rounding of that precision cannot be detected"
+                f"{why}, so that the gradients were checked in {own}, where errors below the rounding of {own} cannot be "
+                "detected"
             )
             return
         low = subject.in_given_precision()
@@ -67,8 +68,8 @@ class PrecisionCheck(Check):
                 )
                 return
         note = (
-            f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} agrees with it to "
-            f"within {of_largest(ALLOWED[dtype])}"
+            f"the input is {dtype}: the gradient was checked in float64, and backward in {dtype} gives the same "
+            f"gradient to within {of_largest(ALLOWED[dtype])}"
         )
         yield replace(self.passed(note), max_rel_error=worst)
 
@@ -79,7 +80,7 @@ class PrecisionCheck(Check):
             yield self.failed(
                 FindingKind.LOW_PRECISION,
                 f"{name} is {situation.subject.arguments[situation.subject.active[place]].dtype_name}, but {what}: "
-                "about 9 digits of 16 are lost, silently",
+                "about 9 of 16 digits are lost without a warning",
                 input=name,
             )
 

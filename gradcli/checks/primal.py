@@ -66,7 +66,8 @@ class ForwardCheck(Check):
             if one.dtype.kind not in "fc" or relative_gap(one, other) > _allowed(situation, number, one):
                 yield self.failed(
                     FindingKind.NONDETERMINISTIC_FORWARD,
-                    f"two calls on the same input, generators reset, give different results in output {number}",
+                    "two calls with the same inputs and the same random seed give different results in "
+                    f"output {number}",
                     output=number,
                 )
 
@@ -76,11 +77,11 @@ class ForwardCheck(Check):
             yield self._no_signal("no input requires a gradient, so there is nothing to check")
         elif not numbers:
             yield self._no_signal(
-                "no output of forward carries a gradient: it is an integer, marked "
-                "non-differentiable, or cut off from the inputs" + "".join(f"; {text}" for text in _unseen(situation))
+                "no output of forward requires a gradient: each is an integer, marked non-differentiable, or cut off "
+                "from the inputs" + "".join(f"; {text}" for text in _unseen(situation))
             )
         elif situation.subject.domain.size == 0 or situation.subject.codomain.size == 0:
-            yield self._no_signal("an input or the output is empty")
+            yield self._no_signal("an input or the output is empty, so there is nothing to check")
         for number in numbers:
             finite = np.isfinite(call.outputs[number])
             if finite.size and not finite.any():
@@ -89,7 +90,10 @@ class ForwardCheck(Check):
                     verdict=Verdict.INCONCLUSIVE,
                     output=number,
                     reason=Reason.DOMAIN,
-                    note=f"output {number} is {_example(call.outputs[number])} at these inputs: forward is not finite",
+                    note=(
+                        f"output {number} is {_example(call.outputs[number])} at these inputs, without a finite "
+                        "entry, so that there is nothing to compare"
+                    ),
                 )
 
     def _empty(self, situation: Situation) -> Iterator[str]:
@@ -140,7 +144,10 @@ def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
     for position in call.changed_inputs:
         if not requires_gradient(situation, position):
             name = situation.input_name(position)
-            yield f"{name} is changed in place by forward; it requires no gradient, so this is not counted as a mistake"
+            yield (
+                f"{name} is changed in place by forward; this is a note, not a failure, because {name} requires "
+                "no gradient"
+            )
 
 
 def _unseen(situation: Situation) -> Iterator[str]:
@@ -159,8 +166,8 @@ def _moved_in_place(subject: Subject) -> Iterator[str]:
     if subject.moved_in_place:
         names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
         yield (
-            f"forward or backward reads {names} from elsewhere than its arguments, such as a module or a closure: "
-            "gradcli changed the tensors in place for the check and restored them; nothing to do"
+            f"forward or backward reads {names} from a module or a closure, not from its arguments: gradcli changed "
+            "these tensors in place for the check and restored them, so that you need not do anything"
         )
 
 

@@ -18,8 +18,8 @@ _AGAIN = (
 )
 _DRAWN = (
     FindingKind.NONDETERMINISTIC_BACKWARD,
-    "backward draws random numbers of its own: with another seed its gradient of the same forward changes; draw them "
-    "in forward and keep them on ctx",
+    "backward draws random numbers of its own: after the same forward, its gradient changes with the random seed; "
+    "draw the numbers in forward and keep them on ctx",
 )
 _INTERLEAVED = (
     FindingKind.STATEFUL,
@@ -31,7 +31,7 @@ _TIMES = 2
 _RAISES = "backward raises when forward was called on other inputs before it"
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
-    "a second backward through the retained graph gives another gradient",
+    "a second backward through the retained graph gives a different gradient",
 )
 
 

@@ -85,8 +85,8 @@ class ReturnsCheck(Check):
             return
         if got < len(positional):
             yield (
-                f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that passes "
-                f"{positional[-1].name} fails; return one value for each parameter"
+                f"backward returns {got} value{'s' * (got != 1)} for {len(positional)} parameters: a call that "
+                f"passes {positional[-1].name} will fail; return one value for each parameter"
             )
 
     def _places(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
@@ -138,8 +138,9 @@ class ReturnsCheck(Check):
             shape = np.shape(situation.subject.arguments[position].value)
             if gradient is not None and gradient.is_tensor and gradient.shape != shape:
                 yield (
-                    f"backward returns shape {list(gradient.shape or ())} for {situation.input_name(position)} of "
-                    f"shape {list(shape)}: the framework silently sums it to the input's shape"
+                    f"backward returns a gradient of shape {list(gradient.shape or ())} for "
+                    f"{situation.input_name(position)} of shape {list(shape)}: accepted, because the framework sums "
+                    "it to the input's shape"
                 )
 
 

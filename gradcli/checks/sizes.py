@@ -68,7 +68,7 @@ class SizesCheck(BatchCheck):
     """The gradients are right for other batch sizes."""
 
     name = "sizes"
-    sentence = "the gradients are right for other sizes of the batch, where forward accepts them"
+    sentence = "the gradients are right for the other batch sizes that forward accepts"
 
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
         """Try a larger size, 2 or 3, and 1; the last only if another is accepted, since 1 may be broadcast."""
@@ -130,13 +130,16 @@ class EmptyCheck(BatchCheck):
     """Empty inputs have gradients, too."""
 
     name = "empty"
-    sentence = "backward takes an empty batch where forward does, and returns gradients of the right shape and value"
+    sentence = "where forward accepts an empty batch, backward returns gradients of the right shape and value"
 
     def along(self, situation: Situation, batch: Batch) -> Iterator[Evidence | None]:
         """Try a batch of size 0."""
         if self.is_dear(situation):
             backend = situation.subject.info.backend
-            note = f"left out, because {backend} compiles anew for another size; --only {self.name} runs it"
+            note = (
+                f"left out, because {backend} compiles the function again for another size; --only {self.name} "
+                "runs this check"
+            )
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
         kept = batch.is_kept_by(_outputs(situation))
@@ -153,7 +156,10 @@ class EmptyCheck(BatchCheck):
                 return None
             if isinstance(call.error, OverrunError):
                 raise call.error
-            return self.passed(f"backward raises {where}, which forward accepts: {call.error}")
+            return self.passed(
+                f"backward raises {where}, which forward accepts; this is a note, because no wrong gradient is "
+                f"returned: {call.error}"
+            )
         return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
 
     def _misshapen(self, situation: Situation, call: Resized, where: str) -> Evidence | None:

@@ -21,7 +21,7 @@ class SubsetsCheck(Check):
     """Each input's gradient is the same alone and with all others."""
 
     name = "subsets"
-    sentence = "each input's gradient is the same whichever other inputs require one"
+    sentence = "the gradient of an input does not depend on which other inputs require a gradient"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the gradients over the subsets of one input, and of all but one."""

@@ -19,7 +19,7 @@ class UnusedOutputsCheck(Check):
     """Leaving an output unused gives the gradient that a zero cotangent for it gives."""
 
     name = "unused-outputs"
-    sentence = "an output that is not used has the same effect as one whose gradient is zero"
+    sentence = "leaving an output unused gives the same gradients as passing zeros as its grad_output"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Use each output alone, once with the others left out and once with zeros for them."""
@@ -46,8 +46,8 @@ class UnusedOutputsCheck(Check):
                     name = situation.input_name(position)
                     yield self.failed(
                         FindingKind.UNDEFINED_GRAD,
-                        f"{name}: with only output {number} used, its gradient is not what zeros for the other outputs "
-                        "give",
+                        f"{name}: when only output {number} is used, its gradient differs from the gradient for "
+                        "zeros as the other outputs' grad_output",
                         input=name,
                         output=number,
                     )

@@ -316,8 +316,9 @@ class TransformedSubject(ArraySubject):
         if wrong:
             code = getattr(inspect.unwrap(rule.forward), "__code__", None)
             raise UserCodeError(
-                f"output {wrong[0]} of the rule's own forward is not that of {self.info.name} at the same inputs: the "
-                "rule differentiates another function",
+                f"output {wrong[0]} of the rule's own forward pass (fwd in JAX) differs from output {wrong[0]} of "
+                f"{self.info.name} at the same inputs, so that the rule gives the gradient of another function: make "
+                "both compute the same",
                 phase="forward",
                 file=None if code is None else code.co_filename,
                 line=None if code is None else code.co_firstlineno,
@@ -348,7 +349,7 @@ class TransformedSubject(ArraySubject):
         pairs = [(owner, g) for owner, g in zip(owners, returned, strict=True) if owner is not None]
         by_name = spread(self.arguments, pairs, self._transforms)
         if isinstance(by_name, str):
-            return RawBackward(container=f"another container than that of {by_name}", sums_down=False)
+            return RawBackward(container=f"a gradient that is not nested like {by_name}", sums_down=False)
         return RawBackward(gradients=tuple(self._raw(a, by_name.get(a.name)) for a in self.arguments), sums_down=False)
 
     def _raw(self, argument: Argument, returned: object) -> RawGradient:

@@ -262,7 +262,10 @@ class JaxBackend(TracedBackend):
         if rule is not None and not rule_is_defined(rule):
             define = "defvjp(fwd, bwd)" if is_vjp(rule) else "defjvp(rule)"
             kind = type(rule).__name__
-            raise TargetError(f"{_name(target)} is a {kind} function without a rule: call {define} on it")
+            raise TargetError(
+                f"{_name(target)} is a {kind} function without a rule, so there is nothing to check: call "
+                f"{define} on it"
+            )
         primal: Any = target if rule is None else rule.fun
         if not callable(primal):
             raise TargetError(f"expected a function of jax arrays, got {type(primal).__name__}")

@@ -38,12 +38,12 @@ def vjp_trace(
         except Exception as error:
             if asks_for_values(error):
                 raise TargetError(
-                    "trace needs a function that jax.make_jaxpr can trace, and it asks for values that are not known "
-                    "while JAX traces (an `if`, float(), item() on an array)"
+                    "trace needs a function that jax.make_jaxpr can trace, but this one uses values that are not "
+                    "known while JAX traces (an `if`, float() or item() on an array)"
                 ) from error
             if not wide or not transforms.refuses_64_bits(error):
                 raise user_code_error(error, "forward") from error
-    raise TargetError("the function runs in neither precision")
+    raise TargetError("the function raises with 64-bit inputs and with 32-bit inputs")
 
 
 def _traced(

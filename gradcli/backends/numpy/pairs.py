@@ -21,7 +21,7 @@ from gradcli.errors import OtherFrameworkError, WithoutDerivativeError
 
 NO_GRADIENT = (
     "{name} is a plain NumPy function without a derivative to check: give one with --grad module:attr (grad=... in "
-    "Python, grad: in a spec), or let it return (value, gradient), a number and an array, as SciPy's jac=True does"
+    "Python, grad: in a spec), or let it return a number and its gradient, as SciPy's jac=True expects"
 )
 
 
@@ -123,7 +123,9 @@ class PairCaller:
         """What the derivative returned for each argument. Raises ValueError for another number of values."""
         found = placed(returned, self._arguments)
         if isinstance(found, int):
-            raise ValueError(f"the derivative returned {found} values for {len(self._arguments)} arguments")
+            raise ValueError(
+                f"the derivative returned {found} values for {len(self._arguments)} arguments: return one for each"
+            )
         return found
 
     def gradient(
@@ -149,10 +151,15 @@ class PairCaller:
 
     def _value_of(self, returned: object) -> object:
         if (framework := tensors_framework(returned)) is not None:
-            raise OtherFrameworkError(f"{self._name} returned a tensor of {framework} for NumPy arrays", framework)
+            raise OtherFrameworkError(
+                f"{self._name} returned a tensor of {framework} when called with NumPy arrays", framework
+            )
         if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
             shape = np.shape(returned[0])
-            raise TypeError(f"expected {self._name} to return (value, gradient), got a value of shape {shape}")
+            raise TypeError(
+                f"expected {self._name} to return (value, gradient) with a number as the value, got a value of "
+                f"shape {shape}"
+            )
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise WithoutDerivativeError(NO_GRADIENT.format(name=self._name))
         return returned[0]

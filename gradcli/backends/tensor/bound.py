@@ -386,7 +386,7 @@ class BoundFunction(SpacedSubject):
     def first_order_only(self) -> str | None:
         """The mark of once_differentiable, or a sparse input."""
         if any(argument.sparsity is not None for argument in self.arguments):
-            return f"sparse input: {self.framework.name} does not differentiate its own sparse tensors twice"
+            return f"an input is sparse, and {self.framework.name} does not differentiate its sparse tensors twice"
         return super().first_order_only
 
     @property

@@ -243,13 +243,13 @@ class FunctionBackend(Backend):
         lazy = [] if inspect.isclass(module) else [name for name, p in module.named_parameters() if is_lazy(p)]
         if lazy:
             raise TargetError(
-                f"{kind.__name__}: {lazy[0]} has no size yet: expected a module whose parameters are there; call the "
-                "lazy module once where it is made"
+                f"{kind.__name__}: the parameter {lazy[0]} of a lazy module has no shape yet: call the module on an "
+                "input once, where it is made, before gradcli checks it"
             )
         if not callable(inspect.getattr_static(kind, "forward")):
             raise TargetError(
-                f"{kind.__name__} is compiled and cannot be run with other parameters: expected the Python module that "
-                "it was made of"
+                f"{kind.__name__} is a compiled module, which cannot be run with other parameters: give the Python "
+                "module that it was compiled from"
             )
         own = vars(module).get("forward") if not inspect.isclass(module) else None
         sample_inputs = getattr(kind, "sample_inputs", None)

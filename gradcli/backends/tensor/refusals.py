@@ -40,13 +40,15 @@ class Refusal:
 def _shape(found: re.Match[str], whose: str) -> Refusal:
     text = (
         f"{whose}the gradient that backward returns for tensor argument {found['place']} (counted from 0) has shape "
-        f"{found['got']}, the argument has {found['wanted']}"
+        f"{found['got']}, but the argument has shape {found['wanted']}"
     )
     return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
 
 
 def _number(found: re.Match[str], whose: str) -> Refusal:
-    text = f"{whose}backward returns {found['got']} gradients, {found['wanted']} are expected"
+    text = (
+        f"{whose}backward returns {found['got']} gradients where {found['wanted']} are expected, one for each argument"
+    )
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 
 
@@ -73,8 +75,8 @@ def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
     if found["got"] == found["wanted"]:
         return None
     text = (
-        f"a custom_vjp function that is called inside: the gradient that its bwd returns for args{found['place']} has "
-        f"shape {_spaced(found['got'])}, the argument has {_spaced(found['wanted'])}"
+        f"a custom_vjp function that is called inside: the gradient that its bwd returns for args{found['place']} "
+        f"has shape {_spaced(found['got'])}, but the argument has shape {_spaced(found['wanted'])}"
     )
     return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
 
@@ -82,7 +84,7 @@ def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
 def _structure_by_jax(_: re.Match[str], __: str) -> Refusal:
     text = (
         "a custom_vjp function that is called inside: its bwd does not return a tuple with one gradient for each "
-        "argument, of the argument's structure"
+        "argument, nested like the argument"
     )
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 

@@ -35,8 +35,8 @@ class Pair:
         taken = _names(self.backward)
         if taken and set(taken) <= {*_names(self.forward), *self.saved}:
             raise UsageError(
-                f"{_called(self.backward)} takes {', '.join(taken)}: expected the gradient of {self.name}'s output, "
-                "such as grad_output, before these parameters"
+                f"{_called(self.backward)} takes only {', '.join(taken)}: expected the gradient of {self.name}'s "
+                "output, such as grad_output, before these parameters"
             )
 
     @property
@@ -57,7 +57,7 @@ class Pair:
             found = f"{len(returned)} values" if isinstance(returned, tuple | list) else type(returned).__name__
             raise UsageError(
                 f"--saved names {', '.join(self.extra)}: expected {_called(self.forward)} to return its outputs and "
-                f"after them {', '.join(self.extra)}, got {found}"
+                f"then {', '.join(self.extra)}, got {found}"
             )
         results = tuple(returned[:-count])
         return (results if len(results) > 1 else results[0]), tuple(returned[-count:])
@@ -163,8 +163,9 @@ def _require_gradients(names: Sequence[str]) -> None:
     """Refuse names that are not those of gradients: forward may return them for backward, and nobody said so."""
     if strange := [name for name in names if not _OF_A_GRADIENT.search(name.lower())]:
         raise UsageError(
-            f"backward takes {', '.join(strange)}: expected names of forward's arguments, or of the gradients of its "
-            f"{len(names)} outputs. If forward returns these values for backward, give --saved {','.join(strange)}"
+            f"backward takes {', '.join(strange)}, which gradcli can neither match to an argument of forward nor to "
+            f"the gradient of one of its {len(names)} outputs. If forward returns these values for backward, give "
+            f"--saved {','.join(strange)}"
         )
 
 

@@ -248,7 +248,7 @@ class TorchBackend(FunctionBackend):
         known = {"cpu": 1, **accelerators(self._framework.namespace)}
         if kind not in known or (index and not (index.isdigit() and int(index) < known[kind])):
             there = ", ".join(known)
-            raise UsageError(f"device {device}: PyTorch has no such device here; there are: {there}")
+            raise UsageError(f"device {device}: PyTorch has no such device on this machine; available: {there}")
         return TorchBackend(device)
 
     @property

@@ -59,7 +59,7 @@ class Overreach:
         size = "1 entry" if extent.entries == 1 else f"{extent.entries} entries"
         return (
             f"kernel {extent.kernel} {verb} {what} {where} {extent.argument}, which has {size} "
-            f"({Path(self.file).name}, line {self.line}, entry {self.first})"
+            f"({Path(self.file).name}, line {self.line}; first at index {self.first})"
         )
 
 

@@ -73,12 +73,12 @@ def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argumen
 
 def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     """Where the gradient is wrong, and the flag that keeps random inputs away from there."""
-    where = "at other values than the random ones"
+    where = "at values that the random inputs do not contain"
     if wrong.place is not None:
         where = f"where {wrong.place} = {wrong.value:.6g}, a value that the random inputs do not contain"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
-    advice = f"add {flags[0]}" if flags else "give inputs without them"
-    return f"{where}; if such values cannot occur, {advice}"
+    advice = f"add {flags[0]}" if flags else "give inputs without these values"
+    return f"{where}; if such values cannot occur in your program, {advice}"
 
 
 def _excluding(drawn: Argument, wrong: Wrong) -> str | None:

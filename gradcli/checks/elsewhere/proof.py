@@ -148,15 +148,17 @@ def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where, what backward returns there, what is right, why it is no failure, and how to make it one."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
     at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
-    what = f"at other inputs{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
+    what = f"at inputs that gradcli chose{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
-    advice = f"to make this a failure: {flags}" if flags else "to make this a failure, give such inputs in a spec"
-    return f"{what}; a note, not a failure, because {why}; {advice}"
+    advice = (
+        (f"to make it a failure, run with {flags}") if flags else "to make it a failure, give such inputs in a spec"
+    )
+    return f"{what}; this is a note, not a failure, because {why}; {advice}"
 
 
 def measured(wrong: Wrong) -> str:
     """What backward gives and what is right, to stand behind a sentence; nothing where only the whole is known."""
-    return "" if wrong.slope is None else f": claimed {wrong.claimed:.9g}, numeric {wrong.slope}"
+    return "" if wrong.slope is None else f": backward gives {wrong.claimed:.9g}, finite differences give {wrong.slope}"
 
 
 def _as_flags(arguments: Sequence[Argument]) -> str | None:
