@@ -10,23 +10,25 @@ class Verdict(Enum):
 
     PASSED = (
         "passed",
-        "The gradient that backward returns lies within the error bound of the numerical one, everywhere it was "
-        "compared.",
+        "The gradient that backward returns agrees with finite differences of forward to within their error bound, "
+        "wherever the two were compared.",
     )
     FAILED = (
         "failed",
-        "The gradient that backward returns lies outside the error bound, confirmed by a second measurement, or "
-        "backward breaks a rule that every backward must keep.",
+        "The gradient that backward returns differs from finite differences of forward by more than three times "
+        "their error bound, and a second measurement confirms it; or backward breaks a rule that every backward must "
+        "keep.",
     )
     INCONCLUSIVE = (
         "inconclusive",
-        "The error bound is too wide to decide; the reason says why and what to do about it.",
+        "There is no derivative to compare with, or its error bound is too wide to decide. The reason says "
+        "why, and what to do.",
     )
     ERROR = (
         "error",
-        "The target's own code raised, crashed or ran over its time limit, so nothing could be concluded.",
+        "The target's own code raised an exception, crashed or ran over its time limit, so that there is no verdict.",
     )
-    SKIPPED = ("skipped", "The check was left out on request.")
+    SKIPPED = ("skipped", "The case or the check was not run; its note says why.")
 
     def __new__(cls, value: str, sentence: str) -> "Verdict":
         """Keep the name as the value and the texts as attributes."""
@@ -44,9 +46,9 @@ class Reason(Enum):
 
     KINK = (
         "kink",
-        "forward has a kink at this point: its slopes on the two sides differ, so there is no derivative to "
+        "forward has a kink at this point: its slopes on the two sides differ, so that there is no derivative to "
         "compare with.",
-        "Give inputs away from the kink, for example -i x=4,domain=uniform, or list the values in a spec.",
+        "Give inputs away from the kink, for example random ones (-i x=4), or list the values in a spec.",
     )
     NOISE = (
         "noisy-forward",
@@ -61,12 +63,13 @@ class Reason(Enum):
     )
     NO_SIGNAL = (
         "no-signal",
-        "There was nothing to compare: the input is empty, or nothing differentiable reaches the output.",
+        "There is nothing to compare: the input is empty, the output does not depend on it differentiably, "
+        "or the derivative is lost in rounding.",
         "Give a larger input, or let at least one input require a gradient.",
     )
     BUDGET = (
         "budget",
-        "The limit on evaluations of forward was reached before the error bound was small enough to decide.",
+        "gradcli used up its limit on evaluations of forward before the error bound was small enough to decide.",
         "Give a smaller input.",
     )
 

@@ -29,9 +29,12 @@ class Outcome(Enum):
 
 
 _OUTCOMES = {
-    Outcome.AGREES: "The gradient lies within the error bound of the numerical derivative.",
-    Outcome.DIFFERS: "The gradient lies outside three error bounds, along several directions, steps and points.",
-    Outcome.UNDECIDED: "The numerical derivative is not known well enough to judge the gradient.",
+    Outcome.AGREES: "The gradient agrees with finite differences to within their error bound.",
+    Outcome.DIFFERS: (
+        "The gradient differs from finite differences by more than three times their error bound, along several "
+        "directions, with several steps and at several points."
+    ),
+    Outcome.UNDECIDED: "The finite differences are not accurate enough to judge the gradient.",
 }
 
 
@@ -51,11 +54,15 @@ class Doubt(Enum):
 
 
 _DOUBTS = {
-    Doubt.KINK: "The function has no derivative here or nearby, and the gradient is not between its one-sided slopes.",
+    Doubt.KINK: (
+        "The function has no derivative here or nearby, and the gradient does not lie between its slopes on both sides."
+    ),
     Doubt.NOISE: "The function's values are rounded, iterated or noisy far above float64 rounding.",
-    Doubt.DOMAIN: "The function is not finite, or raises, at the point or in every neighbourhood that was tried.",
-    Doubt.NO_SIGNAL: "Nothing could be measured: input or output is empty, or the derivative is lost in rounding.",
-    Doubt.BUDGET: "The evaluations of the function that were allowed were used up first.",
+    Doubt.DOMAIN: "The function is not finite, or raises, at the point or everywhere near it that was tried.",
+    Doubt.NO_SIGNAL: (
+        "There is nothing to compare: the input or the output is empty, or the derivative is lost in rounding."
+    ),
+    Doubt.BUDGET: "The limit on evaluations of the function was reached first.",
 }
 
 

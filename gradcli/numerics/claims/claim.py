@@ -27,9 +27,10 @@ FULL_ENTRIES = 10_000
 FULL_ROWS = 100
 PROJECTIONS = 3
 WITNESSED_PROJECTIONS = 2
-"""Enough beside a witness: errors cancel in one random cotangent almost never, in two never."""
+"""Enough where the witness is known: errors almost never cancel in one random cotangent, and practically never in
+two."""
 LONG_PROJECTIONS = 2
-"""Of more outputs than are watched: reading a projection takes as long as many a forward there."""
+"""For more outputs than WATCHED_OUTPUTS: computing a projection then takes as long as a forward."""
 WATCHED_OUTPUTS = 20_000
 """Up to this many outputs are differentiated one by one beside the projections, to see their kinks."""
 

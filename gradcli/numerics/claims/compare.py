@@ -16,17 +16,19 @@ from gradcli.numerics.sampling.directions import Focus
 PASS_RESOLUTION = 1e-4
 """A block passes only if errors of this relative size would have been seen."""
 SILENT_NOISE = 1e-8
-"""Silence counts as such only where values are known to this relative precision."""
+"""A claim and a derivative that are both zero say something only if the values are known to this relative precision."""
 
 
 class Impression(Enum):
     """What one direction says about one block."""
 
-    AGREES = "the gradient lies within the error bound for every output entry"
-    DIFFERS = "the gradient lies outside three error bounds for some output entry"
+    AGREES = "the gradient agrees with finite differences to within the error bound for every output entry"
+    DIFFERS = (
+        "the gradient differs from finite differences by more than three times the error bound for some output entry"
+    )
     KINKED = "some output entry has no derivative at this point"
     WEAK = "the error bound is too wide to judge the gradient"
-    SILENT = "the gradient and the numerical derivative are both zero to within rounding"
+    SILENT = "the gradient and the finite differences are both zero to within rounding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

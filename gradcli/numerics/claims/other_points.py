@@ -16,14 +16,14 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
     if site.testimony is not None:
-        yield "inputs of size 1 with the opposite signs", -signs * size
-        yield "small inputs with the same signs", signs * size * 2.0**-7
+        yield "inputs of magnitude about 1 with the opposite signs", -signs * size
+        yield "inputs of magnitude about 0.01 with the same signs", signs * size * 2.0**-7
     yield "-x", -site.x
-    yield "inputs of size 1 with the same signs", signs * size
+    yield "inputs of magnitude about 1 with the same signs", signs * size
     for factor in (2.0**-6, 2.0**-12, 2.0**-3, 2.0**-9):
-        yield f"x times {factor:g}", site.x * factor
-    yield "x times 4", site.x * 4.0
+        yield f"the inputs times {factor:g}", site.x * factor
+    yield "the inputs times 4", site.x * 4.0
     for _ in range(3):
         drawn = random_direction(site.rng, np.ones(site.x.size))
-        yield "random inputs of the size of x", drawn * site.scales
-        yield "random inputs of size 1", drawn
+        yield "random inputs of the same magnitude", drawn * site.scales
+        yield "random inputs of magnitude about 1", drawn

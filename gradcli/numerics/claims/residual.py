@@ -23,21 +23,25 @@ from gradcli.numerics.sampling.line import Line, narrowed, on_grid
 NODES = 33
 """Values of the function on one stretch."""
 SLOPES = 17
-"""Values of the claimed slope, at the extrema of a Chebyshev polynomial: what lies between them is interpolated."""
+"""The claimed slope is computed at so many extrema of a Chebyshev polynomial, and interpolated between them."""
 DEGREES = (1, 3, 5, 7, 9)
-"""Polynomials whose slope at the point is taken for the remainder's; what the last of them leaves is noise."""
+"""Degrees of the polynomials that are fitted to the remainder; the slope of a fit at the point is the error of the
+claim, and what the last fit leaves counts as noise."""
 SIMPLE = 3e-3
-"""The claimed slope may bend so much beyond a polynomial of degree 8; with that, a smooth error is no noise."""
+"""The part of the claimed slope that a polynomial of degree 8 may leave. A claim that bends more is not followed over
+this length: a smooth error could be taken for noise."""
 ROUNDING = 64.0
-"""and what rounding the values by so many units would leave of slopes does not matter."""
+"""So many units of rounding in the values are added to SIMPLE and HOPELESS."""
 HOPELESS = 0.1
-"""As much beyond a polynomial of degree 4, from half as many slopes, is not worth the others."""
+"""If a polynomial of degree 4 leaves more than this part of half of the claimed slopes, the other half is not
+computed."""
 LAST, LEFT_OVER = 4, 0.1
-"""The last coefficients tell how far the polynomial may be off: so little of the width of a slope does not matter."""
+"""The last so many coefficients bound the error of the interpolated slope; it is ignored below this part of the slope's
+uncertainty."""
 ROUGHNESS = 1.5
-"""A slope over a length is taken to be uncertain by so many times the noise over that length."""
+"""The slope over a length is uncertain by so many times the noise of the values, divided by the length."""
 POLE = 1e3
-"""A change that grows by more as it is halved is that of a pole."""
+"""If a change of value grows by more than this when the step is halved, there is a pole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,13 @@ from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, ra
 CERTIFIED = 1e-9
 """A prediction must be met within this part of the block's scale."""
 VANISHING, NOTHING = 1e-12, 1e-11
-"""Claims below the first part of the outputs are nothing beside them, and slopes below the second are not seen."""
+"""Claimed entries below the first part of the outputs count as zero, and slopes below the second part cannot be
+measured."""
 WORTH_MEASURING = 1e-11
-"""Noise beyond this part of the values is measured instead of believed."""
+"""If the noise expected exceeds this part of the values, it is measured."""
 NUDGES = 6
 ZERO_FLOOR = 1e-14
-"""Where f is zero at every node its rounding is unknown (1 - tanh(20) is 0): smaller slopes are not judged."""
+"""Where f is zero at every node, its rounding is unknown (1 - tanh(20) is 0), and smaller slopes are not judged."""
 
 
 class BudgetExceededError(Exception):

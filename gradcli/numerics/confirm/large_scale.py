@@ -19,12 +19,12 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.quantisation import is_rough, on_treads
 
 FEW_DIGITS = (
-    "outputs are quantised to {0:.0e} of their size: small steps see only rounding plateaus, and large steps are "
-    "inconclusive"
+    "the outputs are rounded to {0:.0e} of their magnitude, so that finite differences with small steps show only "
+    "the rounding, and those with large steps do not decide"
 )
 TWO_SLOPES = (
-    "outputs jump by about {0:.0e} of their size: the gradient matches the average slope across many jumps, but not "
-    "the slope between two jumps, and gradcli cannot tell which one is intended"
+    "the outputs jump by about {0:.0e} of their magnitude: the gradient matches the average slope across many jumps, "
+    "but not the slope between two jumps, and gradcli cannot tell which of the two is intended"
 )
 
 

@@ -27,21 +27,24 @@ from gradcli.numerics.wording import of_largest
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
 EXPLAINS = 0.1
-"""What does not add up explains a difference only if it is at least this part of it."""
+"""Slopes that do not add up explain a difference only if they miss by at least this part of the difference."""
 COARSEST_FINER = 2.0**-4
 RANDOM, PERIODS = 0.05, 10.0
-"""Values that depart from a smooth curve by this part of themselves look random; a claim that would take them so many
-times as far over the shortest steps says why."""
+"""Values that depart from a smooth curve by the first part of themselves look random. They oscillate too fast for
+finite differences if the claimed slope, over the shortest step, would change them by the second number times this
+departure."""
 ROUGH = 1e3
-"""Roundings of the values; noise below is rounding."""
+"""Noise up to so many units of rounding of the values counts as rounding."""
 SHORTEST = 0.05 * 2.0**-25
 SWINGS = 5
 READABLE = 300.0
-"""Slopes at steps of a twentieth of the scale, of values with this roundoff, are sure to about so many of it."""
+"""Slopes of values with a given roundoff, over steps of a twentieth of the scale, are uncertain by about so many
+roundoffs."""
 EXCUSABLE_NOISE = 1e5 * EPS
-"""Noise relative to the value beyond which the values look iterated or rounded."""
+"""If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits."""
 EXCUSED = 3.0
-"""An iteration stopped at tolerance tau may have a derivative wrong by a few sqrt(tau) (Newton's method has)."""
+"""The derivative of an iteration that stops at tolerance tau may be wrong by a few sqrt(tau), as for Newton's
+method."""
 
 
 def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:
@@ -147,7 +150,9 @@ def _better_explanation(
 ) -> tuple[Doubt | None, str | None]:
     """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
     if not left.any():
-        return Doubt.NOISE, "differences with finer steps agree with the gradient"
+        return Doubt.NOISE, (
+            "finite differences with large steps contradict the gradient, but those with small steps agree with it"
+        )
     text = (
         _too_fast(site, first, left)
         or _few_digits(site, output, first, left)
@@ -157,7 +162,10 @@ def _better_explanation(
     if text is not None:
         return Doubt.NOISE, text
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
-        return Doubt.KINK, "slopes along different directions do not add up: forward has no derivative at this point"
+        return Doubt.KINK, (
+            "the finite differences along different directions do not add up, so that forward has no derivative "
+            "at this point"
+        )
     return None, None
 
 
@@ -175,8 +183,8 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
     if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
         return None
     return (
-        "forward's values look random at every step size: if the gradient is right, they oscillate too fast for finite "
-        "differences"
+        "forward's values look random at every step size, so that finite differences do not decide: if the gradient "
+        "is right, forward oscillates too fast for them"
     )
 
 
@@ -205,7 +213,7 @@ def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | No
         explained = (first.error <= READABLE * stored.roundoff * first.size)[left].all()
     if not explained:
         return None
-    return f"forward's values are {stored.name}: too few digits for differences to decide"
+    return f"forward's values are {stored.name} numbers, which have too few digits for finite differences to decide"
 
 
 def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
@@ -213,18 +221,19 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
     gap = _relative_error(latest)
     if gap < LOOSE and _claim_is_noisy(site, first, left):
         return (
-            f"the gradient differs from finite differences by {of_largest(gap)}, and changes by as much when the input "
-            "moves by a few rounding errors, so that the difference may be rounding"
+            f"the gradient differs from finite differences by {of_largest(gap)}, but the gradient itself changes by "
+            "as much when the input changes by a few rounding errors, so that rounding may explain the difference"
         )
     if _excused(site, first, site.rows(output), left, spread):
         return (
-            f"the gradient differs from finite differences by {of_largest(gap)}, which is within forward's own "
-            "roughness (from a solver's tolerance or rounding), so that it may be right"
+            f"the gradient differs from finite differences by {of_largest(gap)}, but forward's values jump or are "
+            "noisy (from a solver's tolerance or rounding) by enough to explain the difference"
         )
     if iterates(site) if gap < LOOSE else stops_early(site, first):
         return (
-            f"the gradient differs from finite differences by {of_largest(gap)}, and the number of iterations that "
-            "forward runs depends on its input: if they stop early, tighten their tolerance or fix their number"
+            f"the gradient differs from finite differences by {of_largest(gap)}, but the number of iterations that "
+            "forward runs depends on its input, which may explain the difference: if the iteration stops early, "
+            "tighten its tolerance or fix the number of iterations"
         )
     return None
 
@@ -232,7 +241,10 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
 def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
     for judgement in again:
         if judgement.impression is Impression.AGREES:
-            note = "accepted: a mismatch along one direction was not confirmed along other directions"
+            note = (
+                "accepted: the gradient seemed wrong along one direction, but a second measurement along other "
+                "directions agrees with it"
+            )
             return Decision(outcome=Outcome.AGREES, note=note, judgement=judgement)
     kinked = any(judgement.impression is Impression.KINKED for judgement in again)
     return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.KINK if kinked else Doubt.NOISE, judgement=seen)
@@ -310,7 +322,8 @@ def _at_moved_points(
         impressions.append(judgement.impression)
     if not impressions:
         note = (
-            "the gradient seems wrong, but forward raised or was not finite at nearby points, where that is confirmed"
+            "the gradient seems wrong, but this could not be confirmed, because forward raised or was not "
+            "finite at nearby points"
         )
         return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
     # Another input may hold labels, and mean nothing beside them: only this one is moved then.
@@ -318,7 +331,7 @@ def _at_moved_points(
     if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
         return Decision(outcome=Outcome.DIFFERS, judgement=latest)
     held = sum(impression in (Impression.AGREES, Impression.SILENT) for impression in impressions) >= 2
-    reason = "the gradient is wrong at exactly this point only: it is right at nearby points"
+    reason = "the gradient seems wrong at exactly this point, but it is right at nearby points"
     kinked = held or Impression.KINKED in impressions
     return Decision(
         outcome=Outcome.UNDECIDED,

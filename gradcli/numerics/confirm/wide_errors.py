@@ -28,12 +28,14 @@ from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, r
 from gradcli.numerics.sampling.line import Line, on_grid
 
 CONSTANTS = 4.0
-"""Numbers of few digits that a formula may use, each wrong by one rounding: its slope is off by so many."""
+"""A formula in few digits may use constants that are each wrong by one rounding: its slope may be wrong by so many
+roundings."""
 ASIDE = 2.0**-4
 """The claim must be wrong at a point moved by this part of the scale as well."""
 FAR = (0.8, 0.3, -0.3, -0.8)
 CLEAR_LEVELS = 2
-"""Lengths of step that must show it by more than three widths; any other that can tell must show the same slope."""
+"""So many lengths of step must show the error by more than three times its uncertainty; every other length that can
+show it must give the same slope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +55,9 @@ class Wrong:
     def note(self) -> str:
         """What showed it, in one sentence."""
         return (
-            f"forward's values jump by about {self.noise:.0e} of their size (rounding, or an iteration that stops "
-            f"early); the error shows over changes of the input by up to {self.reach:.1g} of its size, which average "
-            "the jumps out"
+            f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
+            f"that stops early); the error shows in finite differences over changes of up to {self.reach:.1g} of the "
+            "input's magnitude, which average the jumps out"
         )
 
 

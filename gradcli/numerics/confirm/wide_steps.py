@@ -30,20 +30,21 @@ REACHES = tuple(0.8 * 2.0**-k for k in range(12))
 LEVELS = 3
 """Lengths of step that must agree: the longest one on which the claim can be followed, and two below."""
 UNFINISHED = 5.0
-"""Where forward iterates a slope is uncertain by so many times the noise: what stopping early leaves goes one way."""
+"""If forward iterates, a slope is uncertain by so many times the noise, since the errors of stopping early all have one
+sign."""
 CLOSE_BY = 10 * LOOSE
 LONGEST_FINE = 2.0**-10
 ALIKE = 1e-2
-"""Slopes at three steps, each about a quarter of the next, that differ by less are one slope."""
+"""Slopes at three steps, each about a quarter of the next, count as equal if they differ by less than this part."""
 JUMPING = 0.02
-"""Noise is made of jumps if there is one of this part of it."""
+"""Noise consists of jumps if there is a jump of at least this part of the noise."""
 ROUNDINGS = 4.0
-"""and so is noise below so many units of the format that holds the values: a formula rounds a few times."""
+"""Noise below so many units of the format that holds the values is rounding: a formula rounds a few times."""
 ROWS_TRIED = 4
 FEW_ROWS = 8
-"""Of more rows one is asked first, whether it can agree at all."""
+"""If there are more rows, one is tried first, to see whether the claim can agree at all."""
 COARSEST = 0.1
-"""No claim is said to agree at a wider resolution, but where the format of the values allows it."""
+"""A claim agrees only at this resolution or a finer one, unless the format of the values allows no finer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,12 @@ class Wide:
     @property
     def note(self) -> str:
         """Why the resolution is coarse, in one sentence."""
-        jumps = f"forward's values jump by about {self.noise:.0e} of their size (rounding, or an iteration that stops"
-        cause = "the outputs change little relative to their size" if self.exact else f"{jumps} early)"
-        return f"{cause}: accepted, but an error below {of_largest(self.resolution)} would not have been caught"
+        jumps = (
+            f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
+            "that stops"
+        )
+        cause = "the outputs change little relative to their magnitude" if self.exact else f"{jumps} early)"
+        return f"accepted, but {cause}, so that an error below {of_largest(self.resolution)} would not have been caught"
 
     @property
     def exact(self) -> bool:

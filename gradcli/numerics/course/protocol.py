@@ -39,7 +39,7 @@ from gradcli.numerics.screen.pair_result import Seen, better_known
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import accepted
 
-CLOSE_BY = "compared at a nearby point instead, moved by a thousandth of the input's size"
+CLOSE_BY = "compared at a nearby point instead, with inputs that differ by about a thousandth of their magnitude"
 
 
 @final
@@ -84,7 +84,7 @@ class Protocol:
                 self._decide(site)
                 self._look_wider(site)
             except BudgetExceededError:
-                self.notes.append(f"all {self.budget} evaluations that were allowed were used up")
+                self.notes.append(f"all {self.budget} evaluations of forward that are allowed were used up")
                 self.silent.clear()
                 for pair in self._pending():
                     self._settle(pair, Outcome.UNDECIDED, Doubt.BUDGET)
@@ -113,12 +113,19 @@ class Protocol:
     def _settle_empty_blocks(self) -> None:
         for pair in self._pairs():
             if not (self.map.domain.blocks[pair[0]].size and self.map.codomain.blocks[pair[1]].size):
-                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the input or the output is empty")
+                self._settle(
+                    pair,
+                    Outcome.UNDECIDED,
+                    Doubt.NO_SIGNAL,
+                    "the input or the output is empty, so there is nothing to compare",
+                )
 
     def _decide(self, site: Site) -> None:
         for pair in self._pending() if not all_finite(site.outputs) else ():
             if not site.rows(pair[1]).any():
-                self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "no output is finite at this point")
+                self._settle(
+                    pair, Outcome.UNDECIDED, Doubt.DOMAIN, "every entry of the output is NaN or infinite at this point"
+                )
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
         self._settle_few_digits(site, singular)
         kinked: dict[Pair, Seen] = {}
@@ -307,7 +314,10 @@ class Protocol:
                     reference=here.reference,
                 )
             else:
-                note = "gradient and derivative are too small to tell from rounding errors here and at all points tried"
+                note = (
+                    "the gradient and the derivative of forward are too small to be told from rounding errors, "
+                    "here and at all other points tried"
+                )
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
     def _conclude_elsewhere(self, pair: Pair, seen: Seen, where: str) -> None:
@@ -353,7 +363,9 @@ class Protocol:
             self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
         outside = [k.coordinate for k in self.kinks if not k.between]
         if outside:
-            self.notes.append(f"at a kink the gradient is not between the one-sided slopes, in entries {outside}")
+            self.notes.append(
+                f"at a kink the gradient does not lie between the slopes on both sides, in entries {outside}"
+            )
 
     def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
         """Mark the pairs whose claim is proven wrong on the kink itself."""
@@ -376,7 +388,9 @@ class Protocol:
         settled = (broken & seen.reading.within_slopes()) | fine
         judgement = seen.judgement
         if broken.any() and settled[rows].all():
-            text = "forward has a kink here and nearby; the gradient lies between the one-sided slopes and is accepted"
+            text = (
+                "accepted: forward has a kink here and nearby, and the gradient lies between the slopes on both sides"
+            )
             self.outcomes[pair] = BlockOutcome(
                 input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
             )

@@ -69,7 +69,7 @@ def _vouch(seen: Seen, where: str) -> Seen:
         resolution=resolution,
     )
     note = (
-        "finite differences are too coarse here; accepted because backward matches autodiff of forward's body, and all "
-        f"three agree at {where}"
+        "accepted: finite differences are too coarse here, but backward agrees with autodiff of forward's body, and "
+        f"all three agree at {where}"
     )
     return replace(seen, judgement=judgement, resolution=resolution, reference=AUTODIFF, note=note)

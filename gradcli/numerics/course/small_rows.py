@@ -32,12 +32,12 @@ from gradcli.numerics.screen.small_entries import TAILED, UNBALANCED, are_alike
 from gradcli.numerics.screen.survey import DROWNED, NEARER
 
 APART = (
-    "the derivatives of these output entries are far smaller than those of the others, so that their errors are "
-    "measured relative to their own largest"
+    "the derivatives of these output entries are far smaller than those of the others, so that each error is given "
+    "relative to the largest derivative among these entries"
 )
 HIDDEN = (
-    "not checked: {0} output entries whose derivatives are far smaller than the largest; rounding of forward's values "
-    "hides them"
+    "not checked: {0} output entries, whose derivatives are far smaller than the largest and hidden by rounding of "
+    "forward's values"
 )
 
 

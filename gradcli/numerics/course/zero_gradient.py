@@ -19,7 +19,7 @@ CONFIRMING = 4
 """Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
 CONFIRMING_WITH_WITNESS = 2
 FINE = 1e-7
-"""Where a point says something within a resolution that is coarser, as another flat stretch does, more are asked."""
+"""If a point gives a resolution coarser than this, as a flat stretch does, more points are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import narrowed
 
 SMALL_JUMP = 1e-2
-"""A jump below this part of |f| is taken for rounding or an iteration's stopping rule, not for the function."""
+"""A jump below this part of |f| is attributed to rounding or to an iteration that stops early, not to the function."""
 
 
 def exponents(ladder: Ladder) -> Vector:

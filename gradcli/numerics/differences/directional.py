@@ -24,11 +24,12 @@ DEEP_CLUSTERS = (18, 25)
 FINEST_LEVEL = 29
 DROWNED = 0.02
 KINK_KNOWN = 1e-6
-"""A change of slope that is broken at every scale, and known to this part of itself, is looked at no closer."""
+"""A change of slope that shows at every scale, and is known to this part of itself, is not examined further."""
 JUMPS = 0.15
-"""What does not fit together falls like a lower power of the distance across a jump."""
+"""What does not fit a smooth function falls like a power of the distance to the point; a power below this shows a
+jump."""
 ABOVE_ROUNDING = 256.0
-"""Noise beyond this many units of rounding is not rounding alone."""
+"""Noise above so many units of rounding is more than rounding."""
 
 
 def directional_derivative(

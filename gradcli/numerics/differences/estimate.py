@@ -11,7 +11,8 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.maps.space import Vector
 
 FAIL_FACTOR = 3.0
-"""A claim differs only beyond this many bounds: on hard functions one bound in a thousand does not hold."""
+"""A claim counts as different only if it is off by more than so many error bounds, because on hard functions one bound
+in a thousand does not hold."""
 
 
 class Status(IntEnum):
@@ -39,11 +40,13 @@ class Status(IntEnum):
 
 _SENTENCES = {
     Status.OK: "The function is smooth here and the derivative lies within the bound.",
-    Status.KINK: "The slopes to the left and to the right differ.",
+    Status.KINK: "The slopes on the left and on the right differ.",
     Status.JUMP: "The function jumps at this point.",
     Status.CUSP: "The function is continuous here but its slope is unbounded.",
-    Status.NOISE: "The values have noise far above float64 rounding; the bound accounts for it.",
-    Status.STAIRCASE: "Over short distances the values are constant or jump, as rounded numbers do; no bound.",
+    Status.NOISE: "The values have noise far above float64 rounding; the bound includes this noise.",
+    Status.STAIRCASE: (
+        "Over short distances the values are constant or jump, as rounded numbers do, so that there is no bound."
+    ),
     Status.DOMAIN: "The function is finite on one side of the point only; the value is the slope on that side.",
     Status.UNRESOLVED: "No step size gave a consistent derivative.",
 }

@@ -42,7 +42,8 @@ FORMATS = (BFLOAT16, FLOAT16, FLOAT32)
 DIGITS = 53
 """The binary digits of a float64 number."""
 SAMPLED = 1_000
-"""Of many values so many are looked at first: one that needs more digits settles it. Decides nothing but the cost."""
+"""Of many values, so many are looked at first, since one that needs more digits settles the question. This affects only
+the cost."""
 
 
 def format_of(values: Vector) -> Format | None:

@@ -14,7 +14,8 @@ from gradcli.numerics.sampling.line import GRID, Line, on_grid
 
 JITTER = 0.12
 GROWN = 8.0
-"""How much worse than rounding values may be that are far larger than the one at the centre."""
+"""The error of values that are far larger than the one at the centre may be so many times larger than their
+rounding."""
 CLUSTER = 10
 """Levels below the start at which the first cluster lies."""
 

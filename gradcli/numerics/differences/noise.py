@@ -11,7 +11,7 @@ from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
 
 ROUNDING_FLOOR = 0.4
-"""No value is taken to be known better than this many units of rounding."""
+"""Values are never assumed to be known better than so many units of rounding."""
 
 
 def residual_noise(nodes: Vector, values: Matrix, degrees: tuple[int, ...]) -> Vector:

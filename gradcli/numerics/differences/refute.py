@@ -13,7 +13,7 @@ from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap
 
 COARSE = 1e-3
-"""A slope that is known to no better than this part of the claim's own says nothing."""
+"""A slope that is uncertain by more than this part of the claim decides nothing."""
 
 
 def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: float) -> bool | None:

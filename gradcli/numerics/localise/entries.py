@@ -20,20 +20,20 @@ LARGEST_COUNT = 64
 LARGEST_SEARCH = 300
 """Directions measured at most by one search."""
 START = 0.004
-"""Shorter steps than for certifying: the bound rests on the shift of the last step alone."""
+"""Shorter steps than for certifying, because the bound is derived from the last step alone."""
 QUICK_START = 0.001
-"""Shorter still for two pairs, which leave out more."""
+"""Still shorter steps where only two pairs are taken, which leave a larger truncation error."""
 LARGE, LARGE_START = 20_000, 0.006
-"""Through more entries rounding rules: three longer pairs are taken, of which the last shift says as much."""
+"""For more entries than this, rounding is the larger error, and three pairs with longer steps are taken."""
 ROUNDED, SUMMED = 256.0, 16.0
-"""Rounding of a claim along a random direction, and of a row's value, in units of the norm of the terms: measured as 7
-for sums of 10^5 to 10^6."""
+"""Rounding of a claim along a random direction, and of the value of a row, in units of the norm of the terms: 7 was
+measured for sums of 10^5 to 10^6 terms."""
 PATIENCE = 8
-"""Splits without a single entry decoded, after which entries are sampled to see whether most of them are wrong."""
+"""After so many splits without a single entry found, entries are sampled to see whether most of them are wrong."""
 SHARP = 0.1
-"""A digit must be whole to this precision."""
+"""A digit of an index must be a whole number to this precision."""
 SURE = 0.02
-"""An entry whose digits may be off by more is measured alone: its gap must be that of the whole part."""
+"""An entry whose digits may be off by more is measured alone, and must explain the gap of the whole part."""
 INSIGNIFICANT = 1e-11
 """Gaps below this part of the largest entry are not looked for."""
 

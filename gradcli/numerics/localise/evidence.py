@@ -25,28 +25,29 @@ SUSPECTS = 8
 LOCATED_COLUMNS = 64
 WIDE_COLUMNS = 200
 WIDE_REACHES = (0.8, 0.2, 0.05)
-"""Lengths of wide steps tried for every column, of which the surest counts: 99 values."""
+"""Lengths of the large steps that are tried for every column; the one with the smallest uncertainty counts. They take
+99 values."""
 TABLE_ROWS = 100
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
-"""Beside the wrong ones so many rows of a large map are shown that their claimed entries, a backward pass each, are no
-more than this, and 8 at least."""
+"""Of a large map so many right rows are shown beside the wrong ones that their claimed entries are no more than the
+second number, and at least the first number."""
 MOVED_ROWS = 16
-"""So many of the outputs that moving the shown entries changes most are shown."""
+"""So many outputs are shown: those that change most when the shown entries change."""
 LARGEST_ROWS = 1_000_000
-"""Entries of rows of the claim in memory at a time."""
+"""So many entries of rows of the claim are in memory at a time."""
 HALVINGS, CALLS_A_HALVING = 200, 2
-"""Steps of the search for outputs that differ: backward is called, and the witness."""
+"""Steps of the search for outputs that differ, and calls at each step: of backward and of the witness."""
 LOCATING = 100
 """Evaluations that the search for the wrong entries of a large block takes (60 for one entry of 2500, measured); where
 fewer are allowed a sample of the entries is shown."""
 RUNS_A_COLUMN = 22
-"""What one column takes at most: three pairs, then the 16 evaluations of a derivative with its bound."""
+"""The most evaluations for one column: three pairs, then the 16 of a derivative with its bound."""
 SHOWN_ENTRIES = 16
-"""Located entries that are all measured; of more a sample is."""
+"""Up to so many wrong entries are all measured; of more, a sample."""
 SHOWN_OF_MANY = 4
 OTHERS_SHOWN = 2
 ROUNDED = 1e-12
-"""The witness's entries are taken to be known to this part of the largest of their row."""
+"""The entries of the witness are assumed to be known to this part of the largest in their row."""
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:

@@ -14,7 +14,7 @@ from gradcli.numerics.maps.space import Vector
 PIECE = 16384
 """Entries of a piece, 128 KiB of float64."""
 THREADED = 10_000
-"""The linear algebra library starts threads for products of more."""
+"""For products of more entries the linear-algebra library starts threads."""
 UNTHREADED = 8192
 SUMMED = 4096
 """Entries whose products are added up in one go."""

@@ -86,9 +86,7 @@ class VectorMap(ABC):
 
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); compare with vjp instead"
-        )
+        raise NotImplementedError(f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); use vjp instead")
 
 
 class CountedMap(VectorMap):

@@ -18,12 +18,13 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import MOVE, Focus, moved
 
 DECISIVE = 0.05
-"""A direction decides if it meets one side to this part of the separation of the two."""
+"""A direction decides between claim and witness if its slope agrees with one of them to this part of their
+difference."""
 PERSISTENT = 1e-2
 SECOND_START = 0.006
-"""The coarsest step of a second measurement: beside the first, 0.02, in no small ratio."""
+"""The coarsest step of a second measurement, not a simple fraction of the first one, 0.02."""
 REACHES = (0.8, 0.55, 0.3, 0.15, 0.06)
-"""Steps as long as x, of which the longest two along which the claim can be followed must rule alike."""
+"""Steps as long as x. The two longest ones along which the claim can be followed must decide alike."""
 
 
 class Ruling(Enum):

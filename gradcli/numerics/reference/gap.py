@@ -25,10 +25,10 @@ from gradcli.numerics.sampling.directions import Focus
 EQUAL = 1e-11
 """Claim and witness are equal if they differ by less than this part of the block."""
 ALIKE = 1e-12
-"""Claim and witness that differ by less for one cotangent have no error that it hides: one of 1e-6 would have to cancel
-to a millionth of itself."""
+"""If claim and witness differ by less for one cotangent, it hides no error: an error of 1e-6 would have to cancel to a
+millionth of itself."""
 FLOOR = 64 * EPS
-"""Beyond that, the rounding of the outputs, seen as a gradient, is this times sum_j |u_j f_j| / s_i."""
+"""A difference may also be rounding of the outputs, which as a gradient is this number times sum_j |u_j f_j| / s_i."""
 SAME = 1e-9
 FINEST = 1e-14
 """No resolution is finer."""

@@ -16,11 +16,11 @@ from gradcli.numerics.reference.gap import block_of
 from gradcli.numerics.sampling.directions import Focus, random_direction
 
 NOTE = (
-    "forward reads one triangle of this symmetric input: the gradient is right for symmetric changes, and any way of "
-    "dividing it between the two triangles is accepted"
+    "forward reads only one triangle of this symmetric input: the gradient is right for symmetric changes, and may "
+    "be divided between the two triangles in any way"
 )
 ALIKE = 1e-8
-"""Claim and witness agree along symmetric changes if what they differ by there is below this part of the block."""
+"""Claim and witness agree along symmetric changes if they differ there by less than this part of the block."""
 
 
 def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:

@@ -11,7 +11,8 @@ from gradcli.numerics.sampling.directions import random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
 FARTHEST = 64.0
-"""Values of rounding alone stay within so many times the noise when the input moves by its size; so do claims."""
+"""If values are nothing but rounding, they and their claims stay within so many times the noise when the input changes
+by its own magnitude."""
 PLACES = (0.75, 0.3, -0.3, -0.75)
 
 

@@ -20,14 +20,15 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
 
 HELD_TO = 64.0
-"""A gradient that went through float32 is held to no more than so many of its roundings."""
+"""A gradient that was computed in float32 may be wrong by so many roundings of float32."""
 HIDDEN = 40.0
 """Two units over the ladder's coarsest step, 0.05, as a slope."""
 SIZES = (0.5, 0.125, 2.0)
 OF_SIZE_ONE = 8
-"""So many more, since values with few digits say nothing of the format."""
+"""So many more points, with inputs of magnitude 1, since values with few digits do not show their format."""
 SMALLER, SEEN_AT = 2.0**-5, 6
-"""Multiples of a fixed step fit into fewer digits at a point shrunk by so much; and how many points show them."""
+"""Multiples of a fixed step fit into fewer digits at a point scaled down by the first number; so many points are
+tried."""
 
 
 def format_at(site: Site, output: int) -> Format | None:
@@ -71,8 +72,11 @@ def hidden_by_format(site: Site, output: int, reading: Reading, rows: Mask) -> s
     found = format_of(seen)
     if found is None or _exceeds(reading, rows, found.roundoff, found.smallest):
         return None
-    size = f"{found.roundoff:.0e} of their size"
-    return f"forward's values are rounded to {size}, and change by less here: nothing to compare"
+    size = f"{found.roundoff:.0e} of their magnitude"
+    return (
+        f"forward's values are rounded to {size}, and change by less than that here, so that there is nothing to "
+        "compare"
+    )
 
 
 def floating_format(site: Site, output: int) -> Format | None:

@@ -16,9 +16,10 @@ from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_
 NODES = 9
 DEGREE = 4
 JUMP = 1e-6
-"""A few units of rounding in the inputs that change a value by more than this part of the largest make it jump."""
+"""Values jump if a few units of rounding in the inputs change one of them by more than this part of the largest."""
 DISCONTINUOUS = 1e-3
-"""Jitter beyond this part of the largest entry is a jump of the gradient, which excuses nothing."""
+"""If the gradient changes by more than this part of its largest entry under rounding of the inputs, it jumps, and no
+difference is excused."""
 
 Gradient = Callable[[Vector], Matrix | None]
 

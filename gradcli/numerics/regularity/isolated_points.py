@@ -14,7 +14,7 @@ from gradcli.numerics.sampling.directions import TRIES, moved, random_direction,
 NEARBY = 6
 MOVE = 2.0**-20
 FAR_OFF = 10.0
-"""A claim that jumps at the point comes so many times nearer to the slope beside it."""
+"""A claim is wrong at the point alone if, at points close by, it is so many times closer to the slope."""
 
 
 def certain(site: Site, kink: KinkNote) -> bool:

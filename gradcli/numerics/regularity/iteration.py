@@ -19,14 +19,16 @@ from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid
 
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
 FARTHEST = (32.0, -32.0)
-"""Newton's method takes the same few steps over decades of the input: it doubles its digits with every step."""
+"""Newton's method takes the same few steps for inputs of very different magnitudes, since it doubles its digits with
+every step."""
 FINE = 2.0**-14
 COARSE = (0.02, 0.1, 0.3)
 EXPLAINED = 10.0
 LOOSE = 1e-3
-"""The largest gap that stopping early, or noise, is taken to explain: smaller ones are confirmed at length."""
+"""The largest difference that an early stop, or noise, may explain. Smaller differences need a longer confirmation."""
 GROWN = 128.0
-"""A third power grows by 5^3 over four sizes of x; values that grow by more are near a pole, and so are their jumps."""
+"""Values elsewhere that are larger by more than this factor are not compared: a third power grows by 5^3 when x moves
+by four times its magnitude, and values that grow by more are near a pole."""
 
 
 def iterates(site: Site) -> bool:

@@ -15,14 +15,14 @@ from gradcli.numerics.sampling.line import Line, on_grid, point_along
 REACHES = (0.25, 0.02, 0.75)
 NODES = 49
 LARGEST = 1e-2
-"""Larger jumps, as parts of the function's size, belong to the function itself."""
+"""Larger jumps, as parts of the values, belong to the function itself."""
 ENLARGED = 4
-"""Two kinks side by side may look alike at two sizes by chance."""
+"""The place is enlarged so many times, because two neighbouring kinks may look alike at two enlargements by chance."""
 MOST_ENLARGED = 10
 GROWING = 1.5
-"""What has grown by so much of itself is enlarged further,"""
+"""If the difference has grown by this factor, the place is enlarged further."""
 GROWN = 20.0
-"""and is a pole once it is so many times as large."""
+"""If the difference has grown by this factor, there is a pole."""
 BINOMIALS = 30.4
 """Root of the sum of the squared sixth-difference coefficients: their size for unit noise."""
 

@@ -22,11 +22,11 @@ LARGEST_SEARCH = 160
 """Directions measured at most in the search."""
 START = 2.0**-12
 VISIBLE = 1e-4
-"""A change of slope by less than this part of the slope is left to the search's noise."""
+"""A change of slope below this part of the slope cannot be told from the noise of the search."""
 SHARP = 1e-6
-"""One-sided slopes that three values to each side give this well, as parts of their difference, need no closer look."""
+"""One-sided slopes that three values on each side give to this part of their difference are not measured again."""
 STEP_KEPT = 0.9
-"""A change of value that keeps this part of itself when the step is halved is a jump."""
+"""If a change of value keeps this part of itself when the step is halved, there is a jump."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from gradcli.numerics.sampling.line import on_grid
 
 LARGEST_COUNT = 8
 PRECISE, NOTHING = 1e-3, 1e-290
-"""A slope is known if its bound is so small a part of it, or of the value."""
+"""A slope is known if its bound is below the first part of the slope or of the value, or below the second number."""
 STEPS = (2.0**-6, 2.0**-14, 2.0**-22)
 FALLING = 4.0
-"""A value that is zero, and whose quotients to both sides fall by so much from step to step, has the slope zero: those
-of |x|^1.25 fall so, those of x log x grow, and those of a kink stay."""
+"""If a value is zero, and its difference quotients on both sides fall by this factor from step to step, the slope is
+zero. The quotients of |x|^1.25 fall like this, those of x log x grow, and those at a kink stay."""
 MIXTURES = 2
 
 
@@ -77,7 +77,7 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
         bound=float(bound[:, smooth].max()),
         table=table,
         wrong_columns=columns[smooth],
-        note="the gradient is NaN or infinite where the numerical derivative is finite",
+        note="the gradient is NaN or infinite where finite differences of forward are finite",
     )
 
 
@@ -168,9 +168,12 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
 def _singular(site: Site, input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
     values = site.outputs[site.map.codomain.slices[output]]
     beyond = int(np.count_nonzero(~np.isfinite(values)))
-    note = "the gradient is NaN or infinite at this point, where forward has no derivative to compare it with"
+    note = "the gradient is NaN or infinite at this point, but forward has no derivative here to compare it with"
     if beyond:
-        note = f"forward is NaN or infinite in {beyond} of {values.size} entries here, and so is the gradient"
+        note = (
+            f"forward's output is NaN or infinite in {beyond} of {values.size} entries here, and so is the "
+            "gradient, so that there is nothing to compare"
+        )
     return BlockOutcome(
         input=input_,
         output=output,

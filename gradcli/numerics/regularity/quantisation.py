@@ -20,23 +20,23 @@ from gradcli.numerics.sampling.directions import LONG, random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
 NEAREST = 2.0**-42
-"""The least distance at which values are compared."""
+"""The smallest distance at which values are compared."""
 VISIBLE = 64.0
-"""Units of rounding by which values would change there if they had the slope that they have from far away."""
+"""Over this distance values would change by so many units of rounding if they had the slope seen from far away."""
 LONGER = 16.0
-"""A tread is at least so many times as long."""
+"""A rounding plateau is at least so many times as long as that distance."""
 PLACES = 8
 CROSSED = 1
-"""Of so many places that many may lie beside the edge of a tread."""
+"""Of PLACES places so many may lie beside the edge of a plateau."""
 MANY = 8
-"""Values that are different on a stretch of treads."""
+"""So many different values are needed along a line to speak of plateaus."""
 STEEPEST, OTHERS = 3, 4
 ALIKE = 16.0
-"""The largest jump found is at most so many times the median, absolutely or relative to the values beside them."""
+"""The largest jump found is at most so many times the median jump, absolutely or relative to the values beside it."""
 FAR = 0.3
 SMALLER = 2.0**-5
 ROUGH = 2.0**-16
-"""Departures of this part of the values are no float32 rounding."""
+"""Values that depart from a smooth curve by this part of themselves are not float32 numbers merely rounded."""
 
 
 def on_treads(site: Site, pair: Pair) -> bool:

@@ -23,13 +23,13 @@ Pair = tuple[int, int]
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-24, 2.0**-32, 2.0**-38, 2.0**-44)
 MEANT = 2.0**-6
-"""A tread of at least this part of the value is no rounding to a floating-point format. What rises by so much within a
-bracket that has been halved 30 times is a jump: a continuous function would have a slope of ten million times its value
-there, and it is constant close by."""
+"""A jump of at least this part of the value is the function's own and not rounding to a floating-point format. Whatever
+rises by so much within a bracket that has been halved 30 times is a jump: a continuous function would have a slope of
+ten million times its value there, but it is constant close by."""
 LEAST = 2.0**-20
-"""Smaller treads may be float16's, whose smallest numbers lie 2^-24 apart."""
+"""Smaller jumps may be those of float16, whose smallest numbers lie 2^-24 apart."""
 SHRINKING = (0, 0, 1, 2, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38, 0, 0, 0, 0)
-"""Powers of two by which the point is shrunk; at the end not at all, for values that lie below their first tread."""
+"""Powers of two by which the point is scaled down; at the end not at all, for values below their first jump."""
 
 
 def is_staircase(site: Site, pair: Pair) -> bool:

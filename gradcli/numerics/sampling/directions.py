@@ -11,15 +11,15 @@ from gradcli.numerics.maps.space import Space, Vector
 from gradcli.numerics.sampling.line import power_of_two_above, round_up_to_power_of_two
 
 TRIES = 3
-"""Points, directions, rows or outputs of a kind that are looked at where one may miss what it is for: what one in ten
-misses by chance three miss once in a thousand."""
+"""So many points, directions, rows or outputs are tried where one may miss by chance: what one misses in a tenth of
+cases, three miss in a thousandth."""
 MOVE = 2.0**-10
-"""A point is moved by this part of its scale: so little that a function of one size keeps its character, and far beyond
-the finest steps."""
+"""A point is moved by this part of its scale: so little that the function behaves alike there, and far more than the
+finest steps."""
 CLOSE_BY = 2.0**-22
-"""Points so near that a smooth function has the same size there, and far enough for other digits."""
+"""Points so near that a smooth function has values of the same magnitude, and far enough for other digits."""
 ASIDE = (0.296875, -0.203125)
-"""Far steps to both sides, of 8 bits and in no small ratio, over which a value that depends on an input changes."""
+"""Far steps to both sides, of 8 bits and not in a simple ratio, over which a value that depends on an input changes."""
 UNITS = 2.0**-51
 """Twice the distance from 1 to the next larger number: a point is nudged by up to four times as much."""
 LONG = 400

@@ -16,8 +16,8 @@ GRID_BITS = 44
 GRID = 2.0**-GRID_BITS
 """Parameters are multiples of this."""
 HALVINGS = 30
-"""What is left of a bracket then is a thousand-millionth: a smooth change falls to as little, and so does that of a
-structure a millionth as wide to a thousandth; a jump stays."""
+"""After so many halvings a bracket is a thousand-millionth as long. A smooth change has fallen as far, and a change
+over a millionth of the length to a thousandth; a jump has not changed."""
 
 _FRACTION = (1 << 52) - 1
 """The bits of a float64 below its exponent."""

@@ -29,9 +29,9 @@ from gradcli.numerics.screen.pair_result import (
 from gradcli.numerics.screen.single_pair import certified_at_once
 
 WITNESSED = 1e-8
-"""Differences that meet claim and witness to this part of a block certify both."""
+"""Finite differences that agree with claim and witness to this part of a block certify both."""
 ROUGHLY = 1e-2
-"""Where the map's values are rough, a bound of this part of a block is enough beside a witness that agrees."""
+"""Where the map's values are rough, a bound of this part of a block is enough if the witness agrees with the claim."""
 
 
 def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, Seen]:

@@ -26,7 +26,7 @@ from gradcli.numerics.screen.single_pair import changes, step_for, straightness
 from gradcli.numerics.screen.small_entries import are_alike
 
 EVALUATIONS = 3
-"""What first sight may cost."""
+"""The number of evaluations that the fast path may take."""
 
 
 @dataclass(slots=True)

@@ -19,12 +19,13 @@ from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 LEAST = 1e-300
-"""Beside outputs that are zero, as those of a rectifier that is off, nothing smaller counts."""
+"""Values below this count as zero."""
 KINK_FACTOR = 100.0
 SHORTEST_START = 2.0**-10
-"""The finest start where many entries add up: truncation falls with the sixth power of a step, rounding is linear."""
+"""The finest start where many entries add up: truncation falls with the sixth power of a step, rounding grows in
+proportion to 1/step."""
 ROUNDINGS = 8.0
-"""Values that are large beside their slopes: these may be missed by so many roundings over the shortest step."""
+"""Slopes of values that are large beside them may be missed by so many roundings over the shortest step."""
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
 """Steps of a glance: finer ones for functions that bend, or cross a kink, within the coarse ones."""
 

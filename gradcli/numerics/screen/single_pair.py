@@ -25,18 +25,20 @@ from gradcli.numerics.sampling.line import on_grid, point_along
 from gradcli.numerics.screen.pair_result import drawn_through
 
 FINEST, COARSEST = 1e-8, 1e-7
-"""The parts of a block's largest entry within which a pair certifies: a tenth of the least error that must be seen."""
+"""The parts of a block's largest entry to which one pair of values certifies: a tenth of the smallest error that must
+be seen."""
 NEAREST = 2.0**-17
 """The step, where rounding and curvature allow it."""
 CURVED = 0.6
-"""The cubic terms of n entries, about t²/6 each, together may take a tenth of what may be missed."""
+"""The cubic terms of n entries, about t²/6 each, may together take up a tenth of the allowed error."""
 ROUNDED = 8.0
-"""Rounding, 4 eps |u·f| / t, may take half of it."""
+"""Rounding, 4 eps |u·f| / t, may take up half of the allowed error."""
 SPREAD = 0.25
-"""Steps are drawn from a range of this width, so that none is special."""
+"""Steps are drawn from a range of this width, so that no step is special."""
 STRAIGHT, MANY = 1e-3, 1e4
-"""How much the slope may change from one side to the other, as part of a block's largest: at a kink it changes more.
-Above so many entries, what their curvature adds up to, like their root, is allowed for."""
+"""How much the slope may change from one side to the other, as a part of the block's largest: at a kink it changes
+more. For more than MANY entries, the sum of their curvatures, which grows like the root of their number, is allowed
+for."""
 
 
 def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, Gap]) -> Reading | None:

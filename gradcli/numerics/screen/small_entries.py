@@ -20,16 +20,17 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import random_direction
 from gradcli.numerics.screen.pair_result import Seen
 
-TAILED = "the large entries are right; only entries far smaller are wrong, by more than 0.1 % of their own size"
+TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
 UNBALANCED = 1e4
-"""Outputs whose slopes differ by more than this are weighed against each other before they are added up: with less, an
-error of a thousandth in the smallest is a ten-millionth of the largest, and seen as it is."""
+"""Outputs whose slopes differ by more than this factor are weighted before they are added up. Below it, an error of a
+thousandth in the smallest is a ten-millionth of the largest, which is seen without weights."""
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
-"""So many of a random direction's slopes cancel as far as that, or up to so many where most are far below the first."""
+"""The first part of the slopes along a random direction may be this small because terms cancel, or up to the second
+part if most of them are far below the largest."""
 SAMPLED = 500
-"""So many slopes tell what is usual."""
+"""So many slopes are enough to see what is usual."""
 LEAST = 1e-10
-"""A slope below this part of the output's value is rounding, and weighed as if it were that large."""
+"""A slope below this part of the output's value is rounding, and gets the weight of a slope of this magnitude."""
 HEAVIEST = 1e15
 
 

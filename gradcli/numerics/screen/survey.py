@@ -34,22 +34,26 @@ from gradcli.numerics.screen.with_reference import Hearing, hear
 from gradcli.numerics.wording import of_largest
 
 QUIET = 1e-18
-"""Claimed entries below this part of the outputs are zeros; what lies between them and rounding is measured alone."""
+"""Claimed entries below this part of the outputs count as zeros; entries between this and rounding are measured
+alone."""
 CLEARLY = 100.0
-"""A gap of this many bounds is taken for a difference, to be located and confirmed, without running the ladder."""
+"""A gap of more than so many bounds is a difference, which is located and confirmed without measuring more accurately
+first."""
 DROWNED = 1e-13
 NEARER = (0.125, -0.125)
 FALLING = 1e-6
-"""A tail lies below that part of the values nearer to zero on its own side."""
+"""A tail lies below this part of the values that are nearer to zero on its own side."""
 UNIT, LOST = 1e-17, 0.05
-"""A tail above that part of the values is made of their roundings; of one below a lost term is so much at most."""
+"""A tail above the first part of the values consists of their roundings; below it, a lost term amounts to at most the
+second part of the tail."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 GROUP_START = 0.2
-"""Entries far below the others are moved by up to 0.44 of their scale, which takes none of them across zero, where many
-functions have a kink. They may miss the claim by so many roundings of the values: those are large beside them. What
-misses it by more is measured with finer steps."""
+"""Entries far below the others are moved by up to 0.44 of their scale, so that none crosses zero, where many functions
+have a kink. They may miss the claim by rounding of the values, which are large beside them; if they miss it by more,
+they are measured with finer steps."""
 LARGE, LEAST_SEEN = 0.5, 5e-7
-"""Entries of half the largest and more are looked at alone where an error of 1e-6, half of which counts, may hide."""
+"""Entries of at least the first part of the largest are measured alone if they may hide an error of 1e-6, half of which
+counts."""
 
 
 def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
@@ -102,7 +106,10 @@ def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
     stored = format_at(site, pair[1])
     if stored is None or seen.resolution is None or seen.resolution > stored.resolution:
         return seen
-    note = f"outputs are {stored.name}: accepted, but an error below {of_largest(seen.resolution)} cannot be detected"
+    note = (
+        f"accepted, but the outputs are {stored.name} numbers, so that an error below "
+        f"{of_largest(seen.resolution)} cannot be detected"
+    )
     return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
 
 

@@ -21,14 +21,14 @@ from gradcli.numerics.screen.small_entries import parted, wrong_in_small_rows, w
 from gradcli.numerics.wording import of_largest
 
 OFTEN = 0.1
-"""Larger gaps are not looked into: an early stop leaves smaller ones."""
+"""Larger gaps are not examined for an early stop, which leaves smaller ones."""
 LARGE = (
-    "the outputs change little relative to their size, so that the error shows only in differences over changes as "
-    "large as the input"
+    "the outputs change little relative to their magnitude, so that the error shows only in finite differences over "
+    "changes as large as the input"
 )
 DETACHED = (
-    "autodiff of forward's body disagrees with finite differences of forward, so that the verdict is from the latter: "
-    "forward detaches, rounds, or computes outside the framework"
+    "autodiff of forward's body disagrees with finite differences of forward (forward detaches, rounds, or computes "
+    "outside the framework), so that finite differences alone give the verdict"
 )
 
 
@@ -129,8 +129,9 @@ def _claim_wrong(
         decision = Decision(outcome=Outcome.DIFFERS, judgement=judgement)
     elif gap.error >= LOOSE:
         note = (
-            f"the gradient differs from finite differences by {of_largest(gap.error)}, and these differ from each "
-            "other: if an iteration in forward stops early, tighten its tolerance or fix the number of iterations"
+            f"the gradient differs from finite differences by {of_largest(gap.error)}, but finite differences also "
+            "differ from each other: if an iteration in forward stops early, tighten its tolerance or fix the number "
+            "of iterations"
         )
         decision = Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=note, judgement=judgement)
     else:
