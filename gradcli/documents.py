@@ -82,7 +82,7 @@ def _from_lines(text: str) -> Report:
 
 def _report(document: dict[str, Any], cases: list[CheckResult]) -> Report:
     if document.get("schema") != SCHEMA:
-        raise _NoReportError(f"its schema is {document.get('schema')!r}")
+        raise _NoReportError(f"it has the schema {document.get('schema')!r}")
     doubtful = any(case.verdict is Verdict.INCONCLUSIVE for case in cases)
     return Report(
         cases=tuple(cases),

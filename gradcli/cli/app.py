@@ -54,12 +54,16 @@ def application() -> typer.Typer:
     app.callback()(_main)
     app.command("check", short_help="check gradients")(guarded(check_command))
     tracing = app.command(
-        "trace", short_help="run once; show the graph and the hooks, and why a .grad is missing", cls=CommandWithBudget
+        "trace",
+        short_help=("run forward and backward once; show the graph, the hooks, and why a .grad is None"),
+        cls=CommandWithBudget,
     )
     tracing(trace_command)
-    app.command("list", short_help="list the Functions found, and how they would be checked")(guarded(list_command))
-    app.command("explain", short_help="explain a name that reports use")(guarded(explain_command))
-    app.command("fix", short_help="show a proven patch for a wrong backward")(guarded(fix_command))
+    app.command("list", short_help=("list the Functions found and the inputs they would be checked with"))(
+        guarded(list_command)
+    )
+    app.command("explain", short_help="explain a name in a report, such as missing-gradient")(guarded(explain_command))
+    app.command("fix", short_help="search for a patch of backward that passes the whole check")(guarded(fix_command))
     app.command("init", short_help="write a spec for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
     app.command("merge", short_help="merge several reports into one")(guarded(merge_command))

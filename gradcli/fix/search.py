@@ -267,7 +267,7 @@ def fixed(ready: Prepared, target: object, name: str, *, ends: float) -> FixResu
             why = "gradcli found no Python source of backward in your own files to edit"
             return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
         patch = Search(ready, target, ready.case.seed, ends).patch(seen, draft)
-    reason = None if patch is not None else "no edit of backward that was tried passes the whole check"
+    reason = None if patch is not None else "none of the edits of backward that gradcli tried passes the whole check"
     return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
 
 

@@ -23,13 +23,13 @@ def write(patch: Patch, *, force: bool) -> None:
     with contextlib.suppress(OSError, UnicodeError):
         if path.read_bytes().decode() != patch.before:
             raise UsageError(
-                f"{patch.shown_file}: has changed since it was checked; nothing was written. Run it again."
+                f"{patch.shown_file}: has changed since it was checked; nothing was written. Run the command again."
             )
     why = None if force else _unsafe(path)
     if why is not None:
         raise UsageError(
-            f"{patch.shown_file}: {why}, so the present text could not be restored; nothing was written. Commit the "
-            "file first, or give --force"
+            f"{patch.shown_file}: {why}, so that git could not restore it; nothing was written. Commit the file "
+            "first, or give --force"
         )
     try:
         _replace(path, patch.after)

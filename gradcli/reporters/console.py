@@ -110,7 +110,7 @@ def _measured(result: CheckResult, spec: InputSpec) -> tuple[str, ...]:
 def _exactness(order: int, about: list[Evidence], zero: bool) -> str:
     glyph = GLYPHS[Verdict.PASSED] if all(e.verdict is Verdict.PASSED for e in about) else GLYPHS[Verdict.INCONCLUSIVE]
     if zero or all(e.zero_everywhere for e in about):
-        words = "zero at all test points"
+        words = "correctly zero at all points tried"
     else:
         errors = [e.max_rel_error for e in about if e.max_rel_error is not None]
         words = _agreement(about, errors)
@@ -122,7 +122,7 @@ def _agreement(about: list[Evidence], errors: list[float]) -> str:
     if errors and all(e.reference == "autodiff" for e in about):
         return f"exact to {magnitude(max(errors))}" if max(errors) else "exact"
     known = [e.resolution for e in about if e.resolution is not None]
-    return f"within {magnitude(max(known))}" if known else "inside its bound"
+    return f"within {magnitude(max(known))}" if known else "within the error bound"
 
 
 def _styled(line: Line, width: int | None) -> Text:

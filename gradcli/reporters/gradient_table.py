@@ -18,8 +18,8 @@ _REFERENCES = {
 }
 
 _BEYOND = (
-    "a difference of more than 3 bounds is accepted if it is too small to count as an error, or if a check below "
-    "explains it: a symmetric argument, an iteration that stops early"
+    "a difference of more than 3 error bounds is accepted if it is too small to count as an error, or if a note "
+    "below explains it, such as a symmetric argument or an iteration that stops early"
 )
 
 Text = tuple[str, bool]
@@ -40,7 +40,7 @@ def table_lines(tables: Iterable[GradientTable], *, passed: bool) -> Iterator[Te
             if place + 1 == len(rows) or rows[place + 1][0] is not table:
                 yield from ((f"  {line}", False) for line in _map(table))
     if any(table.errors for table in tables):
-        yield f"each mark is an error divided by its bound: {_LEGEND}", True
+        yield f"each mark shows an error divided by its error bound: {_LEGEND}", True
     if passed and any(entry.why is None and entry.in_bounds > _MARGIN for table in tables for entry in table.entries):
         yield _BEYOND, True
 

@@ -9,7 +9,9 @@ from gradcli.verdict import Verdict
 
 _NOTHING = {
     Verdict.PASSED: "passes the whole check: there is nothing to fix",
-    Verdict.INCONCLUSIVE: "the check is inconclusive, so no patch could be proven; see gradcli check",
+    Verdict.INCONCLUSIVE: (
+        "the check is inconclusive, so that no patch could be proven; run gradcli check for the reason"
+    ),
 }
 
 

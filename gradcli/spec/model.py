@@ -39,14 +39,17 @@ RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
     "order": Key(kind=Kind.ORDER, sentence="The highest derivative order to check."),
     "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
-    "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case skips optional work, as --budget."),
+    "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case leaves out optional work, as --budget."),
     "nondeterminism": Key(
         kind=Kind.NUMBER,
-        sentence="How much results may differ between equal calls, as a part of their largest entry.",
+        sentence="How much results may differ between two calls with equal inputs, as a part of their largest entry.",
     ),
     "allow": Key(
         kind=Kind.ALLOWANCE,
-        sentence="Findings that do not fail a case, each with its reason; or a list of them with reason beside it.",
+        sentence=(
+            "Findings that are notes instead of failures, each with its reason; or a list of findings with "
+            "reason beside it."
+        ),
     ),
     "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic, or why findings are allowed."),
     "device": Key(kind=Kind.TEXT, sentence="The device of the tensors: cpu, cuda, cuda:1, mps; --device overrides it."),
@@ -63,14 +66,17 @@ DOCUMENT_KEYS: Mapping[str, Key] = {
     "grad": Key(kind=Kind.TEXT, sentence="The hand-written gradient of a callable, as module:attr."),
     "saved": Key(
         kind=Kind.NAMES,
-        sentence="What grad takes besides grad_output: arguments, or extra values that the callable returns.",
+        sentence=(
+            "The parameters of grad besides grad_output: arguments of the callable, or values that it returns "
+            "after its outputs."
+        ),
     ),
     "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
     "allow": RUN_KEYS["allow"],
     "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
     "defaults": Key(kind=Kind.MAPPING, sentence="Defaults for all cases."),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions, for every case."),
-    "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; without any, one case with inferred inputs."),
+    "cases": Key(kind=Kind.SEQUENCE, sentence="The cases; if there are none, one case with inferred inputs."),
     **VERDICT_KEYS,
 }
 DEFAULTS_KEYS: Mapping[str, Key] = {
@@ -79,7 +85,10 @@ DEFAULTS_KEYS: Mapping[str, Key] = {
 }
 CASE_KEYS: Mapping[str, Key] = {
     "name": Key(kind=Kind.TEXT, sentence="The name shown in brackets after the target."),
-    "inputs": Key(kind=Kind.MAPPING, sentence="One entry for each argument of forward; without any, inferred."),
+    "inputs": Key(
+        kind=Kind.MAPPING,
+        sentence=("One entry for each argument of forward; if there are none, the inputs are inferred."),
+    ),
     "sizes": Key(kind=Kind.MAPPING, sentence="Sizes of named dimensions; every combination becomes a case."),
     "grad": DOCUMENT_KEYS["grad"],
     "saved": DOCUMENT_KEYS["saved"],
@@ -93,7 +102,7 @@ INPUT_KEYS: Mapping[str, Key] = {
     "dtype": Key(kind=Kind.TEXT, sentence="The dtype, by default the run's."),
     "domain": Key(kind=Kind.TEXT, sentence="The set that values are drawn from, by default normal."),
     "layout": Key(kind=Kind.TEXT, sentence="coo or csr, for a sparse tensor."),
-    "grad": Key(kind=Kind.FLAG, sentence="Whether it requires a gradient, by default yes for floats."),
+    "grad": Key(kind=Kind.FLAG, sentence="Whether the input requires a gradient, by default yes for floats."),
     "lo": Key(kind=Kind.NUMBER, sentence="The lower end, for uniform and open-interval."),
     "hi": Key(kind=Kind.NUMBER, sentence="The upper end, for uniform and open-interval."),
     "low": Key(kind=Kind.ANYTHING, sentence="The smallest index, for indices."),

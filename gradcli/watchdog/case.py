@@ -225,9 +225,12 @@ class Watchdog:
     def _exhausted(self, late: bool, *, sparing: bool) -> str | None:
         if late:
             budget = OPTIONAL_SECONDS if self._budget is None else self._budget
-            return f"the budget of {budget:g} s is spent: --budget S allows more"
+            return f"the budget of {budget:g} s is used up; a larger --budget allows more"
         if sparing and self._budget is None and self.is_slow and self.forwards >= SLOW_CALLS:
-            return f"forward takes {self._quickest:.2g} s and was called {self.forwards} times: --budget S allows more"
+            return (
+                f"forward takes {self._quickest:.2g} s and was called {self.forwards} times; a larger --budget "
+                "allows more"
+            )
         return None
 
     def admit(self, call: Call) -> None:

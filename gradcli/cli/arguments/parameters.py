@@ -23,21 +23,23 @@ Inputs = Annotated[
         "-i",
         "--input",
         metavar="NAME=SHAPE[,KEY=VALUE]...",
-        help="A random input, as in x=20x30 or idx=5,domain=indices,high=4.",
+        help="A random input by its name and shape, as in x=20x30 or idx=5,domain=indices,high=4.",
         show_default=False,
     ),
 ]
 Arguments = Annotated[
     list[str] | None,
-    typer.Option("-a", "--arg", metavar="NAME=VALUE", help="A fixed argument, as in dim=-1.", show_default=False),
+    typer.Option(
+        "-a", "--arg", metavar="NAME=VALUE", help=("An argument with a fixed value, as in dim=-1."), show_default=False
+    ),
 ]
 Order = Annotated[
     int | None,
     typer.Option(
         "--order",
         min=1,
-        help="Highest derivative order to check; 2 unless given. If given, a backward that raises when it is "
-        "differentiated fails; otherwise that is a note.",
+        help="Highest order of derivative to check; 2 unless given. With --order, a backward that raises when it is "
+        "differentiated fails the case; without, it is only noted.",
         show_default=False,
     ),
 ]
@@ -67,8 +69,8 @@ Triton = Annotated[
     typer.Option(
         "--triton",
         metavar="MODE",
-        help="Where Triton kernels run: interpret (on the CPU, without a GPU), gpu, or auto: interpret where no GPU is "
-        "found; auto unless given.",
+        help="Where Triton kernels run: interpret (on the CPU, in Triton's interpreter), gpu, or auto (interpret "
+        "where no GPU is found); auto unless given.",
         show_default=False,
     ),
 ]
@@ -97,7 +99,7 @@ RequireResolution = Annotated[
     typer.Option(
         "--require-resolution",
         metavar="R",
-        help="Fail a case whose error bound is too loose to detect a relative error of R.",
+        help="Fail a case that would not have caught a relative error of R in the gradient.",
         show_default=False,
     ),
 ]
@@ -116,7 +118,10 @@ Saved = Annotated[
     typer.Option(
         "--saved",
         metavar="NAMES",
-        help="What --grad takes besides grad_output, as mean,rstd: arguments, or extra values the callable returns.",
+        help=(
+            "The parameters of the --grad function besides grad_output, as in mean,rstd: arguments of the "
+            "callable, or extra values that it returns after its outputs."
+        ),
         show_default=False,
     ),
 ]
@@ -135,7 +140,9 @@ Reports = Annotated[
     typer.Option(
         "--report",
         metavar="PATH",
-        help="Also write a report, its format by the suffix: .json .ndjson .xml .sarif .md .html; repeatable.",
+        help=(
+            "Also write a report to PATH, in the format of its suffix: .json .ndjson .xml .sarif .md .html; repeatable."
+        ),
         show_default=False,
     ),
 ]
@@ -148,7 +155,7 @@ Keyword = Annotated[
     typer.Option(
         "-k",
         metavar="EXPR",
-        help="Run the cases whose ids fit, as in 'Linear and not bias'.",
+        help="Run only the cases whose ids match, as in 'Linear and not bias'.",
         show_default=False,
     ),
 ]
@@ -157,20 +164,29 @@ Tags = Annotated[
     typer.Option(
         "--tag",
         metavar="NAME",
-        help="Run the cases that have this tag in their spec; repeatable.",
+        help="Run only the cases that have this tag in their spec; repeatable.",
         autocompletion=complete_tags,
         show_default=False,
     ),
 ]
 LastFailed = Annotated[
-    bool, typer.Option("--last-failed", help="Run the cases that did not pass last time; all if none.")
+    bool,
+    typer.Option(
+        "--last-failed", help=("Run only the cases that did not pass last time; all cases if there are none.")
+    ),
 ]
-FailedFirst = Annotated[bool, typer.Option("--failed-first", help="Run the cases that did not pass last time first.")]
+FailedFirst = Annotated[
+    bool, typer.Option("--failed-first", help=("Run the cases that did not pass last time before the others."))
+]
 CacheResults = Annotated[
-    bool, typer.Option("--cache", help="Skip cases that passed before and have not changed, and list them.")
+    bool,
+    typer.Option(
+        "--cache", help=("Skip the cases that passed before and have not changed since; the report lists them.")
+    ),
 ]
 ShardText = Annotated[
-    str | None, typer.Option("--shard", metavar="I/N", help="Run share I of N of the cases.", show_default=False)
+    str | None,
+    typer.Option("--shard", metavar="I/N", help=("Split the cases into N shares and run share I."), show_default=False),
 ]
 Executor = Annotated[
     str | None,
@@ -186,25 +202,26 @@ Timeout = Annotated[
     typer.Option(
         "--timeout",
         metavar="S",
-        help="Time limit of a case in seconds.",
+        help="Time limit of a case in seconds; a case over it is an ERROR.",
         show_default=False,
     ),
 ]
 InProcess = Annotated[
-    bool, typer.Option("--in-process", help="Import and run the target in this process, for a debugger.")
+    bool,
+    typer.Option("--in-process", help=("Run the target in this process and not in a worker process, for a debugger.")),
 ]
 Budget = Annotated[
     float | None,
     typer.Option(
         "--budget",
         metavar="S",
-        help="Seconds after which a case skips optional work: other inputs and sizes, the diagnosis, the search for a "
-        "smaller input. Default: a minute of such work.",
+        help="Seconds after which a case leaves out optional work: other inputs and sizes, the diagnosis, the search "
+        "for a smaller input. Unless given, optional work may take a minute.",
         show_default=False,
     ),
 ]
 FailFast = Annotated[bool, typer.Option("-x", "--fail-fast", help="Stop at the first failure.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the summary.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print only the summary.")]
 Verbose = Annotated[
     bool,
     typer.Option(
@@ -214,5 +231,5 @@ Verbose = Annotated[
     ),
 ]
 AllowInconclusive = Annotated[
-    bool, typer.Option("--allow-inconclusive", help="INCONCLUSIVE does not change the exit code.")
+    bool, typer.Option("--allow-inconclusive", help="An INCONCLUSIVE case does not change the exit code.")
 ]

@@ -28,14 +28,16 @@ def fix_command(
     inputs: Inputs = None,
     arguments: Arguments = None,
     grad: Grad = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Print the diff alone, as for git apply.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print only the diff, as git apply reads it.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the patch into the file.")] = False,
-    interactive: Annotated[bool, typer.Option("--interactive", help="Show the patch, then ask.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help=("Show the patch, then ask whether to write it."))
+    ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Write even where git could not restore the file's present text.")
+        bool, typer.Option("--force", help="Write even if git could not restore the file as it is now.")
     ] = False,
     budget: Annotated[
-        float, typer.Option("--budget", min=0.1, metavar="S", help="Processor seconds for the search.")
+        float, typer.Option("--budget", min=0.1, metavar="S", help="CPU seconds that the search for a patch may take.")
     ] = 20.0,
     seed: Seed = 0,
     in_process: InProcess = False,
@@ -74,9 +76,9 @@ def fix_command(
 def require_options(*, diff: bool, write: bool, interactive: bool, force: bool) -> None:
     """Raises UsageError where options do not go together."""
     if diff + write + interactive > 1:
-        raise UsageError("expected one of --diff, --write and --interactive")
+        raise UsageError("expected only one of --diff, --write and --interactive")
     if force and not (write or interactive):
-        raise UsageError("--force: expected with --write or --interactive, which write")
+        raise UsageError("--force: expected --write or --interactive beside it")
     if interactive and not sys.stdin.isatty():
         raise UsageError("--interactive: expected a terminal on standard input; use --write")
 

@@ -39,12 +39,14 @@ def init_command(
     stream = report_stream()
     path = Path("specs") / f"{_file_name(target)}.yaml"
     if path.exists():
-        raise UsageError(f"{path} exists already; it is left as it is. Remove it, or edit it, for other inputs.")
+        raise UsageError(
+            f"{path} already exists and was not changed. Edit it, or remove it and run this command again."
+        )
     (case,) = plan([CheckSpec(target=target)], Settings())
     with site(in_process=in_process) as here:
         seen: Survey = here.do(SurveyJob(target=target, case=case))
     if seen.problem is not None:
-        stream.write(f"note: {seen.problem}; the inputs are to be filled in\n")
+        stream.write(f"note: {seen.problem}; fill in the inputs by hand\n")
     cases = [seen.inputs, *seen.alternatives] if seen.inputs else []
     text = spec_text(target, cases, seen.names)
     try:
@@ -63,7 +65,7 @@ def spec_text(target: str, cases: Sequence[Sequence["InputSpec"]], parameters: S
     """The YAML of a spec with one case for each set of inputs; a template in a comment where there are none."""
     lines = [f"target: {_scalar(target)}"]
     if not cases:
-        lines += ["# No inputs were found that forward accepts. Fill in their shapes, and remove the #:", "# cases:"]
+        lines += ["# gradcli found no inputs that forward accepts. Fill in the shapes, and remove the #:", "# cases:"]
         lines += ["#   - inputs:", *(f"#       {name}: {{shape: [3, 4]}}" for name in parameters)]
     else:
         lines.append("cases:")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def merge_command(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports in JSON or NDJSON.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Reports of one run, in JSON or NDJSON.")],
     form: FormatName = None,
     report: Reports = None,
 ) -> int:
@@ -50,7 +50,9 @@ def merged_report(parts: Sequence[tuple[str, "Report"]]) -> "Report":
     seeds = {report.seed: file for file, report in parts if not report.interrupted}
     if len(seeds) > 1:
         listed = ", ".join(f"{seed} in {file}" for seed, file in seeds.items())
-        raise UsageError(f"the reports are of different runs, whose seeds are {listed}: give the reports of one run")
+        raise UsageError(
+            f"these reports are not of one run, since their seeds are {listed}: give the reports of one run"
+        )
     reports = [report for _, report in parts]
     doubtful = [report for report in reports if any(case.reason is not None for case in report.cases)]
     return Report(
@@ -67,5 +69,7 @@ def _refuse_repeated(parts: Sequence[tuple[str, "Report"]]) -> None:
     for file, report in parts:
         for case in report.cases:
             if case.case_id in first:
-                raise UsageError(f"{file}: the case {case.case_id} is in {first[case.case_id]} already")
+                raise UsageError(
+                    f"{file}: the case {case.case_id} is also in {first[case.case_id]}; give each case only once"
+                )
             first[case.case_id] = file

@@ -13,7 +13,10 @@ from gradcli.cli.arguments.parameters import FormatName, InProcess, Verbose
 
 def replay_command(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A file in .gradcli/failures.", autocompletion=leave_to_shell)
+        Path,
+        typer.Argument(
+            metavar="FILE", help=("A saved failure, a file in .gradcli/failures."), autocompletion=leave_to_shell
+        ),
     ],
     form: FormatName = None,
     in_process: InProcess = False,

@@ -58,29 +58,40 @@ _Format = Annotated[
 ]
 _Output = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write to FILE.", autocompletion=leave_to_shell, show_default=False),
+    typer.Option(
+        "--output", metavar="FILE", help=("Write the trace to FILE."), autocompletion=leave_to_shell, show_default=False
+    ),
 ]
 _MaxNodes = Annotated[
     int | None,
     typer.Option(
-        "--max-nodes", min=1, metavar="N", help="Nodes drawn; 200 in a tree, all elsewhere.", show_default=False
+        "--max-nodes",
+        min=1,
+        metavar="N",
+        help=("Show at most N nodes; unless given, 200 in a tree and all in other formats."),
+        show_default=False,
     ),
 ]
 _Check = Annotated[
     bool,
     typer.Option(
         "--check",
-        help="Check the backward of each custom Function that is called, at its arguments; exit 1 when a symptom is "
-        "found.",
+        help="Check the backward of each custom Function at the arguments that it is called with; exit 1 when a "
+        "symptom is found.",
     ),
 ]
-_EveryNode = Annotated[bool, typer.Option("--every-node", help="With --check: check the framework's operations too.")]
+_EveryNode = Annotated[
+    bool, typer.Option("--every-node", help=("With --check: check the backward of the framework's own operations too."))
+]
 _Memory = Annotated[
     str | None,
     typer.Option(
         NAME,
         metavar="[BUDGET]",
-        help="Count the memory of the pass; with a BUDGET such as 500MB say whether it is kept.",
+        help=(
+            "Show the peak memory of the backward pass and what it consists of; with a BUDGET such as 500MB, "
+            "also say whether the peak is below it."
+        ),
         show_default=False,
     ),
 ]
@@ -89,8 +100,8 @@ _Diff = Annotated[
     typer.Option(
         "--diff",
         metavar="OTHER",
-        help="Show what differs from TARGET to OTHER: a target, the JSON file of a trace, or seed=N. TARGET may be a "
-        "file too.",
+        help="Compare two traces and show only the differences. OTHER is another target, a trace that --format json "
+        "wrote to a file, or seed=N for TARGET with another seed. TARGET may be such a file too.",
         show_default=False,
     ),
 ]
@@ -150,7 +161,7 @@ trace_command = guarded(_trace)
 
 def _require_format(name: str, formats: Sequence[str]) -> None:
     if name in FORMATS and name not in formats:
-        raise UsageError(f"--format {name}: a difference is written as {', '.join(formats)}")
+        raise UsageError(f"--format {name}: with --diff, expected {' or '.join(formats)}")
     if name not in FORMATS:
         close = get_close_matches(name, formats, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""

@@ -45,7 +45,7 @@ def compared(target: str, other: str, run: Callable[[str, int | None], TraceGrap
 
     seed = _SEED.fullmatch(other)
     if seed is not None and is_document(target):
-        raise UsageError(f"--diff {other}: {target} is a file, and cannot be run with another seed")
+        raise UsageError(f"--diff {other}: {target} is a saved trace, which cannot be run again with another seed")
     first = _side(target, run, None)
     second = _side(target, run, int(seed[1])) if seed is not None else _side(other, run, None)
     found = difference(first, second, (target, f"{target} with {other}" if seed is not None else other))

@@ -25,7 +25,8 @@ def slowest(jobs: tuple[AtWork, ...]) -> str | None:
     late = sorted((job for job in jobs if now - job.since >= FIRST_SECONDS), key=lambda job: job.since)
     if not late:
         return None
-    others = f"; {len(late) - 1} more run beside it" if len(late) > 1 else ""
+    count = len(late) - 1
+    others = f"; {count} more case{'s' * (count > 1)} also running" if count else ""
     return one_line(f"{late[0].described()}{others}")
 
 

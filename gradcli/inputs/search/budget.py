@@ -57,6 +57,6 @@ class Budget:
         if not self._late:
             return None
         return (
-            f"the search for inputs stopped at its time limit of {self._limit_seconds:g} s, before all its tries: "
-            "give inputs with -i for others"
+            f"the search for inputs stopped at its time limit of {self._limit_seconds:g} s, before everything was "
+            "tried; give inputs with -i to check others"
         )

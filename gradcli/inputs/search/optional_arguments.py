@@ -21,7 +21,7 @@ _CHOICES_ALONE, _CHOICES_TOGETHER = 6, 3
 class Reply(Enum):
     """What backward does if an optional argument is given; the value is the wording for a note."""
 
-    FITS = "gives a gradient for it"
+    FITS = "returns a gradient for it"
     NONE = "returns None for it"
     REFUSED = "returns a gradient that does not fit"
     RAISES = "fails"

@@ -28,7 +28,7 @@ def _lines(found: TraceDifference) -> Iterator[str]:
     )
     yield from _listed("gradients of leaves that differ", [f"{g.what}: {_values(g)}" for g in found.leaves])
     yield from _listed(
-        "hooks that did something else",
+        "hooks that behaved differently",
         [
             f"{h.hook}: {'did not fire' if h.first is None else h.first} → "
             f"{'did not fire' if h.second is None else h.second}"

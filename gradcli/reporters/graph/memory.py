@@ -53,7 +53,11 @@ def _peak(graph: TraceGraph, ledger: MemoryLedger) -> Iterator[tuple[str, str]]:
     yield "peak", f"{amount(peak.bytes)} {when}: {sums or 'nothing'}"
     if ledger.budget is not None:
         gap = peak.bytes - ledger.budget
-        text = f"the peak is {amount(gap)} above it" if gap > 0 else f"kept, {amount(-gap)} are left"
+        text = (
+            f"the peak is {amount(gap)} above the budget"
+            if gap > 0
+            else (f"the peak is {amount(-gap)} below the budget")
+        )
         yield "budget", f"{amount(ledger.budget)}: {text}"
 
 
@@ -107,7 +111,7 @@ def _twice(graph: TraceGraph, ledger: MemoryLedger) -> Iterator[tuple[str, str]]
 
 def _held(ledger: MemoryLedger) -> Iterator[tuple[str, str]]:
     if not ledger.held:
-        yield "held after backward", "nothing of it"
+        yield "held after backward", "nothing"
     for number, held in enumerate(sorted(ledger.held, key=lambda each: -each.bytes)[:_LISTED]):
         where = "" if held.site is None else f" at {held.site}"
         advice = "; ctx.save_for_backward would free it" if held.by == "ctx" else ""

@@ -74,8 +74,8 @@ def doubtful_shapes(inferred: Sequence[InputSpec], findings: Sequence[Finding]) 
     """What to do if the inferred shape of an input, rather than the shape of its gradient, may be wrong."""
     wrong = {finding.input for finding in findings if finding.kind is FindingKind.WRONG_SHAPE}
     return tuple(
-        f"the shape of {spec.name} was inferred ({spec.as_flag()}): if another is meant, give the inputs, a single "
-        f"number as -i {spec.name}=scalar"
+        f"gradcli inferred the shape of {spec.name} ({spec.as_flag()}): if forward expects another shape, give it "
+        f"with -i, as in -i {spec.name}=scalar for a single number"
         for spec in inferred
         if spec.name in wrong
     )
@@ -89,11 +89,15 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
         phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
         where = ", ".join(dict.fromkeys(phases))
         notes.append(
-            f"at inputs that gradcli chose {watchdog.omissions.why} ({where}): the case was run again without them"
+            f"at inputs that gradcli chose {watchdog.omissions.why} ({where}); the case was run again "
+            "without these inputs"
         )
     if watchdog.is_slow and 0 < samples < wanted:
         seconds = f"{watchdog.forward_seconds:.2g} s"
-        notes.append(f"forward takes {seconds}: {samples} of {wanted} samples checked; --budget S allows more")
+        notes.append(
+            f"forward takes {seconds}, so that only {samples} of {wanted} samples were checked; a larger "
+            "--budget allows more"
+        )
     return tuple(notes)
 
 
@@ -104,7 +108,8 @@ def _overrun_note(overruns: Sequence[Overrun]) -> str:
     was = "was" if len(overruns) == 1 else "were"
     return (
         f"{calls} at inputs that gradcli chose {was} stopped after {max(each.seconds for each in overruns):.2g} s "
-        f"({', '.join([*phases, *places])}): gradcli takes such inputs for ones that forward does not accept"
+        f"({', '.join([*phases, *places])}): the check goes on without these inputs, as if forward had raised for "
+        "them"
     )
 
 
