@@ -47,22 +47,28 @@ def check(
         target: a Function class, a callable, a module, or what the command line takes, such as "module:Name" or a spec.
         inputs: None to infer them; a tuple of forward's positional arguments, checked as they stand (requires_grad is
             respected, no tensor is changed); a list of them; or a dict from names to arguments or mappings of a spec.
-        grad: the hand-written gradient, Jacobian or vjp of a function, or its "module:attr"; NumPy aside a vjp.
-        saved: names of what that vjp needs: arguments of the function, and values that it returns after its results.
-        order: the highest derivative order; 2, and a backward that raises at it is a note, unless given.
-        seed, samples, only, skip: the run's seed and how many random inputs are drawn; checks to run, and to leave out.
-        dtype, device: of floating inputs that are drawn; where the tensors lie, such as "cuda" (PyTorch's alone).
-        require_resolution, significance: relative errors: one a case has to be able to catch, one too small to matter.
+        grad: the hand-written gradient of a callable, or its "module:attr": a function that takes grad_output; for a
+            NumPy function also one that returns its gradient or Jacobian.
+        saved: the parameters of `grad` besides grad_output: names of the callable's arguments, or of values that it
+            returns after its outputs.
+        order: the highest order of derivative, 2 unless given. A backward that raises when it is differentiated fails
+            only if an order is given; otherwise it is a note.
+        seed, samples: the seed of the run, and the number of random inputs.
+        only, skip: names of the checks to run, and of the checks to leave out.
+        dtype, device: the dtype of random floating inputs, and the device of the tensors, such as "cuda" (PyTorch).
+        require_resolution: the relative error of a gradient that a pass must be able to catch; else the case fails.
+        significance: the relative error below which a difference does not matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
-        allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
-        budget: seconds after which optional work is left out (None: a minute of it).
+        allow_inconclusive: whether an inconclusive report counts as ok.
+        shrink: whether to look for a smaller input after a failure.
+        budget: seconds after which optional work is left out; None allows a minute of optional work.
 
     Returns:
         The report; an exception of the user's forward or backward is a case with verdict ERROR.
 
     Raises:
-        TargetError: the target cannot be found, or is nothing that can be checked.
-        UsageError: the inputs do not fit forward's parameters, or an option has a value that no run can have.
+        TargetError: the target cannot be found, or cannot be checked.
+        UsageError: the inputs do not fit forward's parameters, or an option has an impossible value.
     """
     settings = Settings(
         order=DEFAULT_ORDER if order is None else order,
@@ -119,22 +125,22 @@ def trace(
 ) -> "TraceGraph":
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
 
-    Graphs are recorded, whatever mode the caller is in.
+    The graph is recorded even if the caller has turned gradients off.
 
     Args:
         target: as for `check`, or a callable that builds a loss and may call backward itself.
         inputs: as for `check`.
         check: check the backward of each custom Function against the derivative of its own forward.
-        every_node: check those of the framework's own operations as well.
-        memory: count what the pass needs memory for; the ledger is in `memory`.
-        budget: the most bytes that it may need at one time; asks for the ledger as well.
+        every_node: with `check`, check the backward of the framework's own operations as well.
+        memory: measure the memory that the backward pass needs; the result has it as `memory`.
+        budget: the most bytes that the backward pass may need at one time; measures the memory as well.
         seed: fixes the inputs drawn, the cotangents, and the random generators while the target runs.
 
     Returns:
         The graph, the hook calls, and why gradients are missing; `to_dict()` has schema gradcli.trace/1.
 
     Raises:
-        TargetError: the target cannot be found, or is nothing that can be traced.
+        TargetError: the target cannot be found, or cannot be traced.
         UserCodeError: forward raised.
     """
     from gradcli.runner.trace import trace_target

@@ -14,10 +14,10 @@ class FindingKind(Enum):
     WRONG_FACTOR = (
         "wrong-factor",
         "GC101",
-        "A factor of the returned gradient is missing, is one too many, or is another than it should be.",
-        "One factor c fits every entry: returned = c × numerical, within the error bounds, and c is not 1; the report "
-        "then has it as `factor`. Or one expression of backward lacks a factor or stands where another belongs: with "
-        "that changed, the gradient agrees with slopes of forward, here and at other inputs.",
+        "The returned gradient lacks a factor, has one factor too many, or has a wrong factor.",
+        "The returned gradient is c times the numerical one in every entry, within the error bounds, and c is not 1; "
+        "the report gives c as `factor`. Or one expression of backward lacks a factor or has a wrong one: with this "
+        "expression corrected, the gradient agrees with finite differences of forward, at these inputs and at others.",
         "Multiply by the missing factor. Where c is 1/k for an argument k, the factor k of the chain rule was left "
         "out; where c is the size of an axis or 1/size, a sum and a mean were confused.",
     )
@@ -33,7 +33,8 @@ class FindingKind(Enum):
         "GC103",
         "The returned gradient is the transpose of the right one: its axes are in another order.",
         "Returned and numerical gradient agree only after a permutation of the axes; or the gradient agrees with "
-        "slopes of forward, here and at other inputs, once one operand inside backward is transposed.",
+        "finite differences of forward, at these inputs and at others, once one operand inside backward is "
+        "transposed.",
         "Transpose the result, or exchange the operands of the matrix product.",
     )
     SWAPPED_GRADIENTS = (
@@ -78,8 +79,8 @@ class FindingKind(Enum):
         "GC109",
         "The returned gradient was reduced in the wrong way: a mean for a sum, or over the wrong axis.",
         "The returned gradient is the numerical one times or divided by the size of a reduced axis, or it equals "
-        "what a reduction over another axis gives; or the gradient agrees with slopes of forward, here and at other "
-        "inputs, once one reduction inside backward is another.",
+        "what a reduction over another axis gives; or the gradient agrees with finite differences of forward, at "
+        "these inputs and at others, once one reduction inside backward is replaced by another.",
         "Use sum for the gradient of a broadcast, over the axes that forward broadcast.",
     )
     MISSING_TERM = (
@@ -87,18 +88,19 @@ class FindingKind(Enum):
         "GC110",
         "The returned gradient lacks a term.",
         "Adding one term of a simple form (grad_output times inputs and output, sums of these along axes, matrix "
-        "products) makes the gradient agree with slopes of forward along several directions and for several "
-        "values of grad_output. Or, for a small Function, the missing part of the Jacobian has rank one or two along "
-        "some axes, or is all that lies off the diagonal. Or a term is put to one expression of backward, or has its "
-        "sign changed. Each must hold at a second point.",
+        "products) makes the gradient agree with finite differences of forward along several directions and for "
+        "several values of grad_output. Or, for a small Function, the missing part of the Jacobian has rank one or "
+        "two along some axes, or is all that lies off the diagonal. Or the gradient is right once a term is added to "
+        "one expression of backward, or the sign of one is changed. What is found must also hold at other inputs.",
         "Differentiate every place where the input occurs, statistics such as a mean or a norm included.",
     )
     WRONG_SHIFT = (
         "wrong-shift",
         "GC111",
         "The returned gradient is the right one, shifted cyclically along an axis.",
-        "Returned and numerical gradient agree after a roll by a few places; or the gradient agrees with slopes of "
-        "forward, here and at other inputs, once one index, range or order inside backward is another.",
+        "Returned and numerical gradient agree after a roll by a few places; or the gradient agrees with finite "
+        "differences of forward, at these inputs and at others, once one index, range or order inside backward is "
+        "changed.",
         "Look for an index that is off by one.",
     )
     WRONG_ENTRIES = (
@@ -134,8 +136,8 @@ class FindingKind(Enum):
         "wrong-gradient",
         "GC116",
         "The returned gradient is wrong.",
-        "The returned gradient lies outside the error bound of the numerical one, and no more specific finding "
-        "explains it.",
+        "The returned gradient differs from finite differences of forward by more than three times their error "
+        "bound, and no more specific finding explains it.",
         "Work out the formula of the worst entries by hand and compare it with backward.",
     )
     NON_FINITE_GRADIENT = (
@@ -181,7 +183,7 @@ class FindingKind(Enum):
     MUTATES_GRAD_OUTPUT = (
         "mutates-grad-output",
         "GC302",
-        "backward changes grad_output in place: the caller's gradient changes with it.",
+        "backward changes grad_output in place, which changes the caller's gradient.",
         "grad_output's bytes are compared before and after backward.",
         "Clone grad_output before writing into it.",
     )
@@ -196,7 +198,8 @@ class FindingKind(Enum):
         "nondeterministic-forward",
         "GC304",
         "forward gives different results for the same input.",
-        "Two runs on the same input, with the random generators reset before each, are compared bit for bit.",
+        "Two calls with the same inputs and the same random seed are compared. Only differences as small as "
+        "rounding are accepted.",
         "Take random numbers from the framework's seeded generator, or remove the state that forward depends on.",
     )
     NONDETERMINISTIC_BACKWARD = (
@@ -225,7 +228,7 @@ class FindingKind(Enum):
     NEEDS_INPUT_GRAD = (
         "needs-input-grad",
         "GC308",
-        "The gradient of an input depends on which other inputs require one.",
+        "The gradient of an input depends on which other inputs require a gradient.",
         "Gradients are compared over the subsets of inputs that require a gradient.",
         "Let each branch on ctx.needs_input_grad compute its own gradient only.",
     )
@@ -257,9 +260,9 @@ class FindingKind(Enum):
         "zero-size",
         "GC312",
         "The gradient is wrong for empty inputs.",
-        "The batch axis is given size 0 where forward accepts that. Gradients must have the shapes of their "
-        "inputs, be finite, and be zero where the outputs are empty. A backward that raises there is a note, "
-        "because nobody gets a wrong number.",
+        "The batch axis is given size 0 where forward accepts that. Gradients must have the shapes of their inputs, "
+        "be finite, and be zero where the outputs are empty. A backward that raises there is a note, because no "
+        "wrong number is returned.",
         "Handle size 0: reshape with explicit sizes instead of -1, and do not divide by a size.",
     )
     BATCH_SIZE = (
@@ -293,9 +296,9 @@ class FindingKind(Enum):
         "GC403",
         "Forward mode (jvp) disagrees with backward.",
         "For tangents v and cotangents u, the jvp J v and the vjp J^T u must satisfy <J v, u> = <v, J^T u>. A jvp "
-        "that raises or always returns None is a note, because nobody gets a wrong number.",
-        "Correct jvp: it must apply the Jacobian whose transpose backward applies. backward is not at fault, since it "
-        "is verified before jvp is compared with it.",
+        "that raises or always returns None is a note, because no wrong number is returned.",
+        "Correct jvp: it must apply the Jacobian whose transpose backward applies. backward is right, since it is "
+        "verified before jvp is compared with it.",
     )
     VMAP_MISMATCH = (
         "vmap-mismatch",

@@ -43,13 +43,13 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """A claimed and a numerical Jacobian block that differ, for the diagnosis; never serialised.
+    """A block of the Jacobian as backward gives it and as measured, which differ; for the diagnosis, not serialised.
 
     Arrays have shape (rows, columns): `rows` are flat indices into the output, `columns` into the input.
     Complex inputs and outputs are pairs of reals, interleaved. `input_value` and `output_value` are
     those at `point`, the flat vector of all active inputs (and cotangents, at higher orders) where it was measured.
     `wrong_columns` are all wrong ones of a block too large for a `complete` table, where they are known.
-    `wide` says that fine steps see nothing there, so that no entry can be measured again over them.
+    `wide` says that small steps show nothing there, so that no entry can be measured again with them.
     `alone` says that the `rows`, whose derivatives are far below those of the others, are the only ones that differ.
     """
 
@@ -75,8 +75,8 @@ class Evidence:
     """What one check found about one input and output (either may be None: about the whole call).
 
     `check` names the check of the battery; errors and `bound` are absolute but for `max_rel_error` and `resolution`,
-    which are relative to the largest entry of the block. `mismatch` waits for the diagnosis; `finding` is named.
-    `witness` is the Subject at which it was measured, where that is not the case's own.
+    which are relative to the largest entry of the block. `mismatch` is what the diagnosis turns into a `finding`.
+    `witness` is the Subject at which the evidence was measured, where it is not the case's own.
     """
 
     check: str
@@ -204,7 +204,7 @@ class Stage:
 
 
 class Fault(Enum):
-    """Why a case could not be checked at all: a fault of gradcli, its target's import, its spec or inputs, no case."""
+    """Why a case could not be checked: gradcli failed, or the import of the target, or usage; or there was no case."""
 
     INTERNAL = "internal"
     IMPORT = "import"
@@ -219,7 +219,7 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What was concluded about one case; with a `fault` nothing was, and `error` says why."""
+    """The result of one case; with a `fault` the case could not be checked, and `error` says why."""
 
     case_id: str
     target: str
@@ -251,7 +251,7 @@ class CheckResult:
 
     @property
     def resolution(self) -> float | None:
-        """The worst resolution among the checks that passed on a bound, None where there was none."""
+        """The largest resolution among the checks that passed by an error bound; None where there was none."""
         known = [e.resolution for e in self.evidence if e.resolution is not None and e.verdict is Verdict.PASSED]
         return max(known, default=None)
 
@@ -324,7 +324,7 @@ class Report:
     def __str__(self) -> str:
         """The plain text, as `gradcli check --format plain` prints it.
 
-        The second of the two doors that lead up the rows of modules: a report of row 2 asks a reporter of row 5.
+        The reporter is imported here because results, which every reporter imports, may not import one.
         """
         from gradcli.reporters.plain import plain_report
 

@@ -46,7 +46,9 @@ def _only_for(suspect: Suspect) -> str:
         return ""
     shape = suspect.facts.subject.codomain.blocks[mismatch.output].shape
     listed = ", ".join(str(list(index)) for index in outputs_of(mismatch, shape))
-    return f"; only output{listed} is concerned, whose derivatives are far smaller than those of other output entries"
+    return (
+        f"; this concerns only output{listed}, whose derivatives are far smaller than those of the other output entries"
+    )
 
 
 def _first_name(suspect: Suspect) -> Named | None:

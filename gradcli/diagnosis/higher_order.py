@@ -29,8 +29,8 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     if any(e.mismatch is not None and not np.isfinite(e.mismatch.claimed).all() for e in worst):
         return Finding(
             kind=FindingKind.NON_FINITE_GRADIENT,
-            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite, although backward "
-            "changes smoothly there",
+            message=f"the derivative of order {order} with respect to {inputs} is NaN or infinite, although finite "
+            "differences of backward are finite there",
             order=order,
             input=worst[0].input,
             output=worst[0].output,
@@ -39,11 +39,11 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
     missing = all(_claims_nothing(e) for e in worst)
     result = "zero" if missing else "an incomplete result"
     if cause is not None or missing:
-        because = f": {cause}" if cause else ""
+        because = f", because {cause}" if cause else ""
         return Finding(
             kind=FindingKind.NOT_TWICE_DIFFERENTIABLE,
-            message=f"the derivative of order {order} with respect to {inputs} is cut off: "
-            f"differentiating backward gives {result}{because}",
+            message=f"the derivative of order {order} with respect to {inputs} is cut off: differentiating backward "
+            f"gives {result}{because}",
             order=order,
             input=worst[0].input,
             output=worst[0].output,
@@ -72,16 +72,16 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
     strangers = subject.call().saved_strangers
     if strangers:
         return (
-            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient flows "
-            "through it; save inputs or outputs, and compute it from them in backward",
+            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so that no gradient "
+            "flows through it; save inputs or outputs, and compute this tensor from them in backward",
             None,
         )
     if leaving is not None:
         return leaving
     attributes = subject.call().context_tensors
     if attributes:
-        stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
-        return f"{stored}; save inputs or outputs, and compute it from them in backward", None
+        stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so that no gradient flows through it"
+        return f"{stored}; save inputs or outputs, and compute this tensor from them in backward", None
     return None, None
 
 

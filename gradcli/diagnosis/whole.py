@@ -55,8 +55,8 @@ def non_finite(suspect: Suspect) -> Named | None:
     first = indices_of(~np.isfinite(bad), 1)[0]
     return (
         FindingKind.NON_FINITE_GRADIENT,
-        f"{suspect.name}: the returned gradient is not finite in {count} of {bad.size} entries "
-        f"(first {list(first)}: {bad[first]}), where the derivative is finite",
+        f"{suspect.name}: the returned gradient is not finite in {count} of {bad.size} entries (first {list(first)}: "
+        f"{bad[first]}), although the derivative is finite there",
         {},
     )
 
@@ -216,8 +216,8 @@ def surrogate(suspect: Suspect) -> Named | None:
     return (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: backward returns a gradient where forward's derivative is zero, in all "
-        f"{mismatch.numeric.size} entries of its Jacobian; a straight-through or surrogate gradient is declared in a "
-        "spec by `expect: surrogate`",
+        f"{mismatch.numeric.size} entries of the Jacobian; if this is meant as a straight-through or surrogate "
+        "gradient, declare it in a spec with `expect: surrogate`",
         {},
     )
 

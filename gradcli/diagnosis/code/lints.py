@@ -57,6 +57,6 @@ def _misspelt(tree: ast.AST, file: str) -> Iterator[str]:
             close = _meant(target.attr) if isinstance(target, ast.Attribute) else None
             if isinstance(target, ast.Attribute) and close is not None:
                 yield (
-                    f"{file}:{node.lineno} sets the attribute {target.attr!r}, which means nothing to a tensor: "
-                    f"did you mean {close!r}?"
+                    f"{file}:{node.lineno} sets the attribute {target.attr!r}, which has no effect on a tensor: did "
+                    f"you mean {close!r}?"
                 )

@@ -31,10 +31,10 @@ def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
         taken = {change.old: change.new for change in slip.changes if isinstance(change.new, ast.AST)}
         changed = ast.unparse(_exchanged(around, taken))
         return (
-            f"{name}: line {slip.line} has `{ast.unparse(around)}` where `{changed}` belongs; with that, the returned "
-            "gradient is right"
+            f"{name}: line {slip.line} has `{ast.unparse(around)}` where `{changed}` belongs; with this corrected, "
+            "the returned gradient is right"
         )
-    return f"{name}: `{old}` {what}{inside} (line {slip.line}); with it corrected, the returned gradient is right"
+    return f"{name}: `{old}` {what}{inside} (line {slip.line}); with this corrected, the returned gradient is right"
 
 
 def location_of(slip: Slip, draft: Draft) -> Location:

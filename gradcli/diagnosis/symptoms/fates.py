@@ -186,7 +186,7 @@ def _not_reached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | No
         ran = f"from {graph.pass_root or 'another tensor'}{where}"
         return (
             f"the backward pass ran {ran}, but {fate.name} leads only to the returned result, and backward was not "
-            "called on that",
+            "called on this result",
             Symptom.NOT_REACHED,
         )
     if fate.cleared_at is not None:
@@ -204,8 +204,8 @@ def _unused(fate: TensorFate) -> str:
         return f"{fate.replaced_at} replaces this parameter of the module by another one, which is then used"
     if fate.used_at is None and fate.same_memory is not None:
         return (
-            f"the program used {fate.same_memory} in its place, another leaf on the same memory (nn.Parameter(t) makes "
-            f"one of t); the gradient is in {fate.same_memory}.grad"
+            f"the program used {fate.same_memory} in its place, another leaf on the same memory (as nn.Parameter(t) "
+            f"makes); the gradient is in {fate.same_memory}.grad"
         )
     if fate.used_at is None:
         return "no traced operation used it"
@@ -239,7 +239,9 @@ def _taken_out(cut: GraphCut, took: str) -> str:
         marked = "marks this output as not differentiable" if cut.gives in _FLOATING else f"gives {cut.gives} numbers"
         return f"{took}: its forward, at {cut.forward}, {marked}"
     if cut.other_result:
-        return f"{took}: the result was computed from its indices or mask alone, which have no gradient"
+        return (
+            f"{took}: the result was computed only from the indices or the mask that this gives, which have no gradient"
+        )
     if cut.gives == "bool":
         return f"{took}: True and False have no gradient"
     return took

@@ -51,7 +51,9 @@ def _unreached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
             return f"the result was computed from the indices alone that {cut.how}{where} gives", Symptom.DETACHED
         return f"{cut.how}{where} makes {cut.gives} numbers of it, which have no gradient", Symptom.DETACHED
     if fate.used_at is not None:
-        return f"it is used at {fate.used_at}, but the result was not computed from what that gave", Symptom.NOT_REACHED
+        return (
+            f"it is used at {fate.used_at}, but the result does not depend on what was computed there"
+        ), Symptom.NOT_REACHED
     return "the result was not computed from it: nothing used it", Symptom.NOT_REACHED
 
 

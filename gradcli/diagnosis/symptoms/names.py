@@ -68,8 +68,8 @@ class Symptom(Enum):
     BACKWARD_RAISED = (
         "backward-raised",
         "The backward pass raised before it reached this tensor.",
-        "The pass ended with an exception before anything was added to this .grad.",
-        "Fix the reported error; the trace shows how far the pass came.",
+        "The backward pass ended with an exception before anything was added to this .grad.",
+        "Fix the reported error; the trace shows how far the backward pass came.",
     )
     ZERO_GRADIENT = (
         "zero-gradient",
@@ -80,7 +80,7 @@ class Symptom(Enum):
     NON_FINITE = (
         "non-finite-gradient",
         "A NaN or infinity appeared in the backward pass.",
-        "The first node is named that received finite gradients and returned NaN or infinity.",
+        "The first node that received finite gradients and returned NaN or infinity is named.",
         "Look at the operands of the operation named: a root or logarithm at zero, 0/0, an overflow.",
     )
 
@@ -88,14 +88,15 @@ class Symptom(Enum):
         "wrong-node",
         "A node's backward is not the derivative of its own forward.",
         "With --check: the backward of each custom Function, at the arguments it was called with, was compared with "
-        "the error-bounded derivative of its forward.",
+        "finite differences of its forward and their error bound.",
         "Correct the backward named; gradcli check of that Function shows entries and the smallest input.",
     )
 
     OVER_BUDGET = (
         "memory-over-budget",
         "The tensors of the backward pass need more memory at one time than the budget.",
-        "With --memory BUDGET: parameters, saved tensors, gradients on their way and .grad, added up at each node.",
+        "With --memory BUDGET: parameters, saved tensors, gradients on their way and .grad, added up at each "
+        "node, come to more than BUDGET.",
         "Save less at the nodes listed first: recompute (checkpoint), save a mask instead of values, or drop copies.",
     )
 
