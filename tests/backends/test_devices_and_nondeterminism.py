@@ -76,7 +76,7 @@ def test_autocast_is_off_while_the_users_code_runs():
 
 
 def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(UsageError, match="PyTorch has no such device here; there are: cpu"):
+    with pytest.raises(UsageError, match="PyTorch has no such device on this machine; available: cpu"):
         gradcli.check(Product, device="cuda:77")
     with pytest.raises(UsageError, match="the engine backend computes on the CPU only"):
         gradcli.check("gradcli.examples.cube:Cube", device="cuda")

@@ -282,7 +282,7 @@ MISTAKES = [
 def test_the_refused_shape_of_a_function_inside_is_told_with_both_shapes():
     subject = BACKEND.bind(called_inside(linear(without_sum)), arguments(LINEAR))
     (finding,) = name_findings(run_battery(subject, Settings(), seed=0), subject)
-    assert "args[2] has shape [3, 5], the argument has [5]" in finding.message
+    assert "args[2] has shape [3, 5], but the argument has shape [5]" in finding.message
 
 
 def test_what_a_rule_inside_raises_by_itself_stays_an_error():

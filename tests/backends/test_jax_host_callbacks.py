@@ -68,4 +68,6 @@ def test_a_function_on_the_host_that_does_not_raise_passes(tmp_path):
 def test_one_that_raises_is_an_error_in_one_sentence(tmp_path, phase, raising):
     case = case_of(tmp_path, f"{phase}_{raising}")
     assert case.verdict is Verdict.ERROR
-    assert case.error == f"{phase} called a function on the host that raised {SAID[raising]}"
+    assert (
+        case.error == f"{phase} called a Python function from compiled code (a callback), which raised {SAID[raising]}"
+    )

@@ -85,7 +85,10 @@ def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
     report = gradcli.check(Insists, dtype="float32", order=1)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-3
-    assert any("does not run in float64, so it was checked in float32" in note for note in report.cases[0].notes)
+    assert any(
+        "does not run in float64, so that the gradients were checked in float32" in note
+        for note in report.cases[0].notes
+    )
     wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
 
@@ -111,7 +114,10 @@ def test_a_backward_that_refuses_64_bits_is_judged_in_the_precision_given():
     report = gradcli.check(with_backward_in_low_precision_only(1.0), dtype="float32", order=1)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-2
-    assert any("does not run in float64, so it was checked in float32" in note for note in report.cases[0].notes)
+    assert any(
+        "does not run in float64, so that the gradients were checked in float32" in note
+        for note in report.cases[0].notes
+    )
     wrong = gradcli.check(with_backward_in_low_precision_only(1.5), dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
     refused = gradcli.check(with_backward_in_low_precision_only(1.0), order=1).cases[0]

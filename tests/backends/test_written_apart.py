@@ -129,7 +129,7 @@ def test_arguments_are_bound_by_name_and_else_by_position(backward, saved, expec
 
 def test_too_few_saved_values_are_refused():
     pair = Pair(forward=forward, backward=forward, saved=("mean", "rstd"))
-    with pytest.raises(UsageError, match="its outputs and after them mean, rstd, got 2 values"):
+    with pytest.raises(UsageError, match="its outputs and then mean, rstd, got 2 values"):
         pair.split(forward("x", "w"))
 
 

@@ -24,7 +24,9 @@ from gradcli.verdict import Verdict
 
 Formula = Callable[[Any, Any], Any]
 Derivative = Callable[[Any, Any, Any], Any]
-NOTE = re.compile(r"at other inputs \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\) the gradient of")
+NOTE = re.compile(
+    r"at inputs that gradcli chose \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\) the gradient of"
+)
 MODEST = [0.6, 1.2, 0.9, 1.7, 0.3]
 
 
@@ -167,7 +169,7 @@ def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
     (note,) = told(checked(backend, target, list(planted.given), order=1))
-    given = shlex.split(note.partition("to make this a failure: ")[2])
+    given = shlex.split(note.partition("to make it a failure, run with ")[2])
     specs = tuple(parse_input(text) for text in given[1::2])
     case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
     assert given[0] == "-i"
@@ -247,8 +249,8 @@ def test_the_note_is_shown_once_over_samples_and_in_every_report(backend):
     (case,) = report.to_dict()["cases"]
     assert case["samples"] == 3
     assert report.exit_code == 0
-    assert str(report).count("at other inputs") == 1
-    assert len([note for note in case["notes"] if "at other inputs" in note]) == 1
+    assert str(report).count("at inputs that gradcli chose") == 1
+    assert len([note for note in case["notes"] if "at inputs that gradcli chose" in note]) == 1
     assert len([c for c in case["checks"] if c["check"] == "other-inputs" and c["note"]]) == 1
     assert json.dumps(case).isascii()
 
@@ -442,6 +444,6 @@ def test_arguments_are_pinned_with_their_fixed_values(backend):
             return g * ctx.p * ns.abs(x) ** (ctx.p - 1), None
 
     (note,) = told(checked(backend, Power, MODEST, 2, order=1))
-    flags = shlex.split(note.partition("to make this a failure: ")[2])
+    flags = shlex.split(note.partition("to make it a failure, run with ")[2])
     assert flags[0::2] == ["-i", "-a"]
     assert parse_argument(flags[3]).value == 2

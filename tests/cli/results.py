@@ -79,7 +79,8 @@ INCONCLUSIVE = replace(
             verdict=Verdict.INCONCLUSIVE,
             input="input",
             reason=Reason.KINK,
-            note="input[1] = 0.5 lies on a kink: slopes 0 from the left, 1 from the right; backward returns 1",
+            note="input[1] lies on a kink of forward: the slope is 0 on the left and 1 on the right, and backward "
+            "gives 1, the right-hand slope, which is accepted",
         ),
     ),
 )

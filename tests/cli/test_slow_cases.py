@@ -37,7 +37,7 @@ def test_what_has_run_longest_is_described_in_one_line() -> None:
     assert said == (
         "slow has run for 7 s: check gradient, call 14 (forward at inputs that gradcli chose) has run for 2.0 s; "
         "forward was called 13 times, 1 s each, about 27 calls (27 s) left if the gradient is right; "
-        "1 more run beside it"
+        "1 more case also running"
     )
     assert slowest((job("two\nlines\x1b[2J", 6.0),)) == "two\\nlines\\x1b[2J has run for 6 s"
 

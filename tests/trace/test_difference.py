@@ -151,5 +151,5 @@ def test_what_is_no_trace_is_refused(tmp_path):
     other.write_text('{"schema": "gradcli.report/1"}')
     with pytest.raises(UsageError, match=r"expected a trace \(schema gradcli.trace/1\)"):
         read_document(str(other))
-    with pytest.raises(UsageError, match="cannot be run with another seed"):
+    with pytest.raises(UsageError, match="cannot be run again with another seed"):
         compared(str(other), "seed=3", lambda name, seed: None, "json")

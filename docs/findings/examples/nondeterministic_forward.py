@@ -1,6 +1,6 @@
 """Noise from a generator that no seed resets.
 
-Two runs on the same input differ, so no derivative can be compared with forward.
+Two runs on the same input differ, so that no derivative can be compared with forward.
 """
 
 import numpy as np
