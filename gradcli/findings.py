@@ -270,8 +270,8 @@ class FindingKind(Enum):
         "GC313",
         "The gradient is wrong for some batch sizes.",
         "Other sizes of the batch axis are tried where forward accepts them, and a gradient that looks wrong is "
-        "verified by finite differences. An axis counts as the batch axis if exchanging two of its entries "
-        "exchanges them in the outputs.",
+        "verified by finite differences. An axis counts as the batch axis if its entries are independent of each "
+        "other, or if forward computes statistics over them.",
         "Look for a size written into the code as a constant, and for squeeze without an axis.",
     )
     NOT_TWICE_DIFFERENTIABLE = (

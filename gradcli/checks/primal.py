@@ -167,7 +167,7 @@ def _moved_in_place(subject: Subject) -> Iterator[str]:
         names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
         yield (
             f"forward or backward reads {names} from a module or a closure, not from its arguments: gradcli changed "
-            "these tensors in place for the check and restored them, so that you need not do anything"
+            "these tensors in place for the check and restored them; you need not do anything"
         )
 
 

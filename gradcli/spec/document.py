@@ -117,7 +117,7 @@ def _bound_expansion(document: yaml.Node, shown: str) -> None:
         node, depth = waiting.pop()
         count += 1
         if depth > MAX_DEPTH:
-            _refuse(node.start_mark, shown, f"nested more than {MAX_DEPTH} deep (does an alias hold itself?)")
+            _refuse(node.start_mark, shown, f"nested more than {MAX_DEPTH} deep (does an alias contain itself?)")
         if count > MAX_NODES:
             _refuse(document.start_mark, shown, f"aliases expand to more than {MAX_NODES:,} values")
         if isinstance(node, yaml.SequenceNode):

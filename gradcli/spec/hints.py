@@ -87,7 +87,7 @@ def _name(error: NameError) -> str | None:
     close = closest(name, _names_in_scope(error))
     if close is not None:
         return f"did you mean {close!r}?"
-    return f"{name!r} is defined nowhere in the file: is a part of the listing missing?"
+    return f"{name!r} is defined nowhere in the file: is a part of the code missing?"
 
 
 def _names_in_scope(error: BaseException) -> set[str]:
@@ -155,7 +155,7 @@ def _syntax(error: SyntaxError) -> str | None:
     line = (error.text or "").strip()
     packed = len(line) > _LONG_LINE and len(re.findall(r"\b(def|return|class|import)\b|@", line)) > 1
     if packed:
-        return f"line {error.lineno} holds several statements: the listing's line breaks were lost"
+        return f"line {error.lineno} holds several statements: the code's line breaks were lost"
     if isinstance(error, IndentationError):
         return f"the indentation before line {error.lineno} was lost or mixed: check tabs and spaces"
     return None

@@ -27,15 +27,16 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     ),
     (
         ("Torch not compiled with CUDA enabled",),
-        "the code asks PyTorch for a GPU, beside its kernels, and none is here: ask only where x.is_cuda, as for the "
-        "number of multiprocessors, or check on a machine with a GPU by --device cuda",
+        "the code outside of its kernels asks PyTorch for a GPU, and this machine has none: ask only if x.is_cuda "
+        "(for the number of multiprocessors, for example), or check on a machine with a GPU with --device cuda",
     ),
     (("No CUDA GPUs are available",), _NO_GPU),
     (("Found no NVIDIA driver",), _NO_GPU),
     (
         ("not supported in interpreter mode",),
         "Triton's interpreter, which runs kernels without a GPU, lacks this operation: check on a machine with a GPU "
-        "by --device cuda --triton gpu, or give the kernel another branch for a tl.constexpr flag",
+        "by --device cuda --triton gpu, or give the kernel a branch without this operation, chosen by a tl.constexpr "
+        "flag",
     ),
     (
         ("`_semantic` argument must be provided",),
@@ -44,8 +45,9 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     ),
     (
         ("outside of the scope of a kernel",),
-        "Triton was imported before TRITON_INTERPRET=1 was set, so that functions of its own library are compiled "
-        "ones: set it first, or let the command import the target by its name",
+        "Triton was imported before TRITON_INTERPRET=1 was set, so that Triton's own functions are compiled and "
+        "cannot run in its interpreter: set TRITON_INTERPRET=1 first, or let gradcli check import the target by its "
+        "name",
     ),
     (
         ("triton.language must be visible",),
@@ -63,7 +65,7 @@ def explain_kernel_error(error: BaseException) -> str | None:
             return hint
     if type(error).__name__ == "InterpreterError":
         return (
-            "raised in a kernel that Triton's interpreter runs on the CPU: if the kernel runs on a GPU, the "
-            "interpreter lacks something that it uses, and --device cuda --triton gpu checks it there"
+            "raised in a kernel that Triton's interpreter runs on the CPU: if the kernel works on a GPU, the "
+            "interpreter lacks something that the kernel uses: check it on a GPU with --device cuda --triton gpu"
         )
     return None

@@ -119,7 +119,9 @@ class _Document:
             column=self.node.start_mark.column + 1,
         )
         if "reason" in document and "allow" not in document:
-            self.problems.add(document.nodes["reason"], "a reason is given for allow, and there is none here")
+            self.problems.add(
+                document.nodes["reason"], "a reason is given, but there is no allow here that it belongs to"
+            )
         if "cases" not in document:
             return [self._overridden(base, defaults)]
         return [case for node in listed for case in self._case(node, base, defaults, sizes)]
@@ -203,7 +205,8 @@ class _Document:
             )
         if "reason" in fields and given is None and "allow" not in fields:
             self.problems.add(
-                fields.nodes["reason"], "a reason is given for a nondeterminism or for allow, and there is neither here"
+                fields.nodes["reason"],
+                "a reason is given, but there is neither a nondeterminism nor an allow here that it belongs to",
             )
 
     def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:

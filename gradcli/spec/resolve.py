@@ -223,7 +223,7 @@ def _missing_module(name: str, missing: str) -> str:
     if parent:
         package = importlib.import_module(parent)
         folders = list(getattr(package, "__path__", []))
-        where = f"in the package {parent}" if folders else f"in {parent}, which is a module and no package"
+        where = f"in the package {parent}" if folders else f"in {parent}, which is a module and not a package"
     else:
         folders = [os.getcwd()]
         where = f"in {os.getcwd()} and among the installed packages"

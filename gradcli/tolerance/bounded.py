@@ -122,7 +122,9 @@ def _accepted(evidence: Evidence) -> Evidence:
 
 def _forgiven(claim: Claim, evidence: Sequence[Evidence], subject: Subject, options: Options) -> str:
     text = _text(claim, evidence, subject, Verdict.FAILED)
-    return f"accepted within atol={options.atol:g}, rtol={options.rtol:g} as asked, but the gradient is wrong:\n{text}"
+    return (
+        f"accepted within atol={options.atol:g}, rtol={options.rtol:g} as you asked, but the gradient is wrong:\n{text}"
+    )
 
 
 def _text(claim: Claim, evidence: Sequence[Evidence], subject: Subject, verdict: Verdict) -> str:

@@ -69,7 +69,10 @@ def check_forward_mode(problem: Problem, options: Options, significance: float) 
     undecided = [e for e in evidence if e.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         reasons = ", ".join(sorted({e.reason.value for e in undecided if e.reason is not None}))
-        text = f"forward mode of {claim.name} was not decided: no error bound is available ({reasons})"
+        text = (
+            f"forward mode of {claim.name} was accepted without being checked, because no error bound is "
+            f"available ({reasons})"
+        )
         warnings.warn(text, GradcheckWarning, stacklevel=5)
     if options.check_batched_forward_grad:
         check_batched_forward_mode(problem)

@@ -186,4 +186,6 @@ class Alarm:
         if callable(self._outer):
             self._outer(number, frame)
         elif self._outer is not signal.SIG_IGN:
-            raise RuntimeError("SIGALRM arrived and no handler was set: expected code that uses a timer to handle it")
+            raise RuntimeError(
+                "SIGALRM arrived and no handler was set: expected code that uses a timer to set a handler"
+            )

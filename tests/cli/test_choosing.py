@@ -55,7 +55,7 @@ def test_a_target_with_a_problem_is_never_left_out() -> None:
 
 
 def test_nothing_that_fits_is_said() -> None:
-    with pytest.raises(NothingToCheckError, match="none of 3 cases fits -k 'Pool'"):
+    with pytest.raises(NothingToCheckError, match="none of 3 cases matches -k 'Pool'"):
         chosen(SPECS, Choice(keyword="Pool"))
 
 

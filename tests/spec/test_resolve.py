@@ -95,7 +95,7 @@ def test_a_file_may_import_its_neighbours_and_relatives(folder):
         ("delta.py", "expected a name after a colon, as in delta.py:Name"),
         ("x y:A", "is not a target"),
         (":A", "is not a target"),
-        ("json.decoder.q:A", "is a module and no package"),
+        ("json.decoder.q:A", "is a module and not a package"),
         ("./:A", "is a directory"),
         ("delta:Bbb.boom", "raised RuntimeError: boom"),
         ("mathh:pi", "did you mean math?"),

@@ -79,7 +79,7 @@ def test_an_error_that_pytorch_lets_pass_is_caught(torch: Any) -> None:
 
 def test_a_looser_tolerance_is_an_error_that_is_allowed_and_told(torch: Any) -> None:
     x = leaf(torch, 0.5, -1.5, 2.0)
-    with pytest.warns(GradcheckWarning, match="as asked, but the gradient is wrong"):
+    with pytest.warns(GradcheckWarning, match="as you asked, but the gradient is wrong"):
         assert gradcheck(scaled(torch, 2.01), x, rtol=1e-2)
     with pytest.warns(GradcheckWarning, match="wrong-factor"):
         assert gradcheck(scaled(torch, 2.01), x, atol=1e-1)

@@ -157,7 +157,7 @@ def _inferred(
         except InputsNotFoundError:
             raise error from error.__cause__
         refusal = next(iter(str(error.__cause__).splitlines()), "")
-    note = f"inputs are float32: none were found in float64, which forward refuses ({refusal})"
+    note = f"the inputs are float32, because forward raises with float64 inputs ({refusal})"
     return replace(supply, notes=(note, *supply.notes))
 
 

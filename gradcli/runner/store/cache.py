@@ -20,7 +20,7 @@ from gradcli.runner.planning.plan import CheckCase
 from gradcli.verdict import Verdict
 
 FOLDER = Path(".gradcli") / "cache"
-NOTE = "not run again: nothing that it depends on has changed since it passed (--cache)"
+NOTE = "not run again, because nothing that the case depends on has changed since it passed (--cache)"
 _FRAMEWORKS = ("numpy", "torch", "jax", "jaxlib", "scipy", "triton", "numba")
 _SOURCES = (".py", ".so", ".pyd", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h")
 _MOST_FILES = 10_000
