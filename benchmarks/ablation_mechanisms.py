@@ -156,7 +156,7 @@ MECHANISMS = [
     Mechanism("screen.survey", "as_stairs", argument(2)),
     Mechanism("screen.with_reference", "_forgive", argument(3)),
     Mechanism("screen.with_reference", "_confirmed", NOTHING),
-    Mechanism("screen.with_reference", "Hearing.temper", argument(2)),
+    Mechanism("screen.with_reference", "WitnessComparison.temper", argument(2)),
     Mechanism("course.reference_elsewhere", "vouched", found_none),
     Mechanism("course.small_rows", "doubtful_rows", always(NONE)),
     Mechanism("course.small_rows", "cut_to_small_rows", argument(0)),

@@ -47,20 +47,14 @@ def check(
         target: a Function class, a callable, a module, or what the command line takes, such as "module:Name" or a spec.
         inputs: None to infer them; a tuple of forward's positional arguments, checked as they stand (requires_grad is
             respected, no tensor is changed); a list of them; or a dict from names to arguments or mappings of a spec.
-        grad: the hand-written gradient of a callable, or its "module:attr": a function that takes grad_output; for a
-            NumPy function also one that returns its gradient or Jacobian.
-        saved: the parameters of `grad` besides grad_output: names of the callable's arguments, or of values that it
-            returns after its outputs.
-        order: the highest order of derivative, 2 unless given. A backward that raises when it is differentiated fails
-            only if an order is given; otherwise it is a note.
-        seed, samples: the seed of the run, and the number of random inputs.
-        only, skip: names of the checks to run, and of the checks to leave out.
+        grad: the hand-written vjp of a callable (for NumPy also its gradient or Jacobian), or its "module:attr".
+        saved: the parameters of `grad` besides grad_output: arguments, or values returned after the outputs.
+        order: the highest order of derivative, 2 unless given; if given, a backward that raises at it fails.
+        seed, samples, only, skip: the seed; the number of random inputs; checks to run; checks to leave out.
         dtype, device: the dtype of random floating inputs, and the device of the tensors, such as "cuda" (PyTorch).
-        require_resolution: the relative error of a gradient that a pass must be able to catch; else the case fails.
-        significance: the relative error below which a difference does not matter.
+        require_resolution, significance: relative errors: one that a pass must catch, and one too small to matter.
         allow: names of findings that are notes instead of failures, as a dict from names to reasons, or a list.
-        allow_inconclusive: whether an inconclusive report counts as ok.
-        shrink: whether to look for a smaller input after a failure.
+        allow_inconclusive, shrink: count an inconclusive report as ok; look for a smaller input after a failure.
         budget: seconds after which optional work is left out; None allows a minute of optional work.
 
     Returns:

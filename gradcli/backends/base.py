@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.effort import Counted
 from gradcli.backends.guard import Session
-from gradcli.backends.tensor.call_records import Lingering, OtherCalls, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, LeakedGraph, OtherCalls, Seeds, Values
 from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.backends.tensor.written_apart import Pair
 from gradcli.cases import Argument
@@ -327,26 +327,25 @@ class Subject(Counted):
         return None
 
     @abstractmethod
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
-        """One call at other arguments, and one backward pass for the cotangents that `seeds` makes for its outputs.
+    def call_at(
+        self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None
+    ) -> CallResult:
+        """One call at other arguments (and values `beside`), and a backward pass for `seeds`. Raises UserCodeError."""
 
-        Where values close by are given, forward is called there too. Raises UserCodeError, whose `phase` says where.
-        """
-
-    def visit_sharing(
+    def call_sharing(
         self,
         arguments: Sequence[Argument],  # noqa: ARG002 - for those that override it
         first: int,  # noqa: ARG002 - as above
         second: int,  # noqa: ARG002 - as above
         seeds: Seeds,  # noqa: ARG002 - as above
-    ) -> Visit | None:
-        """As `visit`, with the tensor at position `first` passed at `second` too, in its place; None where it cannot.
+    ) -> CallResult | None:
+        """As `call_at`, with the tensor at position `first` passed at `second` too, in its place; None where it cannot.
 
         The input at `second` is not active then: its gradient is part of the gradient of the first.
         """
         return None
 
-    def lingering(self) -> Lingering | None:
+    def leaked_graph(self) -> LeakedGraph | None:
         """What is left of a call's graph after its result was deleted; None if nothing is. Raises UserCodeError."""
         return None
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import Backend, FloatArray, ForwardCall, Gradients, Layout, RawBackward, RawGradient, Subject
 from gradcli.backends.guard import Session
-from gradcli.backends.tensor.call_records import OtherCalls, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, OtherCalls, Seeds, Values
 from gradcli.cases import Argument
 from gradcli.numerics.maps.space import Space
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -106,9 +106,11 @@ class NullSubject(Subject):
         """None for every input."""
         return tuple(None for _ in self.active)
 
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
+    def call_at(
+        self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None
+    ) -> CallResult:
         """The inner subject's call, None for every gradient."""
-        inner = self._inner.visit(arguments, None, beside)
+        inner = self._inner.call_at(arguments, None, beside)
         return inner if seeds is None else replace(inner, gradients=tuple(None for _ in inner.active))
 
     def backward_laid_out(

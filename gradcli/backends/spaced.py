@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.tensor.call_records import Outputs, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
 from gradcli.backends.tensor.maps import spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
@@ -47,12 +47,14 @@ class SpacedSubject(Subject):
         cotangents = generator.choice([-1.0, 1.0], free) * (0.5 + 0.5 * generator.random(free))
         return np.concatenate([self.point, cotangents])
 
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
+    def call_at(
+        self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None
+    ) -> CallResult:
         """A call, and a pass of its own, of the same Function bound to other arguments."""
         other = self.rebind(arguments)
         outputs, numbers = other.first_call.outputs, other.output_numbers
         cotangents = None if seeds is None else seeds([outputs[n] for n in numbers])
-        return Visit(
+        return CallResult(
             outputs=outputs,
             numbers=numbers,
             active=other.active,

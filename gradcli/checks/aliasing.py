@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.backends.tensor.call_records import Visit
+from gradcli.backends.tensor.call_records import CallResult
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
 from gradcli.checks.seeding import all_finite, signed_cotangents
@@ -67,12 +67,12 @@ class AliasingCheck(Check):
         if compared:
             yield self.passed()
 
-    def _shared(self, situation: Situation, arguments: Arguments, apart: Visit, pair: Pair) -> Evidence | None:
+    def _shared(self, situation: Situation, arguments: Arguments, apart: CallResult, pair: Pair) -> Evidence | None:
         """What is wrong with one tensor in both places of `pair`; `apart` is the call with two of its values."""
         first, second = pair
         both = f"{situation.input_name(first)} and {situation.input_name(second)}"
         try:
-            shared = situation.subject.visit_sharing(arguments, first, second, signed_cotangents)
+            shared = situation.subject.call_sharing(arguments, first, second, signed_cotangents)
         except UserCodeError as error:
             message = (
                 f"the call fails when {both} are one tensor, but not when they are two tensors with the same "
@@ -133,14 +133,14 @@ def _equal(arguments: Arguments, pair: Pair) -> Iterator[Arguments]:
         yield [replace(a, value=value.copy()) if i in pair else a for i, a in enumerate(arguments)]
 
 
-def _apart(situation: Situation, arguments: Arguments) -> Visit | None:
+def _apart(situation: Situation, arguments: Arguments) -> CallResult | None:
     """The call with two tensors of equal values; None if that call cannot serve as a reference.
 
     It cannot if the Function raises or is not finite there, or if forward writes into its inputs.
     """
     subject = situation.subject
     try:
-        found = subject.visit(arguments, signed_cotangents)
+        found = subject.call_at(arguments, signed_cotangents)
     except UserCodeError:
         return None
     if found.in_place or found.gradients is None or found.numbers != subject.output_numbers:
@@ -148,7 +148,9 @@ def _apart(situation: Situation, arguments: Arguments) -> Visit | None:
     return found if all_finite(found.outputs) and all_finite(found.gradients) else None
 
 
-def _parted(situation: Situation, arguments: Arguments, apart: Visit, shared: Visit, pair: Pair) -> str | int | None:
+def _parted(
+    situation: Situation, arguments: Arguments, apart: CallResult, shared: CallResult, pair: Pair
+) -> str | int | None:
     """The output (by its name) or the input whose gradient (by its position) is not the same in both calls.
 
     Beyond a tolerance, and beyond what rounding of the inputs makes of it.
@@ -171,14 +173,14 @@ def _parted(situation: Situation, arguments: Arguments, apart: Visit, shared: Vi
     return None
 
 
-def _results(visit: Visit, pair: Pair) -> dict[str | int, NDArray[Any] | None]:
+def _results(result: CallResult, pair: Pair) -> dict[str | int, NDArray[Any] | None]:
     """The differentiable outputs by name, and the gradients by position: of both places of the pair their sum."""
     first, second = pair
-    gradients: dict[str | int, NDArray[Any] | None] = dict(zip(visit.active, visit.gradients or (), strict=True))
+    gradients: dict[str | int, NDArray[Any] | None] = dict(zip(result.active, result.gradients or (), strict=True))
     other = gradients.pop(second, None)
     own = gradients[first]
     gradients[first] = other if own is None else own if other is None else own + other
-    return {**{f"output {n}": visit.outputs[n] for n in visit.numbers}, **gradients}
+    return {**{f"output {n}": result.outputs[n] for n in result.numbers}, **gradients}
 
 
 def _nudged(situation: Situation, arguments: Arguments, pair: Pair) -> Arguments:

@@ -66,7 +66,7 @@ class Situation:
             u, v = self.cotangents(), self.constant_cotangents()
             self._runs["together"] = passed_together(
                 self.subject,
-                self.by_hand(),
+                self.raw_backward(),
                 (u, v, mixed(u, v)),
                 (FACTORS[0], FACTORS[1] / LARGE),
                 tolerance=self.tolerance(REPEAT_TOLERANCE),
@@ -109,14 +109,14 @@ class Situation:
         found: tuple[Gradients, Gradients | UserCodeError] = self._runs["passes"]
         return found
 
-    def by_hand(self) -> RawBackward:
+    def raw_backward(self) -> RawBackward:
         """What backward itself returns for `cotangents()`, from one direct call for all checks."""
-        if "by hand" not in self._runs:
-            raw = self._runs["by hand"] = self.subject.raw_backward(self.cotangents())
+        if "raw backward" not in self._runs:
+            raw = self._runs["raw backward"] = self.subject.raw_backward(self.cotangents())
             writes = {FindingKind.MUTATES_INPUT: raw.changed_inputs, FindingKind.MUTATES_SAVED: raw.changed_saved}
             if any(changed and kind.value in dict(self.settings.allow) for kind, changed in writes.items()):
                 self.subject.protect_saved()
-        found: RawBackward = self._runs["by hand"]
+        found: RawBackward = self._runs["raw backward"]
         return found
 
     def cotangents(self, number: int = 0) -> list[NDArray[Any]]:

@@ -80,7 +80,7 @@ def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> boo
     arguments = [replace(a, value=near) if n == position else a for n, a in enumerate(subject.arguments)]
     cotangents = situation.cotangents()
     try:
-        found = subject.visit(arguments, lambda _: cotangents).gradients
+        found = subject.call_at(arguments, lambda _: cotangents).gradients
         point = subject.point.copy()
         point[part] = subject.domain.flatten(
             [near if n == moved else each for n, each in enumerate(subject.domain.unflatten(point))]
@@ -147,5 +147,5 @@ def _largest(terms: NDArray[np.float64]) -> Sequence[int]:
 
 def _dtype_of(situation: Situation, position: int) -> str | None:
     """The dtype of what backward itself returned for an argument, before the framework cast it, where it is known."""
-    returned = situation.by_hand().gradients
+    returned = situation.raw_backward().gradients
     return returned[position].dtype if position < len(returned) else None

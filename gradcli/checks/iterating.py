@@ -35,7 +35,7 @@ def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
 def _lines(subject: Subject, arguments: Sequence[Argument]) -> LinesSeen | None:
     with at_most(_LINES, subject.info.forward) as seen:
         try:
-            subject.visit(tuple(arguments))
+            subject.call_at(tuple(arguments))
         except UserCodeError:
             return None
     return seen

@@ -47,7 +47,7 @@ class LayoutCheck(Check):
     def _together(self, situation: Situation, inputs: Layout, outputs: Layout) -> Evidence | None:
         """What is wrong in other layouts of inputs and grad_output, by three passes; nearly always nothing."""
         expanded = outputs is Layout.EXPANDED
-        if expanded and situation.by_hand().changed_cotangents:
+        if expanded and situation.raw_backward().changed_cotangents:
             return None  # writing into one number that stands for many: named already, as writing
         cotangents = situation.constant_cotangents() if expanded else situation.cotangents()
         lying = {"the inputs are": inputs, "grad_output is": outputs}

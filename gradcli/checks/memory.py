@@ -23,7 +23,7 @@ class MemoryCheck(Check):
             note = f"does not apply: {subject.info.backend} keeps no graph that could stay in memory after a call"
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
-        left = subject.lingering()
+        left = subject.leaked_graph()
         if left is None:
             yield self.passed()
         elif left.attribute is not None:

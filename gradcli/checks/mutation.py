@@ -18,7 +18,7 @@ class MutationCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the bytes before and after a direct call of backward."""
-        raw = situation.by_hand()
+        raw = situation.raw_backward()
         if not raw.available or raw.error is not None:
             return
         problems, notes = [], []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.backends.tensor.call_records import Visit
+from gradcli.backends.tensor.call_records import CallResult
 from gradcli.backends.torch.interpreter import contained_kernels, kernel_memory
 from gradcli.backends.torch.kernel_memory import Found, KernelMemory
 from gradcli.cases import Argument
@@ -31,11 +31,11 @@ def outside_memory(check: Check, situation: Situation) -> Iterator[Evidence]:
         return
     subject = situation.subject
     with memory.filled_with(0.0) as found:
-        visit = subject.visit(subject.arguments, signed_cotangents)
+        result = subject.call_at(subject.arguments, signed_cotangents)
     if not found:
         return
     sentence = "; ".join(dict.fromkeys(map(str, found.values())))
-    depends = _dependence(memory, subject, subject.arguments, visit)
+    depends = _dependence(memory, subject, subject.arguments, result)
     if depends is None:
         yield check.passed(
             f"{sentence}; this is a note, because no result depends on what is read there, but on a GPU such a "
@@ -47,18 +47,18 @@ def outside_memory(check: Check, situation: Situation) -> Iterator[Evidence]:
 
 
 def _dependence(
-    memory: KernelMemory, subject: Subject, arguments: Sequence[Argument], visit: Visit
+    memory: KernelMemory, subject: Subject, arguments: Sequence[Argument], result: CallResult
 ) -> tuple[FindingKind, str] | None:
     """Whether outputs or gradients change with what lies outside of the tensors; None where none does."""
     for filling in _FILLINGS:
         try:
             with memory.filled_with(filling, dropping=True):
-                other = subject.visit(arguments, signed_cotangents)
+                other = subject.call_at(arguments, signed_cotangents)
         except UserCodeError:
             return FindingKind.NONDETERMINISTIC_FORWARD, "a result depends"
-        if not _are_same(visit.outputs, other.outputs):
+        if not _are_same(result.outputs, other.outputs):
             return FindingKind.NONDETERMINISTIC_FORWARD, "forward's result depends"
-        if not _are_same(visit.gradients or (), other.gradients or ()):
+        if not _are_same(result.gradients or (), other.gradients or ()):
             return FindingKind.NONDETERMINISTIC_BACKWARD, "a gradient depends"
     return None
 
@@ -110,10 +110,10 @@ class Accesses:
         arguments = self.batch.resized(subject, self.size)
         try:
             with contained_kernels():
-                visit = subject.visit(arguments, signed_cotangents)
+                result = subject.call_at(arguments, signed_cotangents)
         except UserCodeError:
             return False
-        return _dependence(memory, subject, arguments, visit) is not None
+        return _dependence(memory, subject, arguments, result) is not None
 
 
 @contextmanager

@@ -24,7 +24,7 @@ class ReturnsCheck(Check):
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Call backward directly and look at what it returns."""
-        raw = situation.by_hand()
+        raw = situation.raw_backward()
         if not raw.available:
             yield from self._refused(situation)
             return

@@ -149,7 +149,7 @@ class EmptyCheck(BatchCheck):
 
     def _problem(self, situation: Situation, batch: Batch, call: Resized) -> Evidence | None:
         where = f"when the leading axis of {batch.name} has size 0"
-        nothing_there = not any(call.visit.outputs[n].size for n in call.visit.numbers)
+        nothing_there = not any(call.result.outputs[n].size for n in call.result.numbers)
         if call.error is not None:
             # What reduces over nothing has to end somewhere: the product of no factors is nobody's batch.
             if not nothing_there:
@@ -164,8 +164,8 @@ class EmptyCheck(BatchCheck):
 
     def _misshapen(self, situation: Situation, call: Resized, where: str) -> Evidence | None:
         """A gradient of another shape, one that is not finite, and one that depends on outputs that are not there."""
-        nothing_there = not any(call.visit.outputs[n].size for n in call.visit.numbers)
-        for position, gradient in zip(call.visit.active, call.visit.gradients or (), strict=True):
+        nothing_there = not any(call.result.outputs[n].size for n in call.result.numbers)
+        for position, gradient in zip(call.result.active, call.result.gradients or (), strict=True):
             shape, problem = call.arguments[position].shape, None
             if gradient is None:
                 continue
@@ -182,8 +182,8 @@ class EmptyCheck(BatchCheck):
 
     def _wrong(self, situation: Situation, batch: Batch, call: Resized, where: str) -> Evidence | None:
         """A wrong gradient of an input that is not empty, by outputs that are not."""
-        inputs = any(call.arguments[position].value.size for position in call.visit.active)
-        outputs = any(call.visit.outputs[number].size for number in call.visit.numbers)
+        inputs = any(call.arguments[position].value.size for position in call.result.active)
+        outputs = any(call.result.outputs[number].size for number in call.result.numbers)
         again = call_resized(situation, batch, 0) if inputs and outputs else None
         wrong = _proven(situation, again) if again is not None and seems_wrong(again) else None
         if wrong is None:
@@ -202,7 +202,7 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
 
     A gradient that is wrong at a single point only is not reported: the values were chosen by this check.
     """
-    gradients = call.visit.gradients or ()
+    gradients = call.result.gradients or ()
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
     wrong = wrong_at(situation, call.arguments)

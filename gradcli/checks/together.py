@@ -24,7 +24,7 @@ class Together:
 
 def passed_together(
     subject: Subject,
-    by_hand: RawBackward,
+    raw: RawBackward,
     cotangents: tuple[Cotangents, Cotangents, Cotangents],
     factors: tuple[float, float],
     *,
@@ -40,14 +40,14 @@ def passed_together(
 
     Args:
         subject: the Function.
-        by_hand: what backward returned for u; where the framework would not pass that on as it is, u is passed too.
+        raw: what backward returned for u; where the framework would not pass that on as it is, u is passed too.
         cotangents: u, v (whose entries are all equal) and a u + b v.
         factors: a and b.
         tolerance: what is left may be this part of the largest entry.
         laid_out: make grad_output one number expanded for v, and strided for the mixture.
     """
     u, v, mixture = cotangents
-    own = _passed_on(subject, by_hand)
+    own = _passed_on(subject, raw)
     layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
     passes = [Pass(cotangents=each, layout=layout) for each, layout in zip((v, mixture), layouts, strict=True)]
     try:

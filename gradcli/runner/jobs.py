@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError, TargetImportError, UsageError, UserCode
 from gradcli.frozen import dataclass
 from gradcli.runner.process.interrupts import Interrupted
 from gradcli.watchdog.case import Omissions, Watchdog
-from gradcli.watchdog.status import Seen, new_status
+from gradcli.watchdog.status import StatusReading, new_status
 
 if TYPE_CHECKING:
     from gradcli.results import CheckResult
@@ -32,7 +32,7 @@ class Job(ABC):
 
     target: str
 
-    def after(self, status: Seen, how: str) -> "Job | None":  # noqa: ARG002 - for those that override it
+    def after(self, status: StatusReading, how: str) -> "Job | None":  # noqa: ARG002 - for those that override it
         """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
         return None
 
@@ -80,7 +80,7 @@ class CheckJob(Job):
         """True if no budget is given."""
         return self.case.settings.budget is None
 
-    def after(self, status: Seen, how: str) -> "CheckJob | None":
+    def after(self, status: StatusReading, how: str) -> "CheckJob | None":
         """The job to do in another process, after one that ended as `how` says; None where that would help nothing."""
         omissions = self.omissions.after(status, how)
         return None if omissions is None else replace(self, omissions=omissions)

@@ -12,7 +12,7 @@ from typing import final
 from gradcli.errors import OverrunError
 from gradcli.frozen import dataclass
 from gradcli.watchdog.alarm import Alarm, cleaning
-from gradcli.watchdog.status import Seen, Status
+from gradcli.watchdog.status import Status, StatusReading
 
 OPTIONAL_SECONDS = 60.0
 """What optional work may take in all where no budget is given."""
@@ -66,7 +66,7 @@ class Omissions:
     calls: frozenset[int] = frozenset()
     why: str = ""
 
-    def after(self, status: Seen, how: str) -> "Omissions | None":
+    def after(self, status: StatusReading, how: str) -> "Omissions | None":
         """What the next attempt leaves out, after one whose process ended as `how` says; None where nothing helps.
 
         Where no such call was running, an optional phase before may have damaged the process's memory.

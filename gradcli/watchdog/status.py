@@ -22,7 +22,7 @@ _IN_BETWEEN = (0, math.inf, 0.0, True, 0.0, 0, False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class StatusReading:
     """The status of a case.
 
     `call` is the number of the call that runs, 0 between calls; it should be over at `due`, by the clock of
@@ -106,11 +106,11 @@ def new_status() -> Status | None:
     return _own
 
 
-def seen(descriptor: int | None) -> Seen:
+def read_status(descriptor: int | None) -> StatusReading:
     """What the memory of a descriptor says; nothing where it holds no status, no call while one is being written."""
     content = b"" if descriptor is None else os.pread(descriptor, _SIZE, _OFFSET)
     if len(content) < _SIZE:
-        return Seen()
+        return StatusReading()
     whole = _SUM.unpack_from(content, _CALL.size) == (zlib.crc32(content[: _CALL.size]),)
     call, due, forward_seconds, asked, since, forwards, is_backward = (
         _CALL.unpack_from(content) if whole else _IN_BETWEEN
@@ -118,7 +118,7 @@ def seen(descriptor: int | None) -> Seen:
     phase, entered = (
         content[place : place + _TEXTS].rstrip(b"\0").decode("utf-8", "replace") for place in (_PHASE, _ENTERED)
     )
-    return Seen(
+    return StatusReading(
         call=call,
         due=due,
         forward_seconds=forward_seconds,

@@ -173,7 +173,7 @@ def test_what_keeps_no_graph_is_no_leak(backend, ns, keep):
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_right_functions_leave_nothing(backend, ns, row):
     subject = backend.bind(row.build(ns), arguments(row))
-    assert subject.lingering() is None
+    assert subject.leaked_graph() is None
 
 
 def test_a_callable_may_keep_what_it_computed_and_its_function_may_not_keep_its_output(backend, ns):
@@ -187,8 +187,8 @@ def test_a_callable_may_keep_what_it_computed_and_its_function_may_not_keep_its_
     def leaking(x):
         return wrong.apply(x) * 2
 
-    assert backend.bind(keeping, [X]).lingering() is None
-    assert backend.bind(leaking, [X]).lingering().attribute == "result"
+    assert backend.bind(keeping, [X]).leaked_graph() is None
+    assert backend.bind(leaking, [X]).leaked_graph().attribute == "result"
 
 
 def test_the_collector_is_left_as_it_was(backend, ns):
@@ -196,7 +196,7 @@ def test_the_collector_is_left_as_it_was(backend, ns):
     for turn in (gc.disable, gc.enable):
         turn()
         before = gc.isenabled()
-        assert subject.lingering() is not None
+        assert subject.leaked_graph() is not None
         assert gc.isenabled() is before
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.cli.output.slow_cases import slow_cases_told, slowest
 from gradcli.runner.process.at_work import AtWork
-from gradcli.watchdog.status import Seen
+from gradcli.watchdog.status import StatusReading
 
 SLOW = """
 import time
@@ -26,7 +26,7 @@ Told = Callable[[bool], str]
 
 def job(label: str, seconds: float, **known: object) -> AtWork:
     now = time.monotonic()
-    status = Seen(due=math.inf, since=now - 2.0, **known)  # type: ignore[arg-type]
+    status = StatusReading(due=math.inf, since=now - 2.0, **known)  # type: ignore[arg-type]
     return AtWork(label=label, since=now - seconds, seen=status, calls_limited=True)
 
 

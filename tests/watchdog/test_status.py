@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from gradcli.watchdog.status import Status, seen
+from gradcli.watchdog.status import Status, read_status
 
 WRITER = """
 import sys
@@ -31,16 +31,16 @@ def descriptor(tmp_path):
 
 
 def test_what_was_written_is_read(descriptor):
-    assert seen(None) == seen(descriptor)
+    assert read_status(None) == read_status(descriptor)
     status = Status(descriptor)
-    assert (seen(descriptor).call, seen(descriptor).due) == (0, math.inf)
+    assert (read_status(descriptor).call, read_status(descriptor).due) == (0, math.inf)
     status.entered("sweep", optional=True)
     status.began(7, 12.5, 0.25, asked=False)
-    read = seen(descriptor)
+    read = read_status(descriptor)
     assert (read.call, read.due, read.forward_seconds, read.asked) == (7, 12.5, 0.25, False)
     assert (read.phase, read.optional) == ("sweep", {"sweep"})
     status.clear()
-    assert seen(descriptor) == seen(None)
+    assert read_status(descriptor) == read_status(None)
 
 
 def test_a_call_that_is_being_written_is_never_read_in_part(descriptor):
@@ -51,7 +51,7 @@ def test_a_call_that_is_being_written_is_never_read_in_part(descriptor):
             assert writer.stdout.readline() == b"ready\n"
             states, until = set(), time.monotonic() + 0.5
             while time.monotonic() < until:
-                read = seen(descriptor)
+                read = read_status(descriptor)
                 states.add((read.due, read.call, read.forward_seconds, read.asked))
         finally:
             writer.kill()

@@ -186,7 +186,7 @@ class TransformedSubject(ArraySubject):
         self.counters.backward += 1
         try:
             with self.running():
-                return self._by_hand(rule, rule.backward, self._tensors(self.materialised(cotangents)))
+                return self._call_rule(rule, rule.backward, self._tensors(self.materialised(cotangents)))
         except (Exception, SystemExit) as error:
             return RawBackward(error=error)
 
@@ -324,7 +324,7 @@ class TransformedSubject(ArraySubject):
                 line=None if code is None else code.co_firstlineno,
             )
 
-    def _by_hand(self, rule: Rule, backward: Callable[..., Any], cotangents: Sequence[Any]) -> RawBackward:
+    def _call_rule(self, rule: Rule, backward: Callable[..., Any], cotangents: Sequence[Any]) -> RawBackward:
         given = {i: self.framework.from_array(v) for i, v in self.values().items()}
         whole = assembled(self.arguments, given, self._transforms)
         positional = [value for argument, value in whole if not argument.keyword]

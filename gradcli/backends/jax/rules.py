@@ -55,5 +55,5 @@ def rule_from(rule: Any) -> Rule:
     """The user's rule; a bwd that takes symbolic zeros cannot be called directly."""
     if not is_vjp(rule):
         return Rule(primal=rule.fun, forward=rule.jvp, fixed=fixed_positions(rule))
-    by_hand = None if rule.symbolic_zeros else rule.bwd
-    return Rule(primal=rule.fun, forward=rule.fwd, backward=by_hand, fixed=fixed_positions(rule))
+    backward = None if rule.symbolic_zeros else rule.bwd
+    return Rule(primal=rule.fun, forward=rule.fwd, backward=backward, fixed=fixed_positions(rule))

@@ -31,13 +31,13 @@ from gradcli.backends.origin import Origin
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor.body import stands_for
 from gradcli.backends.tensor.call import Call, Caller, carries_gradient, gradients_of, in_64_bits
-from gradcli.backends.tensor.call_records import Lingering, OtherCalls, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, LeakedGraph, OtherCalls, Seeds, Values
 from gradcli.backends.tensor.framework import Framework, same_values
-from gradcli.backends.tensor.graph_lifetime import lingering
+from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_rules
 from gradcli.backends.tensor.maps import TensorMap, space_of, spaces_of_order
 from gradcli.backends.tensor.modes import batched, pushed
-from gradcli.backends.tensor.other_calls import sharing, visited
+from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.own_tensors import OwnCall
 from gradcli.backends.tensor.raw_backward import called_by_hand
 from gradcli.cases import Argument
@@ -315,22 +315,24 @@ class BoundFunction(SpacedSubject):
         self._maps.clear()
         return self
 
-    def lingering(self) -> Lingering | None:
+    def leaked_graph(self) -> LeakedGraph | None:
         """What is left of a call's graph when its result is gone."""
         is_own = self._origin is not None
-        return lingering(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
+        return leaked_graph(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
 
-    def visit(self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None) -> Visit:
+    def call_at(
+        self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None
+    ) -> CallResult:
         """One call at other arguments, and one pass through its graph."""
         caller = self._calling(self._function, arguments)
-        return visited(caller, self.active, self.counters, seeds, beside)
+        return called_at(caller, self.active, self.counters, seeds, beside)
 
-    def visit_sharing(self, arguments: Sequence[Argument], first: int, second: int, seeds: Seeds) -> Visit | None:
+    def call_sharing(self, arguments: Sequence[Argument], first: int, second: int, seeds: Seeds) -> CallResult | None:
         """The same with one tensor in two places, where both are positional."""
         if any(argument.keyword for argument in arguments[: max(first, second) + 1]):
             return None
         caller = self._calling(sharing(self._function, first, second), arguments)
-        return visited(caller, [i for i in self.active if i != second], self.counters, seeds)
+        return called_at(caller, [i for i in self.active if i != second], self.counters, seeds)
 
     def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
         held = [name for name, _ in self.info.held]

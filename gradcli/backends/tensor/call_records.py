@@ -18,7 +18,7 @@ Values = Mapping[int, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class CallResult:
     """The result of a call at other arguments.
 
     `numbers` are the differentiable ones of `outputs`; `gradients` those of the `active` inputs, None where none were
@@ -51,7 +51,7 @@ class OtherCalls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lingering:
+class LeakedGraph:
     """A graph that still existed after its result was deleted.
 
     `attribute` is the one of ctx through which the graph holds an output of its own, None where none does; `collected`

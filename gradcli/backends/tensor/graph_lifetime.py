@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any
 
 from gradcli.backends.tensor.call import Call
-from gradcli.backends.tensor.call_records import Lingering
+from gradcli.backends.tensor.call_records import LeakedGraph
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
 
 _MOST_OBJECTS = 1_000
 
 
-def lingering(
+def leaked_graph(
     framework: Framework, inspector: Inspector, call_of: Callable[[], Call], *, is_own: bool
-) -> Lingering | None:
+) -> LeakedGraph | None:
     """What is left of a call's graph after its result was deleted; None if nothing is, or backward is not the cause.
 
     Reference counting frees a graph at once, unless it is part of a cycle or something else refers to it. A cycle that
@@ -44,7 +44,7 @@ def lingering(
         collected = not any(_is_there(watched))
     if attribute is None and (collected or not is_own):
         return None
-    return Lingering(attribute=attribute, collected=collected)
+    return LeakedGraph(attribute=attribute, collected=collected)
 
 
 def _is_there(watched: list[weakref.ref[Any]]) -> list[bool]:

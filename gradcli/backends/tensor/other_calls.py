@@ -9,12 +9,12 @@ import numpy as np
 from gradcli.backends.base import Counters
 from gradcli.backends.guard import user_code_error, users_code
 from gradcli.backends.tensor.call import Caller, carries_gradient, gradients_of
-from gradcli.backends.tensor.call_records import Outputs, Seeds, Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
 
 
-def visited(
+def called_at(
     caller: Caller, active: Sequence[int], counters: Counters, seeds: Seeds | None, beside: Values | None = None
-) -> Visit:
+) -> CallResult:
     """One call by `caller` at its own arguments, and a pass for the cotangents that `seeds` makes, if there is one.
 
     Where values close by are given, forward is called there as well.
@@ -35,7 +35,7 @@ def visited(
                 gradients = gradients_of(framework, counters, call, numbers, seeds([outputs[n] for n in numbers]))
     except (Exception, SystemExit) as error:
         raise user_code_error(error, phase) from error
-    return Visit(
+    return CallResult(
         outputs=outputs,
         numbers=numbers,
         active=tuple(active),

@@ -124,6 +124,6 @@ def _moved(own: Own) -> Any:
 
 def _seen(subject: Subject) -> list[NDArray[Any]]:
     """The outputs that carry a gradient, and the gradients for cotangents of ones. Raises UserCodeError."""
-    visit = subject.visit(subject.arguments, lambda outputs: [np.ones_like(output) for output in outputs])
-    gradients = [np.zeros(0) if g is None else g for g in visit.gradients or ()]
-    return [*(visit.outputs[n] for n in visit.numbers), *gradients]
+    result = subject.call_at(subject.arguments, lambda outputs: [np.ones_like(output) for output in outputs])
+    gradients = [np.zeros(0) if g is None else g for g in result.gradients or ()]
+    return [*(result.outputs[n] for n in result.numbers), *gradients]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.tensor.call_records import Visit
+from gradcli.backends.tensor.call_records import CallResult
 from gradcli.checks.base import Situation, relative_gap
 from gradcli.checks.batch.resizing import TOLERANCE, Batch, Resized
 from gradcli.checks.seeding import all_finite, signed_cotangents
@@ -27,17 +27,17 @@ def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> boo
     The call is cut into pieces of the given size; the last one is filled up with entries whose outputs get no
     cotangent.
     """
-    outputs = [call.visit.outputs[number] for number in call.visit.numbers]
-    gradients = call.visit.gradients
+    outputs = [call.result.outputs[number] for number in call.result.numbers]
+    gradients = call.result.gradients
     if gradients is None or call.size == 0 or any(output.shape[:1] != (call.size,) for output in outputs):
         return False
     cotangents = signed_cotangents(outputs)
     total = [None if g is None else np.zeros_like(g) for g in gradients]
     for entries, count in _parts(call.size, batch.size):
         part = _called(situation, batch, call, entries, count, cotangents)
-        if part is None or not _repeats(situation, outputs, part, entries, call.visit):
+        if part is None or not _repeats(situation, outputs, part, entries, call.result):
             return False
-        for place, position in enumerate(call.visit.active):
+        for place, position in enumerate(call.result.active):
             whole, piece = total[place], (part.gradients or ())[place]
             if whole is None or piece is None:
                 if whole is not piece:
@@ -61,7 +61,7 @@ def _parts(size: int, given: int) -> Iterator[tuple[NDArray[np.intp], int]]:
 
 def _called(
     situation: Situation, batch: Batch, call: Resized, entries: NDArray[np.intp], count: int, cotangents: Arrays
-) -> Visit | None:
+) -> CallResult | None:
     """The Function at some entries of a call, with their cotangents; None where it raises."""
     subject = situation.subject
     arguments = [
@@ -76,12 +76,14 @@ def _called(
         return made
 
     try:
-        return subject.visit(arguments, seeds)
+        return subject.call_at(arguments, seeds)
     except (UserCodeError, ValueError, IndexError):  # its outputs are no batch of this size
         return None
 
 
-def _repeats(situation: Situation, outputs: Arrays, part: Visit, entries: NDArray[np.intp], whole: Visit) -> bool:
+def _repeats(
+    situation: Situation, outputs: Arrays, part: CallResult, entries: NDArray[np.intp], whole: CallResult
+) -> bool:
     """Whether a part has the same outputs and active inputs as the whole, and the outputs of its entries."""
     if (part.numbers, part.active) != (whole.numbers, whole.active) or part.gradients is None:
         return False

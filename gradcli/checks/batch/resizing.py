@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.backends.tensor.call_records import Values, Visit
+from gradcli.backends.tensor.call_records import CallResult, Values
 from gradcli.backends.torch.interpreter import contained_kernels
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
@@ -89,7 +89,7 @@ class Batch:
             return [subject.first_call.outputs[number] for number in subject.output_numbers]
         given = [replace(a, value=a.value[entries]) if self.is_in(subject, a) else a for a in subject.arguments]
         try:
-            found = subject.visit(given)
+            found = subject.call_at(given)
         except UserCodeError:
             return None
         if found.numbers != subject.output_numbers:
@@ -126,13 +126,13 @@ def _batches(situation: Situation) -> Iterator[Batch]:
 class Resized:
     """A call with another batch size, for which forward returned outputs of that size.
 
-    `visit` is its result, `error` what backward raised if forward's body can be differentiated there; `steps` lead to
+    `result` is its result, `error` what backward raised if forward's body can be differentiated there; `steps` lead to
     the nearby values at which forward was called as well.
     """
 
     size: int
     arguments: Arguments
-    visit: Visit
+    result: CallResult
     steps: Values
     error: UserCodeError | None = None
 
@@ -149,16 +149,16 @@ def call_resized(situation: Situation, batch: Batch, size: int, *, steps: bool =
     away = {position: _steps(arguments[position].value, step) for position in subject.active} if steps else {}
     beside = {position: arguments[position].value + step for position, step in away.items()}
     try:
-        visit = subject.visit(arguments, signed_cotangents, beside or None)
+        result = subject.call_at(arguments, signed_cotangents, beside or None)
     except UserCodeError as raised:
         error = raised
         try:
-            visit = subject.visit(arguments)
+            result = subject.call_at(arguments)
         except UserCodeError:
             return None
-    if not _accepted(situation, batch, visit, size) or (error and framework_fails_too(situation, arguments)):
+    if not _accepted(situation, batch, result, size) or (error and framework_fails_too(situation, arguments)):
         return None
-    return Resized(size=size, arguments=arguments, visit=visit, steps=away, error=error)
+    return Resized(size=size, arguments=arguments, result=result, steps=away, error=error)
 
 
 def _given_outputs(subject: Subject) -> list[NDArray[Any]]:
@@ -184,13 +184,13 @@ def _steps(value: NDArray[Any], step: float) -> NDArray[Any]:
     return np.asarray(step * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
 
 
-def _accepted(situation: Situation, batch: Batch, visit: Visit, size: int) -> bool:
+def _accepted(situation: Situation, batch: Batch, result: CallResult, size: int) -> bool:
     """Whether forward handled the new size: the outputs have it, and are finite."""
     subject = situation.subject
     return (
-        (visit.numbers, visit.active) == (subject.output_numbers, subject.active)
-        and batch.is_followed(subject.first_call.outputs, visit.outputs, size)
-        and all_finite(visit.outputs)
+        (result.numbers, result.active) == (subject.output_numbers, subject.active)
+        and batch.is_followed(subject.first_call.outputs, result.outputs, size)
+        and all_finite(result.outputs)
     )
 
 
@@ -217,11 +217,11 @@ def seems_wrong(call: Resized) -> bool:
     At a kink, and if forward is noisy or steep, a right gradient may seem wrong too; rounding of low-precision values
     is allowed for.
     """
-    visit, beside = call.visit, call.visit.beside
-    outputs = [visit.outputs[n] for n in visit.numbers]
+    result, beside = call.result, call.result.beside
+    outputs = [result.outputs[n] for n in result.numbers]
     if beside is None or any(one.shape != other.shape for one, other in zip(outputs, beside, strict=True)):
         return True
-    gradients = zip(visit.active, visit.gradients or (), strict=True)
+    gradients = zip(result.active, result.gradients or (), strict=True)
     with np.errstate(all="ignore"):
         cotangents = signed_cotangents(outputs)
         actual = sum(paired(c, two - one) for c, one, two in zip(cotangents, outputs, beside, strict=True))

@@ -15,7 +15,7 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
     """Points of other sizes and signs, and what each is, nearest in kind first."""
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
-    if site.testimony is not None:
+    if site.witness_rows is not None:
         yield "inputs of magnitude about 1 with the opposite signs", -signs * size
         yield "inputs of magnitude about 0.01 with the same signs", signs * size * 2.0**-7
     yield "-x", -site.x

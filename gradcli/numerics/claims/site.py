@@ -37,7 +37,7 @@ class BudgetExceededError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class QuickReading:
     """Three pairs, and the reading they amount to where they meet the claim."""
 
     short: Prediction
@@ -54,12 +54,12 @@ class Glance:
         return replace(self.reading, bound=bound)
 
 
-def testimony_at(site: Site, x: Vector) -> Matrix | None:
+def witness_rows_at(site: Site, x: Vector) -> Matrix | None:
     """What the site's witness says of the claim's rows at x; None without one, where it raises or is not finite."""
-    return None if site.witness is None else _testimony(site.witness, site.claim, x)
+    return None if site.witness is None else _witness_rows(site.witness, site.claim, x)
 
 
-def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
+def _witness_rows(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
     rows = np.eye(claim.map.codomain.size) if claim.cotangents is None else claim.cotangents
     try:
         with np.errstate(all="ignore"):
@@ -73,7 +73,7 @@ def _testimony(witness: VectorMap, claim: Claim, x: Vector) -> Matrix | None:
 class Site:
     """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
 
-    `testimony` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
+    `witness_rows` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
     `sparing` says that both were asked for fewer rows than usual.
     """
 
@@ -85,7 +85,7 @@ class Site:
     budget: int
     noise: Vector | None = None
     witness: VectorMap | None = None
-    testimony: Matrix | None = None
+    witness_rows: Matrix | None = None
     known_outputs: Vector | None = None
     known_noise: Vector | None = None
     known_rows: Vector | None = None
@@ -132,14 +132,14 @@ class Site:
         site = cls(map_, x, scales, claim, rng, budget, known_outputs=claim.outputs)
         site.sparing = sparing
         if witness is not None:
-            site.witness, site.testimony = witness, _testimony(witness, claim, x)
+            site.witness, site.witness_rows = witness, _witness_rows(witness, claim, x)
         return site
 
     def ask_again(self) -> None:
         """Ask claim and witness for as many rows as they are usually asked for."""
         with np.errstate(all="ignore"):
             self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
-        self.testimony = None if self.witness is None else _testimony(self.witness, self.claim, self.x)
+        self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
         self.known_rows = self.known_noise = None
         self.known_masks = {}
         self.sparing = False
@@ -200,10 +200,10 @@ class Site:
     def with_same_rows(self, x: Vector) -> Site | None:
         """Claim and witness on the same rows and scales at another point; None where either is not finite or raises."""
         claim = self.claim_at(x)
-        told = testimony_at(self, x)
+        told = witness_rows_at(self, x)
         if claim is None or told is None or not claim.finite:
             return None
-        there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, testimony=told)
+        there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, witness_rows=told)
         if x is self.x:
             there.known_outputs = self.known_outputs
         try:
@@ -266,7 +266,7 @@ class Site:
         claimless = np.isnan(claimed) & self.unclaimed(claimed.size)
         size = np.abs(f0)
         if cheap and np.isfinite(f0).all():
-            short = self.glance(v, focus)
+            short = self.quick_reading(v, focus)
             if self.is_met(short, places):
                 return short.reading
         estimate = directional_derivative(
@@ -292,16 +292,16 @@ class Site:
             certified=False,
         )
 
-    def is_met(self, short: Glance, places: slice, rounding: Vector | float = 0.0) -> bool:
+    def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
         """Whether the claim is met in every row that has one, to nine digits of its block or within `rounding`."""
         reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
         allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
         met = short.met(np.maximum(allowed, rounding)) | reading.claimless
         return bool(met.all() and not reading.claimless.all())
 
-    def glance(
-        self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[Glance], bool] | None = None
-    ) -> Glance:
+    def quick_reading(
+        self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[QuickReading], bool] | None = None
+    ) -> QuickReading:
         """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference.
 
         Args:
@@ -313,19 +313,21 @@ class Site:
         if self.map.values >= self.budget:
             raise BudgetExceededError
         along = self.claim.along(v)
-        glances: list[Glance] = []
+        quick_readings: list[QuickReading] = []
 
         def judged(short: Prediction) -> bool:
-            glances.append(self._beside(short, v, focus, along, start))
-            return enough is not None and enough(glances[-1])
+            quick_readings.append(self._beside(short, v, focus, along, start))
+            return enough is not None and enough(quick_readings[-1])
 
         early = None if enough is None else judged
         short = predict(self.read, self.x, v, f0=self.row_values(), rng=self.rng, start=start, enough=early)
-        if glances and glances[-1].short is short:
-            return glances[-1]
+        if quick_readings and quick_readings[-1].short is short:
+            return quick_readings[-1]
         return self._beside(short, v, focus, along, start)
 
-    def _beside(self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float) -> Glance:
+    def _beside(
+        self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
+    ) -> QuickReading:
         """A prediction with the claim along the same direction, and that claim's own rounding."""
         claimed, rounding = along
         f0 = self.row_values()
@@ -348,7 +350,7 @@ class Site:
             claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
             certified=True,
         )
-        return Glance(short=short, reading=reading)
+        return QuickReading(short=short, reading=reading)
 
     def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
         """What the map's own noise does to slopes over these steps; nothing where neither side moves at all."""

@@ -104,7 +104,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
     direction = random_direction(site.rng, drawn)
 
     def judged(start: float) -> Judgement:
-        return site.judge(site.glance(direction, focus, start).rough(), input_, output, significance)
+        return site.judge(site.quick_reading(direction, focus, start).rough(), input_, output, significance)
 
     latest = judged(SECOND_START)
     if not (found.additive and latest.off and judged(_finer_start(site, output, latest)).off):
@@ -117,7 +117,9 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located, signifi
         there = site.moved_to(moved(site.rng, site.x, site.scales, amount))
         if there is None or not there.claim.finite:
             continue
-        close = there.glance(random_direction(site.rng, focus.at(there.scales).drawn), focus.at(there.scales)).rough()
+        close = there.quick_reading(
+            random_direction(site.rng, focus.at(there.scales).drawn), focus.at(there.scales)
+        ).rough()
         judgement = there.judge(close, input_, output, significance)
         if judgement.off and judgement.error > 0.01 * latest.error:
             return Decision(outcome=Outcome.DIFFERS, judgement=latest, located=found.entries, searched=True)

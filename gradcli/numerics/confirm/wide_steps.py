@@ -81,7 +81,7 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
 
     A witness that goes through few digits or an early stop itself, as forward then does, parts for no other reason.
     """
-    if site.testimony is None or not wide.exact:
+    if site.witness_rows is None or not wide.exact:
         return False
     return significance < compare(site, *pair).error <= wide.resolution
 

@@ -35,7 +35,7 @@ from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
 from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved
 from gradcli.numerics.screen.fast_path import Beginning
-from gradcli.numerics.screen.pair_result import Seen, better_known
+from gradcli.numerics.screen.pair_result import PairResult, better_known
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import accepted
 
@@ -63,7 +63,7 @@ class Protocol:
         self.significance, self.tables, self.inputs, self.budget = significance, tables, inputs, budget
         self.entries = Entries(left=entries)
         self.outcomes: dict[Pair, BlockOutcome] = {}
-        self.silent: dict[Pair, Seen] = {}
+        self.silent: dict[Pair, PairResult] = {}
         self.elsewhere: dict[Pair, Site] = {}
         self.doubtful: dict[Pair, tuple[Vector, Indices]] = {}
         self.kinks: tuple[KinkNote, ...] = ()
@@ -113,22 +113,15 @@ class Protocol:
     def _settle_empty_blocks(self) -> None:
         for pair in self._pairs():
             if not (self.map.domain.blocks[pair[0]].size and self.map.codomain.blocks[pair[1]].size):
-                self._settle(
-                    pair,
-                    Outcome.UNDECIDED,
-                    Doubt.NO_SIGNAL,
-                    "the input or the output is empty, so there is nothing to compare",
-                )
+                self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the input or the output is empty")
 
     def _decide(self, site: Site) -> None:
         for pair in self._pending() if not all_finite(site.outputs) else ():
             if not site.rows(pair[1]).any():
-                self._settle(
-                    pair, Outcome.UNDECIDED, Doubt.DOMAIN, "every entry of the output is NaN or infinite at this point"
-                )
+                self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "the output is NaN or infinite in every entry")
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
         self._settle_few_digits(site, singular)
-        kinked: dict[Pair, Seen] = {}
+        kinked: dict[Pair, PairResult] = {}
         pending = [pair for pair in self._pending() if pair not in singular]
         seen = survey(site, pending, self.significance) if pending else {}
         for pair in pending:
@@ -175,7 +168,7 @@ class Protocol:
                 self.notes.append(f"input {pair[0]}, output {pair[1]}: {found.note}")
         return singular
 
-    def _check_mixed(self, site: Site, seen: dict[Pair, Seen]) -> None:
+    def _check_mixed(self, site: Site, seen: dict[Pair, PairResult]) -> None:
         """Move all inputs at once; blocks that agreed alone must agree together."""
         agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
         if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
@@ -196,7 +189,7 @@ class Protocol:
                 if again.impression is Impression.DIFFERS:
                     self._conclude(pair, again, None)
 
-    def _conclude(self, pair: Pair, seen: Seen, note: str | None) -> None:
+    def _conclude(self, pair: Pair, seen: PairResult, note: str | None) -> None:
         note = "; ".join(text for text in (note, seen.note) if text) or None
         if seen.decision is not None:
             self._record(pair, seen, seen.decision, note)
@@ -209,7 +202,7 @@ class Protocol:
         else:
             self._doubt(pair, seen, note)
 
-    def _confirmed(self, pair: Pair, seen: Seen) -> Decision:
+    def _confirmed(self, pair: Pair, seen: PairResult) -> Decision:
         """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
         searched = False
         if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
@@ -220,7 +213,7 @@ class Protocol:
                 return decision
         return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
 
-    def _agree(self, pair: Pair, seen: Seen, note: str | None) -> None:
+    def _agree(self, pair: Pair, seen: PairResult, note: str | None) -> None:
         site, judgement = seen.site, seen.judgement
         largest = largest_entry(site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
@@ -251,7 +244,7 @@ class Protocol:
             outcome = replace(outcome, table=make_table(site, *pair, only_complete=True))
         self.outcomes[pair] = outcome
 
-    def _record(self, pair: Pair, seen: Seen, decision: Decision, note: str | None) -> None:
+    def _record(self, pair: Pair, seen: PairResult, decision: Decision, note: str | None) -> None:
         judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
         scale = judgement.scale or 1.0
         witnessed = seen.gap is not None and seen.decision is None
@@ -294,8 +287,8 @@ class Protocol:
     def _resolve_silence(self, site: Site) -> None:
         """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""
         witnessed = [pair for pair, seen in self.silent.items() if seen.witnessed]
-        felt = [pair for pair in self.silent if pair not in witnessed]
-        for where, pairs in ((site, witnessed), (site.alone() if felt else site, felt)):
+        unwitnessed = [pair for pair in self.silent if pair not in witnessed]
+        for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
             self._resolve_at(where, pairs)
 
     def _resolve_at(self, site: Site, pairs: Sequence[Pair]) -> None:
@@ -314,18 +307,15 @@ class Protocol:
                     reference=here.reference,
                 )
             else:
-                note = (
-                    "the gradient and the derivative of forward are too small to be told from rounding errors, "
-                    "here and at all other points tried"
-                )
+                note = "the gradient and the derivative are lost in rounding, here and at all other points tried"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
-    def _conclude_elsewhere(self, pair: Pair, seen: Seen, where: str) -> None:
+    def _conclude_elsewhere(self, pair: Pair, seen: PairResult, where: str) -> None:
         self.moved = True
         self.elsewhere[pair] = seen.site
         self._conclude(pair, seen, f"the gradient is zero here; compared at {where} instead")
 
-    def _elsewhere(self, site: Site, kinked: dict[Pair, Seen], singular: dict[Pair, BlockOutcome]) -> None:
+    def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
         """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""
         self._name_kinks(site, kinked)
         last = dict(kinked)
@@ -357,15 +347,13 @@ class Protocol:
                 self._doubt(pair, last[pair], last[pair].note)
         self._name_special_points(site, singular)
 
-    def _name_kinks(self, site: Site, pending: dict[Pair, Seen]) -> None:
+    def _name_kinks(self, site: Site, pending: dict[Pair, PairResult]) -> None:
         kinked = {i for (i, _), seen in pending.items() if seen.impression is Impression.KINKED}
         for input_ in sorted(kinked):
             self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
         outside = [k.coordinate for k in self.kinks if not k.between]
         if outside:
-            self.notes.append(
-                f"at a kink the gradient does not lie between the slopes on both sides, in entries {outside}"
-            )
+            self.notes.append(f"at a kink the gradient is not between the slopes on both sides, in entries {outside}")
 
     def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
         """Mark the pairs whose claim is proven wrong on the kink itself."""
@@ -379,7 +367,7 @@ class Protocol:
                 if here and outcome.outcome is not Outcome.DIFFERS and outcome.special is None:
                     self.outcomes[pair] = replace(outcome, special=kink)
 
-    def _doubt(self, pair: Pair, seen: Seen, note: str | None) -> None:
+    def _doubt(self, pair: Pair, seen: PairResult, note: str | None) -> None:
         """Settle a block that stayed kinked or weak: accept a claim between the one-sided slopes."""
         rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
         broken = seen.reading.broken & rows
@@ -388,9 +376,7 @@ class Protocol:
         settled = (broken & seen.reading.within_slopes()) | fine
         judgement = seen.judgement
         if broken.any() and settled[rows].all():
-            text = (
-                "accepted: forward has a kink here and nearby, and the gradient lies between the slopes on both sides"
-            )
+            text = "accepted: forward has a kink here and nearby, and the gradient lies between the two slopes"
             self.outcomes[pair] = BlockOutcome(
                 input=pair[0], output=pair[1], outcome=Outcome.AGREES, resolution=judgement.resolution, note=text
             )

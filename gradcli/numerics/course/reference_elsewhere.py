@@ -12,7 +12,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Pair
 from gradcli.numerics.reference.gap import FINEST
-from gradcli.numerics.screen.pair_result import Seen
+from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.survey import survey
 
 POINTS = 4
@@ -21,7 +21,7 @@ TIGHT = 1e-8
 """Claim and witness that agree this well would have shown an error of a few times their difference."""
 
 
-def vouched(site: Site, weak: dict[Pair, Seen], significance: float) -> dict[Pair, Seen]:
+def vouched(site: Site, weak: dict[Pair, PairResult], significance: float) -> dict[Pair, PairResult]:
     """The pairs whose claim meets the witness here, where differences see little, and whose witness holds elsewhere.
 
     What makes a witness wrong is written in forward's body: a detach, a rounding, another library. A point at which
@@ -33,7 +33,7 @@ def vouched(site: Site, weak: dict[Pair, Seen], significance: float) -> dict[Pai
         significance: as for the comparison.
     """
     sure = {pair: seen for pair, seen in weak.items() if _resolution(seen) <= PASS_RESOLUTION}
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     for _, (where, x) in zip(range(POINTS), other_points(site), strict=False):
         open_ = [pair for pair in sure if pair not in found]
         if not open_:
@@ -44,14 +44,14 @@ def vouched(site: Site, weak: dict[Pair, Seen], significance: float) -> dict[Pai
 
 def _certified_at(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> list[Pair]:
     there = site.moved_to(x)
-    if there is None or there.testimony is None or not there.claim.finite:
+    if there is None or there.witness_rows is None or not there.claim.finite:
         return []
     usable = [pair for pair in pairs if there.rows(pair[1]).any()]
     seen = survey(there, usable, significance) if usable else {}
     return [p for p, s in seen.items() if s.impression is Impression.AGREES and s.reference == AUTODIFF]
 
 
-def _resolution(seen: Seen) -> float:
+def _resolution(seen: PairResult) -> float:
     """What the agreement of claim and witness alone would have shown; infinite where it does not exist."""
     if seen.gap is None or seen.impression is not Impression.WEAK:
         return float("inf")
@@ -59,7 +59,7 @@ def _resolution(seen: Seen) -> float:
     return tight if seen.gap.error <= TIGHT else seen.gap.resolution
 
 
-def _vouch(seen: Seen, where: str) -> Seen:
+def _vouch(seen: PairResult, where: str) -> PairResult:
     resolution = _resolution(seen)
     judgement = replace(
         seen.judgement,

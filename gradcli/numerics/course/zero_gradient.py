@@ -12,7 +12,7 @@ from gradcli.numerics.claims.site import CERTIFIED, Site
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import TRIES
-from gradcli.numerics.screen.pair_result import Seen, certified, glance_through
+from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through
 from gradcli.numerics.screen.survey import by_differences, is_drowned, is_quiet, survey
 
 CONFIRMING = 4
@@ -26,7 +26,7 @@ FINE = 1e-7
 class Elsewhere:
     """What other points say of one pair: the most telling one with a signal, or how many were truly zero."""
 
-    seen: Seen | None
+    seen: PairResult | None
     where: str
     zeros: int
     enough: bool
@@ -46,22 +46,24 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
         pairs: the pairs of input and output block.
         significance: as for the comparison.
     """
-    needed = CONFIRMING if site.testimony is None else CONFIRMING_WITH_WITNESS
-    zeros, heard = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
+    needed = CONFIRMING if site.witness_rows is None else CONFIRMING_WITH_WITNESS
+    zeros, answers = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
     decided: dict[Pair, Elsewhere] = {}
     for where, x in other_points(site):
-        open_ = [pair for pair in pairs if _is_open(decided.get(pair), heard[pair], zeros[pair], needed)]
+        open_ = [pair for pair in pairs if _is_open(decided.get(pair), answers[pair], zeros[pair], needed)]
         if not open_:
             break
         still, signal = (
-            _heard(site, x, open_, significance) if site.testimony is not None else _felt(site, x, open_, significance)
+            _by_witness(site, x, open_, significance)
+            if site.witness_rows is not None
+            else _by_differences(site, x, open_, significance)
         )
         for pair in still:
             zeros[pair] += 1
         for pair, seen in signal.items():
             if is_drowned(site, pair, seen):
                 continue
-            heard[pair] += 1
+            answers[pair] += 1
             before = decided.get(pair)
             if before is None or before.seen is None or _tells_more(seen, before.seen):
                 decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
@@ -71,30 +73,32 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
     return decided
 
 
-def _is_open(known: Elsewhere | None, heard: int, zeros: int, needed: int) -> bool:
+def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> bool:
     """Whether another point may say more of a pair."""
     if known is None or known.seen is None:
         return zeros < needed
-    return heard <= TRIES and (known.seen.resolution is None or known.seen.resolution > FINE)
+    return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > FINE)
 
 
-def _tells_more(seen: Seen, before: Seen) -> bool:
+def _tells_more(seen: PairResult, before: PairResult) -> bool:
     """Whether a point objects where another agreed, or says the same within a finer resolution."""
     if seen.impression is not before.impression:
         return seen.impression is Impression.DIFFERS
     return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
 
 
-def _heard(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:
+def _by_witness(
+    site: Site, x: Vector, pairs: Sequence[Pair], significance: float
+) -> tuple[list[Pair], dict[Pair, PairResult]]:
     """Which pairs are zero in claim and witness at x, and what the others come to."""
     there = site.moved_to(x, projections=1, evaluate=False)
-    if there is None or there.testimony is None or not there.claim.finite:
+    if there is None or there.witness_rows is None or not there.claim.finite:
         return [], {}
     still: list[Pair] = []
     signal: list[Pair] = []
     for input_, output in pairs:
         places, rows = site.map.domain.slices[input_], there.claim.block == output
-        zero = not there.claim.forms[rows][:, places].any() and not there.testimony[rows][:, places].any()
+        zero = not there.claim.forms[rows][:, places].any() and not there.witness_rows[rows][:, places].any()
         (still if zero else signal).append((input_, output))
     full = site.moved_to(x) if signal else None
     if full is None:
@@ -102,17 +106,21 @@ def _heard(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) ->
     return still, _telling(survey(full, [p for p in signal if full.rows(p[1]).any()], significance))
 
 
-def _felt(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> tuple[list[Pair], dict[Pair, Seen]]:
+def _by_differences(
+    site: Site, x: Vector, pairs: Sequence[Pair], significance: float
+) -> tuple[list[Pair], dict[Pair, PairResult]]:
     """Which pairs are zero at x by differences, and what the others come to."""
     there = site.moved_to(x, projections=PROJECTIONS)
     if there is None or not there.claim.finite:
         return [], {}
     pairs = [pair for pair in pairs if there.rows(pair[1]).any()]
-    glance = glance_through(there, sorted({input_ for input_, _ in pairs})) if pairs else None
+    quick_reading = quick_reading_through(there, sorted({input_ for input_, _ in pairs})) if pairs else None
     still = [
         pair
         for pair in pairs
-        if glance is not None and is_quiet(there, pair) and certified(there, glance, pair, CERTIFIED, quiet=True)
+        if quick_reading is not None
+        and is_quiet(there, pair)
+        and certified(there, quick_reading, pair, CERTIFIED, quiet=True)
     ]
     open_ = [pair for pair in pairs if pair not in still]
     full = site.moved_to(x) if open_ else None
@@ -123,6 +131,6 @@ def _felt(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> 
     return still + silent, _telling(seen)
 
 
-def _telling(seen: dict[Pair, Seen]) -> dict[Pair, Seen]:
+def _telling(seen: dict[Pair, PairResult]) -> dict[Pair, PairResult]:
     telling = (Impression.AGREES, Impression.DIFFERS)
     return {pair: found for pair, found in seen.items() if found.impression in telling}

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.site import Glance, Site
+from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
 from gradcli.numerics.maps.floats import EPS, Indices, Mask
@@ -103,17 +103,17 @@ def locate(site: Site, input_: int, output: int) -> Located | None:
     return _Search(site, input_, output).run()
 
 
-def _enough(_glance: Glance) -> bool:
+def _enough(_quick_reading: QuickReading) -> bool:
     return True
 
 
-def _extrapolated(glance: Glance, *, straight: bool = False) -> Reading:
+def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Reading:
     """The reading with a bound from the last shift squared, beside the sum of all that adds up to the slope.
 
     What looks like a kink is not counted where the function is taken to be `straight`: over longer steps it is mostly
     curvature.
     """
-    reading, short = glance.rough(), glance.short
+    reading, short = quick_reading.rough(), quick_reading.short
     with np.errstate(all="ignore"):
         whole = reading.rounding / (16 * EPS)
         next_order = np.where(whole > 0, TRUNCATION_FACTOR**2 * short.shift**2 / whole, np.inf)
@@ -148,11 +148,13 @@ class _Search:
         if self.finely:
             reading = self.site.measure(direction, self.places, focus, cheap=False)
         elif self.quick and self.size > LARGE:
-            reading = self._rounded(_extrapolated(self.site.glance(direction, focus, LARGE_START), straight=True))
+            reading = self._rounded(
+                _extrapolated(self.site.quick_reading(direction, focus, LARGE_START), straight=True)
+            )
         elif self.quick:
-            reading = _extrapolated(self.site.glance(direction, focus, QUICK_START, _enough))
+            reading = _extrapolated(self.site.quick_reading(direction, focus, QUICK_START, _enough))
         else:
-            reading = self.site.glance(direction, focus, START).rough()
+            reading = self.site.quick_reading(direction, focus, START).rough()
         self.slopes[name] = reading.numeric
         ours = self.rows & ~reading.claimless & np.isfinite(reading.numeric) & np.isfinite(reading.tolerance)
         with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.residual import stretch
-from gradcli.numerics.claims.site import Glance, Site
+from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
@@ -93,14 +93,14 @@ def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> 
 def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Reading]:
     """Rule along v by the row `number` of the claim's forms."""
     focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
-    glance = site.glance(v, focus, start)
+    quick_reading = site.quick_reading(v, focus, start)
     told, claimed = float(told_of(site)[number] @ v), float(site.claim.forms[number] @ v)
     apart = DECISIVE * abs(claimed - told)
-    short = glance.short
+    short = quick_reading.short
     row = len(short.value) - len(site.claim.forms) + number
-    kink = _kink(site, glance, number)
+    kink = _kink(site, quick_reading, number)
     if short.rounding[row] + kink <= apart and short.shift[row] <= 10 * apart:
-        return _side(float(short.value[row]), claimed, told, apart), glance.reading
+        return _side(float(short.value[row]), claimed, told, apart), quick_reading.reading
     reading = site.measure(v, slice(0, v.size), focus, cheap=False)
     if not reading.smooth[row]:
         return Ruling.NEITHER, reading
@@ -125,9 +125,9 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     return Ruling.NEITHER
 
 
-def _kink(site: Site, glance: Glance, number: int) -> float:
+def _kink(site: Site, quick_reading: QuickReading, number: int) -> float:
     """The kink of one row, summed over its outputs without their signs where they are known."""
-    kinks = np.abs(glance.short.kink)
+    kinks = np.abs(quick_reading.short.kink)
     row = len(kinks) - len(site.claim.forms) + number
     if site.claim.cotangents is None or not site.claim.watch:
         return float(kinks[row])

@@ -66,7 +66,7 @@ def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int,
 def compare(
     site: Site, input_: int, output: int, noise: Matrix | None = None, *, rounding: Vector | None = None
 ) -> Gap:
-    """Compare claim and witness in one block. The site must have a testimony.
+    """Compare claim and witness in one block. The site must have a witness_rows.
 
     `noise` gives standard deviations of the entries of both together, like the claim's forms, where it is known, and
     `rounding` that of the rows' values, where it has been worked out.
@@ -117,9 +117,9 @@ def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
 
 def told_of(site: Site) -> Matrix:
     """What the witness says of the claim's rows; the site must have one."""
-    if site.testimony is None:
+    if site.witness_rows is None:
         raise ValueError("expected a point with autodiff of forward's body, got one without")
-    return site.testimony
+    return site.witness_rows
 
 
 def rounding_of(site: Site, output: int) -> Vector:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradcli.numerics.claims.site import Site, testimony_at
+from gradcli.numerics.claims.site import Site, witness_rows_at
 from gradcli.numerics.differences.noise import residual_noise
 from gradcli.numerics.maps.floats import Matrix
 from gradcli.numerics.maps.space import Vector
@@ -39,7 +39,7 @@ def jitter(site: Site) -> Matrix:
     """
     claim = site.claim
     total = np.zeros_like(claim.forms)
-    for gradient, here in ((_claimed(site), claim.forms), (_told(site), site.testimony)):
+    for gradient, here in ((_claimed(site), claim.forms), (_told(site), site.witness_rows)):
         if here is not None:
             total += _jitter_of(site, gradient, here)
     return total
@@ -54,7 +54,7 @@ def _claimed(site: Site) -> Gradient:
 
 
 def _told(site: Site) -> Gradient:
-    return lambda x: testimony_at(site, x)
+    return lambda x: witness_rows_at(site, x)
 
 
 def nudged(site: Site) -> Vector:

@@ -31,14 +31,14 @@ def certain(site: Site, kink: KinkNote) -> bool:
     unit[kink.output] = 1.0
     inside = next(p for p in site.map.domain.slices if p.start <= kink.coordinate < p.stop)
     low, high = min(kink.left, kink.right), max(kink.left, kink.right)
-    heard = 0
+    answers = 0
     for _ in range(NEARBY):
         row = _row_close_by(site, unit)[inside]
         if np.isfinite(row).all():
-            heard += 1
+            answers += 1
             low, high = min(low, float(row.min())), max(high, float(row.max()))
     slack = FAIL_FACTOR * kink.slack + 1e-6 * (abs(low) + abs(high))
-    return heard > 0 and not low - slack <= kink.claimed <= high + slack
+    return answers > 0 and not low - slack <= kink.claimed <= high + slack
 
 
 def _row_close_by(site: Site, cotangent: Vector) -> Vector:

@@ -69,9 +69,9 @@ def stops_early(site: Site, first: Reading) -> bool:
     if not iterates(site):
         return False
     leading = first.error >= 0.5 * np.nanmax(first.error)
-    glances = [site.glance(first.direction, first.focus, start).short for start in (FINE, *COARSE)]
+    quick_readings = [site.quick_reading(first.direction, first.focus, start).short for start in (FINE, *COARSE)]
     with np.errstate(all="ignore"):
-        spread = np.fmax.reduce([np.abs(short.value - glances[0].value) for short in glances[1:]])
+        spread = np.fmax.reduce([np.abs(short.value - quick_readings[0].value) for short in quick_readings[1:]])
         if (first.error <= EXPLAINED * spread)[leading].all():
             return True
     place, left = left_by_stopping(site, first.direction)

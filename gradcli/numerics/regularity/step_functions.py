@@ -68,9 +68,9 @@ def _claimed(site: Site, pair: Pair) -> Vector:
 
 def witness_is_zero(site: Site, pair: Pair) -> bool:
     """Whether a site's witness says that a pair's derivative is zero, and can know it."""
-    if site.testimony is None or site.witness is None:
+    if site.witness_rows is None or site.witness is None:
         return False
-    if site.testimony[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]].any():
+    if site.witness_rows[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]].any():
         return False
     return bool(site.witness.depends(site.x)[pair[1], pair[0]])
 

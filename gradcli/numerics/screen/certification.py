@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Judgement, Reading
-from gradcli.numerics.claims.site import VANISHING, Glance, Site
+from gradcli.numerics.claims.site import VANISHING, QuickReading, Site
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
@@ -19,10 +19,10 @@ from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
     SHORTEST_START,
     STARTS,
-    Seen,
+    PairResult,
     certified,
-    glance_through,
     nothing_seen,
+    quick_reading_through,
     unmoved,
     vanishing,
 )
@@ -34,27 +34,29 @@ ROUGHLY = 1e-2
 """Where the map's values are rough, a bound of this part of a block is enough if the witness agrees with the claim."""
 
 
-def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, Seen]:
+def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, PairResult]:
     """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
     inputs = sorted({input_ for input_, _ in agreed})
     moving = not any(gap.still for gap in agreed.values())
     if moving and (reading := certified_at_once(site, inputs, agreed)) is not None:
         return {pair: _agreed(site, gap, reading) for pair, gap in agreed.items()}
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
 
-    def meets(glance: Glance, pair: Pair) -> bool:
+    def meets(quick_reading: QuickReading, pair: Pair) -> bool:
         gap = agreed[pair]
-        return certified(site, glance, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
+        return certified(site, quick_reading, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
 
     enough = partial(_all_meet, meets, list(agreed)) if moving else None
     for start in (_short_start(site, agreed), *STARTS) if moving else STARTS:
         open_ = [pair for pair in agreed if pair not in found]
-        glance = glance_through(site, inputs, start, enough) if open_ else None
-        if glance is None:
+        quick_reading = quick_reading_through(site, inputs, start, enough) if open_ else None
+        if quick_reading is None:
             break
-        found |= {pair: _agreed(site, agreed[pair], glance.reading) for pair in open_ if meets(glance, pair)}
+        found |= {
+            pair: _agreed(site, agreed[pair], quick_reading.reading) for pair in open_ if meets(quick_reading, pair)
+        }
         if len(inputs) == 1 and enough is None and start == STARTS[0]:
-            found |= _stairs(site, glance.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
+            found |= _stairs(site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
         enough = None
     found |= _nothing_together(site, {pair: gap for pair, gap in agreed.items() if pair not in found})
     for input_ in inputs:
@@ -63,7 +65,7 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
     return found
 
 
-def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
     """The pairs that are zero for claim and witness, and staircases to everybody else."""
     stepped = (pair for pair, gap in agreed.items() if gap.still and is_staircase(site, pair))
     return {
@@ -79,17 +81,17 @@ def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair,
 
 def _through_one(
     site: Site, input_: int, agreed: dict[Pair, Gap], significance: float, *, alone: bool
-) -> dict[Pair, Seen]:
+) -> dict[Pair, PairResult]:
     """The pairs of one input: by three pairs where they suffice (and were not tried), else by the ladder."""
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     open_ = list(agreed)
     for start in () if alone else STARTS[:2]:
-        glance = glance_through(site, [input_], start) if open_ else None
-        if glance is None:
+        quick_reading = quick_reading_through(site, [input_], start) if open_ else None
+        if quick_reading is None:
             break
-        found |= _alone(site, glance, {pair: agreed[pair] for pair in open_})
+        found |= _alone(site, quick_reading, {pair: agreed[pair] for pair in open_})
         if start == STARTS[0]:
-            found |= _stairs(site, glance.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
+            found |= _stairs(site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
         open_ = [pair for pair in agreed if pair not in found]
     if open_:
         reading = site.probe(site.map.domain.slices[input_], cheap=False)
@@ -97,43 +99,47 @@ def _through_one(
     return found
 
 
-def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
     """The pairs of several inputs that are nothing beside their output, which moving all these inputs does not move."""
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     for output in sorted({output for _, output in agreed}):
         size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
         ours = {p: gap for p, gap in agreed.items() if p[1] == output and gap.scale <= VANISHING * size}
-        glance = glance_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
-        if glance is not None and nothing_seen(glance, site.rows(output) & ~glance.reading.claimless):
-            found |= {pair: _nothing(site, gap, glance.reading) for pair, gap in ours.items()}
+        quick_reading = (
+            quick_reading_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
+        )
+        if quick_reading is not None and nothing_seen(
+            quick_reading, site.rows(output) & ~quick_reading.reading.claimless
+        ):
+            found |= {pair: _nothing(site, gap, quick_reading.reading) for pair, gap in ours.items()}
     return found
 
 
-def _nothing(site: Site, gap: Gap, reading: Reading) -> Seen:
+def _nothing(site: Site, gap: Gap, reading: Reading) -> PairResult:
     """A block that differences show to be nothing: zero, or as little as claim and witness say it is."""
     if gap.still:
         return _agreed(site, gap, reading)
     judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
-    return Seen(site=site, judgement=judgement, reading=reading, resolution=None, gap=gap, quiet=True)
+    return PairResult(site=site, judgement=judgement, reading=reading, resolution=None, gap=gap, quiet=True)
 
 
-def _alone(site: Site, glance: Glance, agreed: dict[Pair, Gap]) -> dict[Pair, Seen]:
+def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
     """The pairs of one input that three pairs certify, as far as rounding lets them see, or show to be zero."""
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     for pair, gap in agreed.items():
-        rows = site.rows(pair[1]) & ~glance.reading.claimless
-        if _roughly(glance, rows, gap):
-            found[pair] = _agreed(site, gap, glance.reading)
-        elif nothing_seen(glance, rows):
-            found[pair] = _nothing(site, gap, glance.reading)
+        rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
+        if _roughly(quick_reading, rows, gap):
+            found[pair] = _agreed(site, gap, quick_reading.reading)
+        elif nothing_seen(quick_reading, rows):
+            found[pair] = _nothing(site, gap, quick_reading.reading)
     return found
 
 
-def _roughly(glance: Glance, rows: Mask, gap: Gap) -> bool:
+def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
     """Whether nothing but the rounding of the values keeps differences from certifying what a witness agrees on."""
-    short = glance.short
+    short = quick_reading.short
     allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
-    seen: Mask = rows & short.certifies(glance.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
+    seen: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
     return bool(rows.any() and seen[rows].all())
 
 
@@ -155,8 +161,8 @@ def _largest_value(site: Site, agreed: dict[Pair, Gap]) -> float:
     )
 
 
-def _all_meet(meets: Callable[[Glance, Pair], bool], pairs: Sequence[Pair], glance: Glance) -> bool:
-    return all(meets(glance, pair) for pair in pairs)
+def _all_meet(meets: Callable[[QuickReading, Pair], bool], pairs: Sequence[Pair], quick_reading: QuickReading) -> bool:
+    return all(meets(quick_reading, pair) for pair in pairs)
 
 
 def _judgement(gap: Gap) -> Judgement:
@@ -170,8 +176,8 @@ def _judgement(gap: Gap) -> Judgement:
     )
 
 
-def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
-    return Seen(
+def _agreed(site: Site, gap: Gap, reading: Reading) -> PairResult:
+    return PairResult(
         site=site,
         judgement=_judgement(gap),
         reading=reading,
@@ -182,7 +188,7 @@ def _agreed(site: Site, gap: Gap, reading: Reading) -> Seen:
     )
 
 
-def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> Seen:
+def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> PairResult:
     """Claim and witness agree; what does a direction through this input alone say?"""
     judgement, rows = site.judge(reading, *pair, significance), site.rows(pair[1])
     silent = judgement.impression is Impression.SILENT and vanishing(reading, rows)
@@ -193,4 +199,6 @@ def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: flo
         confirmed = apart or supports(reading, rows, gap.scale, ROUGHLY)
     if confirmed or (silent and gap.still):
         return _agreed(site, gap, reading)
-    return Seen(site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent)
+    return PairResult(
+        site=site, judgement=judgement, reading=reading, resolution=judgement.resolution, gap=gap, quiet=silent
+    )

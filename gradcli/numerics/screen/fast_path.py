@@ -67,7 +67,7 @@ class Beginning:
             outputs=self.outputs,
         )
         told = None if self.told is None or not all_finite(self.told) else self.told[None]
-        site = Site(self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, testimony=told)
+        site = Site(self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, witness_rows=told)
         site.known_outputs, site.sparing = self.outputs, True
         return site
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
-from gradcli.numerics.claims.site import NOTHING, VANISHING, Glance, Site
+from gradcli.numerics.claims.site import NOTHING, VANISHING, QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
@@ -27,11 +27,11 @@ proportion to 1/step."""
 ROUNDINGS = 8.0
 """Slopes of values that are large beside them may be missed by so many roundings over the shortest step."""
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
-"""Steps of a glance: finer ones for functions that bend, or cross a kink, within the coarse ones."""
+"""Steps of a quick reading: finer ones for functions that bend, or cross a kink, within the coarse ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PairResult:
     """The most telling measurement of one pair at one point.
 
     `decision` is given where a difference is confirmed already; `gap` where a witness agrees with the claim; `quiet`
@@ -59,9 +59,9 @@ class Seen:
         return self.reference == AUTODIFF or (self.gap is not None and not self.gap.still)
 
 
-def glance_through(
-    site: Site, inputs: Sequence[int], start: float = STARTS[0], enough: Callable[[Glance], bool] | None = None
-) -> Glance | None:
+def quick_reading_through(
+    site: Site, inputs: Sequence[int], start: float = STARTS[0], enough: Callable[[QuickReading], bool] | None = None
+) -> QuickReading | None:
     """Three pairs along a random direction through some inputs at once; None where an output is not finite.
 
     The finer two pairs are all that is evaluated where they are `enough`.
@@ -69,7 +69,7 @@ def glance_through(
     if not np.isfinite(site.row_values()).all():
         return None
     drawn = drawn_through(site, inputs)
-    return site.glance(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
+    return site.quick_reading(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
 
 
 def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
@@ -85,7 +85,7 @@ def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
 
 def certified(
     site: Site,
-    glance: Glance,
+    quick_reading: QuickReading,
     pair: Pair,
     part: float,
     *,
@@ -99,7 +99,7 @@ def certified(
     """
     input_, output = pair
     slices = site.map.domain.slices
-    rows, reading = site.rows(output), glance.reading
+    rows, reading = site.rows(output), quick_reading.reading
     if quiet:
         scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
         allowed = np.full(rows.size, part * scale) if scale > 0 else NOTHING * reading.size + LEAST
@@ -107,8 +107,10 @@ def certified(
         known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
         allowed = np.full(rows.size, part * known)
     with np.errstate(all="ignore"):
-        met = reading.claimless | (np.abs(glance.short.value - reading.claimed) + glance.short.rounding <= allowed)
-        straight = np.abs(glance.short.kink) <= KINK_FACTOR * allowed
+        met = reading.claimless | (
+            np.abs(quick_reading.short.value - reading.claimed) + quick_reading.short.rounding <= allowed
+        )
+        straight = np.abs(quick_reading.short.kink) <= KINK_FACTOR * allowed
     return bool(rows.any() and (met & straight)[rows].all() and not reading.claimless[rows].all())
 
 
@@ -121,13 +123,13 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
     return bool((still & none)[ours].all())
 
 
-def nothing_seen(glance: Glance, rows: Mask) -> bool:
+def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
     """Whether claim and differences are nothing beside the largest output in all of some rows, which have a claim."""
-    reading = glance.reading
+    reading = quick_reading.reading
     size = np.full(rows.size, reading.size[rows].max(initial=0.0))
     none = np.abs(reading.claimed) <= VANISHING * size
-    unmoved = (glance.short.value == 0) & (glance.short.kink == 0)
-    return bool(rows.any() and (none & (unmoved | glance.met(NOTHING * size)))[rows].all())
+    unmoved = (quick_reading.short.value == 0) & (quick_reading.short.kink == 0)
+    return bool(rows.any() and (none & (unmoved | quick_reading.met(NOTHING * size)))[rows].all())
 
 
 def unmoved(site: Site, input_: int) -> Mask:
@@ -146,17 +148,17 @@ def unmoved(site: Site, input_: int) -> Mask:
     return same
 
 
-def stronger(one: Seen, two: Seen) -> Seen:
+def stronger(one: PairResult, two: PairResult) -> PairResult:
     """The more severe of two, with the finer resolution of both."""
     ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
     known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
     return replace(ranked, resolution=min(known) if known else None)
 
 
-def better_known(one: Seen, two: Seen) -> Seen:
+def better_known(one: PairResult, two: PairResult) -> PairResult:
     """The one with the finer resolution; kinks give way to points without them."""
 
-    def key(seen: Seen) -> tuple[bool, float]:
+    def key(seen: PairResult) -> tuple[bool, float]:
         resolution = seen.judgement.resolution
         return seen.impression is Impression.KINKED, np.inf if resolution is None else resolution
 

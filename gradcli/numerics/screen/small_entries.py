@@ -18,7 +18,7 @@ from gradcli.numerics.reference.gap import Gap, compare_all, tail
 from gradcli.numerics.regularity.gradient_noise import jitter
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import random_direction
-from gradcli.numerics.screen.pair_result import Seen
+from gradcli.numerics.screen.pair_result import PairResult
 
 TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
 UNBALANCED = 1e4
@@ -34,9 +34,9 @@ LEAST = 1e-10
 HEAVIEST = 1e15
 
 
-def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) -> dict[Pair, Seen]:
+def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) -> dict[Pair, PairResult]:
     """Pairs whose claim, though right where it is large, is shown to be wrong in a few entries that are small."""
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     noise = None
     for pair, gap in agreed.items():
         if gap.equal:
@@ -47,7 +47,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
         if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
             continue
         judgement = parted(gap)
-        found[pair] = Seen(
+        found[pair] = PairResult(
             site=site,
             judgement=judgement,
             reading=dispute.reading,
@@ -71,12 +71,12 @@ def parted(gap: Gap) -> Judgement:
     )
 
 
-def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, Seen]:
+def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
     """Pairs whose claim is wrong in outputs that a sum over all of them drowns, because their slopes are small.
 
     For maps whose claim can be asked for row by row, `small_rows` says more.
     """
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     if fits_in_full(site.map):
         return found
     for output in sorted({output for _, output in seen}):
@@ -88,7 +88,7 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, Seen]) -> dict[Pair, See
     return found
 
 
-def _balanced(site: Site, output: int, seen: Seen) -> Site | None:
+def _balanced(site: Site, output: int, seen: PairResult) -> Site | None:
     """The site with one cotangent for an output that weighs every entry by its slope; None where they are alike."""
     places = site.map.codomain.slices[output]
     if site.claim.cotangents is None or not site.claim.watch or are_alike(seen.reading.numeric[places]):

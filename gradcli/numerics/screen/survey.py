@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement
-from gradcli.numerics.claims.site import CERTIFIED, Glance, Site
+from gradcli.numerics.claims.site import CERTIFIED, QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.floats import EPS
@@ -23,14 +23,14 @@ from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
     SHORTEST_START,
     STARTS,
-    Seen,
+    PairResult,
     certified,
-    glance_through,
+    quick_reading_through,
     stronger,
     unmoved,
     vanishing,
 )
-from gradcli.numerics.screen.with_reference import Hearing, hear
+from gradcli.numerics.screen.with_reference import WitnessComparison, compare_with_witness
 from gradcli.numerics.wording import of_largest
 
 QUIET = 1e-18
@@ -56,27 +56,27 @@ LARGE, LEAST_SEEN = 0.5, 5e-7
 counts."""
 
 
-def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
     """Judge pairs of input and output block at a site, with its witness first where it has one."""
-    heard = Hearing()
-    if site.testimony is not None and site.claim.finite:
-        heard = hear(site, pairs, significance)
-    found = {pair: _unless_drowned(site, pair, as_stairs(site, pair, seen)) for pair, seen in heard.found.items()}
+    compared = WitnessComparison()
+    if site.witness_rows is not None and site.claim.finite:
+        compared = compare_with_witness(site, pairs, significance)
+    found = {pair: _unless_drowned(site, pair, as_stairs(site, pair, seen)) for pair, seen in compared.found.items()}
     rest = [pair for pair in pairs if pair not in found]
     if rest:
-        for pair, seen in by_differences(site.alone(), rest, heard.significance or significance).items():
-            found[pair] = heard.temper(pair, seen)
+        for pair, seen in by_differences(site.alone(), rest, compared.significance or significance).items():
+            found[pair] = compared.temper(pair, seen)
     return found
 
 
-def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
     """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
     found = _together(site, pairs, significance) if site.claim.finite else {}
     for pair in [pair for pair in pairs if pair not in found]:
         nothing = is_staircase(site, pair) or is_rounding_only(site, pair)
-        glance = glance_through(site, [pair[0]]) if nothing else None
-        if glance is not None:
-            found[pair] = _still(site, pair, _met(site, glance, pair, None))
+        quick_reading = quick_reading_through(site, [pair[0]]) if nothing else None
+        if quick_reading is not None:
+            found[pair] = _still(site, pair, _met(site, quick_reading, pair, None))
     for input_ in sorted({input_ for input_, _ in pairs}):
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
@@ -85,7 +85,7 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
     return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
 
 
-def _unless_apart(site: Site, pair: Pair, seen: Seen) -> Seen:
+def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     """A claim of zero for what does not depend on the input at all, though its values are noisy to the ladder."""
     rows = site.rows(pair[1])
     if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
@@ -93,7 +93,7 @@ def _unless_apart(site: Site, pair: Pair, seen: Seen) -> Seen:
     return _still(site, pair, seen)
 
 
-def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
+def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     """A claim within a wide bound agrees where the values are stored in a low precision: no more can be had of them."""
     coarse = (
         seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= BFLOAT16.resolution
@@ -113,7 +113,7 @@ def _at_its_precision(site: Site, pair: Pair, seen: Seen) -> Seen:
     return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)
 
 
-def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
+def _unless_drowned(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     """A difference in a block that is nothing beside the output it belongs to is no signal: it is looked for elsewhere.
 
     The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third: one
@@ -127,7 +127,7 @@ def _unless_drowned(site: Site, pair: Pair, seen: Seen) -> Seen:
     return replace(seen, judgement=judgement, resolution=None)
 
 
-def is_drowned(site: Site, pair: Pair, seen: Seen) -> bool:
+def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
     """Whether a difference, seen here or at another point, is nothing beside the output's values at a site.
 
     So is one that would not move them by their noise: a gradient may be tiny beside the function over the input's size,
@@ -144,7 +144,7 @@ def is_drowned(site: Site, pair: Pair, seen: Seen) -> bool:
     return noise is not None and most <= float(np.nanmax(noise[place], initial=0.0))
 
 
-def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: Seen) -> bool:
+def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: PairResult) -> bool:
     """Whether a difference is what rounding at x / 8 or -x / 8 may leave of a right formula.
 
     Between some roundings of the values there and none a tail is made of whole units; far below, a term that is lost is
@@ -174,19 +174,19 @@ def _size(values: Vector) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
-def as_stairs(site: Site, pair: Pair, seen: Seen) -> Seen:
+def as_stairs(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     """Where a claim of zero seems to differ from the trend of a staircase that is meant as one: nothing is wrong."""
     known = seen.impression in (Impression.SILENT, Impression.AGREES)
     return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
 
 
-def _still(site: Site, pair: Pair, seen: Seen) -> Seen:
+def _still(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     judgement = replace(seen.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
     reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
     return replace(seen, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
 
 
-def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Seen]:
+def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
     """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing.
 
     Claims that the first steps leave open are tried with finer ones: a slope that a claim meets to nine digits is no
@@ -196,20 +196,20 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
     inputs = sorted({input_ for input_, _ in pairs})
     open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
-    found: dict[Pair, Seen] = {}
+    found: dict[Pair, PairResult] = {}
     starts = (_short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
     for start in starts:
-        glance = glance_through(site, inputs, start) if open_ else None
-        if glance is None:
+        quick_reading = quick_reading_through(site, inputs, start) if open_ else None
+        if quick_reading is None:
             break
         if len(pairs) == 1 and start == starts[0] and _is_long(site, pairs[0]):
-            clear = _clear(site, pairs[0], glance, significance)
+            clear = _clear(site, pairs[0], quick_reading, significance)
             if clear is not None:
                 return {pairs[0]: clear}
         if start == starts[0]:
-            found |= _twice(site, inputs, start, glance, {pair: pair in quiet for pair in open_})
+            found |= _twice(site, inputs, start, quick_reading, {pair: pair in quiet for pair in open_})
         else:
-            found |= _twice(site, inputs, start, glance, dict.fromkeys(open_, False))
+            found |= _twice(site, inputs, start, quick_reading, dict.fromkeys(open_, False))
         open_ = [pair for pair in open_ if pair not in found and pair not in quiet]
     for input_ in sorted({input_ for input_, _ in quiet & set(found)}):
         ours = [pair for pair in quiet if pair in found and pair[0] == input_]
@@ -235,10 +235,12 @@ def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
     return float(min(STARTS[0], max(SHORTEST_START, 2 * 32 * EPS * largest)))
 
 
-def _twice(site: Site, inputs: Sequence[int], start: float, first: Glance, pairs: dict[Pair, bool]) -> dict[Pair, Seen]:
+def _twice(
+    site: Site, inputs: Sequence[int], start: float, first: QuickReading, pairs: dict[Pair, bool]
+) -> dict[Pair, PairResult]:
     """The pairs (and whether each is quiet) that a first direction and another with the same steps certify."""
     met = [pair for pair, quiet in pairs.items() if certified(site, first, pair, CERTIFIED, quiet=quiet)]
-    second = glance_through(site, inputs, start) if met else None
+    second = quick_reading_through(site, inputs, start) if met else None
     if second is None:
         return {}
     met = [pair for pair in met if certified(site, second, pair, CERTIFIED, quiet=pairs[pair])]
@@ -252,25 +254,25 @@ def is_quiet(site: Site, pair: Pair) -> bool:
     return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
 
 
-def _met(site: Site, glance: Glance, pair: Pair, before: Seen | None) -> Seen:
-    rows = site.rows(pair[1]) & ~glance.reading.claimless
+def _met(site: Site, quick_reading: QuickReading, pair: Pair, before: PairResult | None) -> PairResult:
+    rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
-    tolerance = float(glance.reading.tolerance[rows].max(initial=0.0))
+    tolerance = float(quick_reading.reading.tolerance[rows].max(initial=0.0))
     resolution = 2 * FAIL_FACTOR * tolerance / scale if scale > 0 else None
     known = [r for r in (resolution, None if before is None else before.resolution) if r is not None]
     sure = resolution is not None and resolution <= PASS_RESOLUTION
     judgement = Judgement(
         impression=Impression.AGREES if sure else Impression.SILENT,
         scale=scale,
-        error=float(glance.reading.error[rows].max(initial=0.0)),
+        error=float(quick_reading.reading.error[rows].max(initial=0.0)),
         tolerance=tolerance,
         resolution=resolution,
         statuses=(Status.OK,),
     )
-    return Seen(
+    return PairResult(
         site=site,
         judgement=judgement,
-        reading=glance.reading,
+        reading=quick_reading.reading,
         resolution=min(known, default=None),
         quiet=not sure and is_quiet(site, pair),
     )
@@ -281,36 +283,36 @@ def _is_long(site: Site, pair: Pair) -> bool:
     return site.map.domain.blocks[pair[0]].size > LONG
 
 
-def _clear(site: Site, pair: Pair, glance: Glance, significance: float) -> Seen | None:
+def _clear(site: Site, pair: Pair, quick_reading: QuickReading, significance: float) -> PairResult | None:
     """A difference that three pairs show beyond doubt about their own error."""
-    reading = glance.rough()
+    reading = quick_reading.rough()
     judgement = site.judge(reading, *pair, significance)
     if judgement.impression is not Impression.DIFFERS or judgement.error < CLEARLY * judgement.tolerance:
         return None
-    return Seen(site=site, judgement=judgement, reading=reading, resolution=None)
+    return PairResult(site=site, judgement=judgement, reading=reading, resolution=None)
 
 
-def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, Seen]:
+def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, PairResult]:
     """Measure two directions through one input block, or one for every group of scales."""
     places = site.map.domain.slices[input_]
-    best: dict[Pair, Seen] = {}
+    best: dict[Pair, PairResult] = {}
     chosen = focuses(site.scales, places)
     pairs = [(input_, output) for output in outputs]
     for number, focus in enumerate(_directions(site, input_, outputs, chosen, best)):
         reading = None
         if _is_long(site, pairs[0]):
             start = _short_start(site, pairs) if number == 0 else GROUP_START
-            glance = site.glance(random_direction(site.rng, focus.drawn), focus, start)
-            clear = {pair: _clear(site, pair, glance, significance) for pair in pairs}
+            quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start)
+            clear = {pair: _clear(site, pair, quick_reading, significance) for pair in pairs}
             told = {pair: seen for pair, seen in clear.items() if seen is not None}
             if len(told) == len(outputs):
                 return told
-            rounding = ROUNDINGS * glance.short.rounding if len(chosen) > 1 and number else 0.0
-            reading = glance.reading if site.is_met(glance, places, rounding) else None
+            rounding = ROUNDINGS * quick_reading.short.rounding if len(chosen) > 1 and number else 0.0
+            reading = quick_reading.reading if site.is_met(quick_reading, places, rounding) else None
         reading = reading or site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
-            seen = Seen(
+            seen = PairResult(
                 site=site,
                 judgement=judgement,
                 reading=reading,
@@ -324,7 +326,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
 
 
 def _directions(
-    site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, Seen]
+    site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, PairResult]
 ) -> Iterator[Focus]:
     """A group of scales after the other, or two directions through all; then what these could not see."""
     yield from chosen if len(chosen) > 1 else chosen * 2
@@ -354,7 +356,7 @@ def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -
     return drawn
 
 
-def _beside(whole: Seen, group: Seen) -> Seen:
+def _beside(whole: PairResult, group: PairResult) -> PairResult:
     """What a direction through some small entries adds to one through all: an objection, or the only signal."""
     if whole.impression is Impression.SILENT or group.impression in (Impression.KINKED, Impression.DIFFERS):
         return stronger(whole, group)

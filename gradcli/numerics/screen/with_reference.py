@@ -1,4 +1,4 @@
-"""The second witness is heard: where it agrees with the claim, where not, and what differences say to that."""
+"""Claim and witness are compared; where they differ, finite differences decide which of the two is right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.numerics.regularity.formats import significance_of
 from gradcli.numerics.regularity.gradient_noise import jitter
 from gradcli.numerics.regularity.iteration import LOOSE, stops_early
 from gradcli.numerics.screen.certification import certify
-from gradcli.numerics.screen.pair_result import Seen
+from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.small_entries import parted, wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.wording import of_largest
 
@@ -33,7 +33,7 @@ DETACHED = (
 
 
 @dataclass(slots=True)
-class Hearing:
+class WitnessComparison:
     """What the witness settles, and what it leaves to differences alone.
 
     `detached` are the pairs of which differences say that the witness is wrong, `shared` those of them in which it only
@@ -41,13 +41,13 @@ class Hearing:
     could not lay at either's door. `significance` is given where it is not the caller's.
     """
 
-    found: dict[Pair, Seen] = field(default_factory=dict)
+    found: dict[Pair, PairResult] = field(default_factory=dict)
     detached: set[Pair] = field(default_factory=set)
     shared: set[Pair] = field(default_factory=set)
     contested: dict[Pair, Gap] = field(default_factory=dict)
     significance: float | None = None
 
-    def temper(self, pair: Pair, seen: Seen) -> Seen:
+    def temper(self, pair: Pair, seen: PairResult) -> PairResult:
         """Say beside a verdict from differences what the witness said, and withhold one too coarse to overrule it."""
         if pair in self.detached:
             return replace(seen, note=NOTE if pair in self.shared else DETACHED)
@@ -63,9 +63,9 @@ class Hearing:
         return replace(seen, judgement=replace(seen.judgement, impression=Impression.WEAK), note=note)
 
 
-def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
+def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float) -> WitnessComparison:
     """Compare the claim with the witness of a site that has one, and let differences certify or arbitrate."""
-    heard = Hearing()
+    compared = WitnessComparison()
     agreed: dict[Pair, Gap] = {}
     apart: dict[Pair, Gap] = {}
     gaps = compare_all(site, pairs)
@@ -76,25 +76,25 @@ def hear(site: Site, pairs: Sequence[Pair], significance: float) -> Hearing:
         (agreed if gap.equal or gap.error <= significance else apart)[pair] = gap
     if any(gap.error < LOOSE for gap in apart.values()):
         significance = _forgive(site, agreed, apart, significance)
-        heard.significance = significance
+        compared.significance = significance
     for pair, gap in apart.items():
         dispute = settle(site, *pair, gap)
         if dispute.ruling is Ruling.WITNESS_WRONG:
-            heard.detached.add(pair)
+            compared.detached.add(pair)
             if share_alike(site, *pair):
-                heard.shared.add(pair)
+                compared.shared.add(pair)
         elif dispute.ruling is Ruling.NEITHER:
-            heard.contested[pair] = gap
+            compared.contested[pair] = gap
         elif dispute.reading is not None:
             seen = _claim_wrong(site, pair, gap, dispute, dispute.reading, significance)
             if seen is not None:
-                heard.found[pair] = seen
-    heard.found |= wrong_in_the_tail(site, agreed)
-    agreed = {pair: gap for pair, gap in agreed.items() if pair not in heard.found}
+                compared.found[pair] = seen
+    compared.found |= wrong_in_the_tail(site, agreed)
+    agreed = {pair: gap for pair, gap in agreed.items() if pair not in compared.found}
     if agreed:
-        heard.found |= certify(site, agreed, significance)
-        heard.found |= wrong_in_small_rows(site, heard.found)
-    return heard
+        compared.found |= certify(site, agreed, significance)
+        compared.found |= wrong_in_small_rows(site, compared.found)
+    return compared
 
 
 def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], significance: float) -> float:
@@ -117,7 +117,7 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], signif
 
 def _claim_wrong(
     site: Site, pair: Pair, gap: Gap, dispute: Dispute, reading: Reading, significance: float
-) -> Seen | None:
+) -> PairResult | None:
     """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
     judgement = parted(gap)
     symmetric = on_symmetric_changes(site, *pair, significance)
@@ -139,7 +139,7 @@ def _claim_wrong(
         if confirmed is None:
             return None
         decision = confirmed
-    return Seen(
+    return PairResult(
         site=site,
         judgement=judgement,
         reading=reading,

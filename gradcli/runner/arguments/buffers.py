@@ -38,7 +38,7 @@ def _matters(subject: Subject, name: str) -> bool:
     """Whether an output changes with an input, or forward refuses other values of it."""
     moved = [replace(a, value=a.value * 1.5 + 0.25) if a.name == name else a for a in subject.arguments]
     try:
-        outputs = subject.visit(moved).outputs
+        outputs = subject.call_at(moved).outputs
     except UserCodeError:
         return True
     return not all(map(same_values, outputs, subject.first_call.outputs))

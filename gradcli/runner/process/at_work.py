@@ -5,7 +5,7 @@ from time import monotonic
 
 from gradcli.frozen import dataclass
 from gradcli.watchdog.case import SLOW_CALLS, SLOW_SECONDS
-from gradcli.watchdog.status import Seen
+from gradcli.watchdog.status import StatusReading
 
 _NO_CHECKS = ("preparation", "inference of inputs", "naming", "shrinking", "figures")
 """Phases of a case that are no checks of the battery."""
@@ -21,7 +21,7 @@ class AtWork:
     label: str
     since: float
     begun: bool = True
-    seen: Seen = field(default_factory=Seen)
+    seen: StatusReading = field(default_factory=StatusReading)
     calls_limited: bool = False
 
     def described(self) -> str:
@@ -45,7 +45,7 @@ class AtWork:
         return f"forward was called {seen.forwards} times{each}, {about}"
 
 
-def doing(seen: Seen, *, ended: bool = False) -> str:
+def doing(seen: StatusReading, *, ended: bool = False) -> str:
     """What a case does, or did when it `ended`, as in `check gradient, call 12 (forward) has run for 3 s`.
 
     Nothing where it is not known.

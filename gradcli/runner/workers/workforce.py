@@ -20,7 +20,7 @@ from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
 from gradcli.runner.workers.nursery import kill_group
 from gradcli.runner.workers.supervisor import Supervisor
-from gradcli.watchdog.status import Seen, seen
+from gradcli.watchdog.status import StatusReading, read_status
 
 _IMPORT_SECONDS = 60.0
 _SHORTEST_IMPORT = 20.0
@@ -59,11 +59,11 @@ class _Worker:
     started: float = 0.0
     done: int = 0
     killed: str | None = None
-    last: Seen | None = None
+    last: StatusReading | None = None
 
     def at_work(self, job: Job) -> AtWork:
         """The job that it does, as it is now."""
-        status = seen(self.crashes)
+        status = read_status(self.crashes)
         limited = job.calls_limited
         return AtWork(label=job.label, since=self.started, begun=self.begun, seen=status, calls_limited=limited)
 
@@ -241,7 +241,7 @@ class Workforce:
         self._attempts[worker.number] += 1
         self._spent[worker.number] = self._spent.get(worker.number, 0.0) + seconds
         hopeless = not worker.begun or worker.killed not in (None, _HANGS) or self._attempts[worker.number] > _ATTEMPTS
-        status = worker.last or seen(worker.crashes)
+        status = worker.last or read_status(worker.crashes)
         again = None if hopeless else job.after(status, how)
         if again is not None:
             self._again.append((worker.number, again))
@@ -262,7 +262,7 @@ class Workforce:
         SIGABRT comes first: at it Python's fault handler writes down where the process was, also in compiled code.
         """
         if worker.killed is None:
-            worker.last = seen(worker.crashes)
+            worker.last = read_status(worker.crashes)
             worker.killed, worker.deadline = why, monotonic() + _LAST_WORDS_SECONDS
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(worker.pid, signal.SIGABRT)
@@ -282,7 +282,7 @@ class Workforce:
 
 def _hangs(worker: _Worker) -> bool:
     """Whether a call at inputs that gradcli chose should have been interrupted by now, and was not."""
-    return worker.job is not None and seen(worker.crashes).due + _GRACE_SECONDS < monotonic()
+    return worker.job is not None and read_status(worker.crashes).due + _GRACE_SECONDS < monotonic()
 
 
 def _late(limit: float) -> str:
