@@ -148,7 +148,7 @@ def test_a_declared_nondeterminism_excuses_no_wrong_gradient(folder):
     ("defaults", "problem"),
     [
         ("{nondeterminism: 1e-9}", "nondeterminism needs a reason"),
-        ("{reason: atomics}", "there is neither here"),
+        ("{reason: atomics}", "neither a nondeterminism nor an allow"),
         ("{nondeterminism: 0.5, reason: atomics}", "at most 0.01, got 0.5"),
     ],
 )

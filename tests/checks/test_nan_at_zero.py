@@ -83,4 +83,4 @@ def test_nan_where_there_is_no_slope_is_told_and_no_failure(name, ns) -> None:
     case = evidence_of(ns, *STEEP[name], mended=False)
     assert case.verdict in (Verdict.PASSED, Verdict.INCONCLUSIVE)
     (evidence,) = (e for e in case.evidence if e.check == "gradient")
-    assert "where forward has no derivative" in str(evidence.note)
+    assert "but forward has no derivative here" in str(evidence.note)

@@ -121,7 +121,7 @@ def test_inputs_that_do_not_fit_are_refused_in_words(inputs: object, said: str) 
 def test_what_cannot_be_checked_is_refused() -> None:
     with pytest.raises(TargetError):
         gradcli.check(3.0)
-    with pytest.raises(TargetError, match="is a class but no Function"):
+    with pytest.raises(TargetError, match="is a class but not a Function"):
         gradcli.check(dict)
 
 

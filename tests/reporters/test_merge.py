@@ -72,7 +72,7 @@ def test_lines_that_were_cut_off_leave_the_cases_before(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"hello", "line 1 is not JSON"),
         (b"[1, 2]", "not a report"),
-        (b'{"schema": "gradcli.report/2", "cases": []}', "its schema is 'gradcli.report/2'"),
+        (b'{"schema": "gradcli.report/2", "cases": []}', "it has the schema 'gradcli.report/2'"),
         (b'{"schema": "gradcli.report/1", "cases": [{}]}', "KeyError"),
         (b'{"schema": "gradcli.report/1", "cases": 3}', "not a report"),
         (b"\xff\xfe", "not UTF-8"),
@@ -116,9 +116,9 @@ def test_an_inconclusive_case_counts_unless_every_part_allows_it() -> None:
 
 
 def test_what_cannot_be_one_run_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"b.json: the case .* is in a.json already"):
+    with pytest.raises(UsageError, match=r"b.json: the case .* is also in a.json"):
         merged_report([("a.json", report(PASSED)), ("b.json", report(PASSED))])
-    with pytest.raises(UsageError, match=r"whose seeds are 0 in a\.json, 7 in b\.json"):
+    with pytest.raises(UsageError, match=r"since their seeds are 0 in a\.json, 7 in b\.json"):
         merged_report([("a.json", report(PASSED)), ("b.json", Report(cases=(), seed=7))])
 
 

@@ -140,7 +140,7 @@ def test_an_index_past_the_end_of_a_table_is_found():
     ("function", "said", "hint"),
     [
         (kernels.Assembly, "inline_asm not supported in interpreter mode", "--device cuda --triton gpu"),
-        (kernels.AsksForAGpu, "Torch not compiled with CUDA enabled", "none is here"),
+        (kernels.AsksForAGpu, "Torch not compiled with CUDA enabled", "this machine has none"),
     ],
 )
 def test_what_only_a_gpu_can_do_is_told_with_what_to_do(function, said, hint):
