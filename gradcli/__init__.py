@@ -1,4 +1,4 @@
-"""gradcli: a gradient checker whose verdict comes from an error bound and whose diagnosis names the bug."""
+"""gradcli: checks hand-written gradients with finite differences and error bounds, and names the mistake."""
 
 from gradcli._version import __version__
 

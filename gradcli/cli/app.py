@@ -43,7 +43,7 @@ def application() -> typer.Typer:
     """The Typer application with all commands."""
     app = typer.Typer(
         name="gradcli",
-        help="Check gradients written by hand: a verdict from an error bound, and a diagnosis that names the bug.",
+        help="Check hand-written gradients with finite differences and their error bounds, and name the mistake.",
         epilog=_EXIT_CODES,
         no_args_is_help=True,
         add_completion=True,
@@ -82,4 +82,4 @@ def _main(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Check gradients written by hand: a verdict from an error bound, and a diagnosis that names the bug."""
+    """Check hand-written gradients with finite differences and their error bounds, and name the mistake."""

@@ -37,7 +37,7 @@ def check_command(
     verbose: p.Verbose = False,
     allow_inconclusive: p.AllowInconclusive = False,
 ) -> int:
-    """Check gradients: a verdict from an error bound, and a diagnosis that names the bug."""
+    """Check hand-written gradients with finite differences and their error bounds, and name the mistake."""
     request = request_from(locals())
     from gradcli.cli.pipeline import check
 

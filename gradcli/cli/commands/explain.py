@@ -36,7 +36,7 @@ def explain_command(
         ),
     ] = None,
 ) -> int:
-    """Explain a name that reports use: what it means, how it is detected, what to do.
+    """Explain a name in a report: what it means, how it is detected, what to do.
 
     A finding is a kind of mistake, a verdict the outcome of a case, a reason says why a case is INCONCLUSIVE, a symptom
     is what trace finds, a check a property that every backward must have.

@@ -42,7 +42,7 @@ def fix_command(
     seed: Seed = 0,
     in_process: InProcess = False,
 ) -> int:
-    """Find a patch for the backward of TARGET that passes the whole check; nothing is written unless asked for."""
+    """Search for a patch of TARGET's backward that passes the whole check; without --write it is only shown."""
     require_options(diff=diff, write=write, interactive=interactive, force=force)
     from gradcli.cli.arguments.options import inputs_from
     from gradcli.cli.output.streams import report_stream

@@ -29,7 +29,7 @@ def init_command(
     ],
     in_process: InProcess = False,
 ) -> int:
-    """Write a spec for TARGET into ./specs, inferred inputs filled in; never overwrites."""
+    """Write a spec for TARGET into ./specs, with inferred inputs; an existing file is never overwritten."""
     from gradcli.cases import CheckSpec
     from gradcli.cli.staffing import site
     from gradcli.runner.jobs import SurveyJob

@@ -19,7 +19,7 @@ def merge_command(
     form: FormatName = None,
     report: Reports = None,
 ) -> int:
-    """Merge reports of JSON or NDJSON, whole or cut off, into one; the exit code is that of the whole run."""
+    """Merge JSON or NDJSON reports, complete or interrupted, into one; the exit code is that of the whole run."""
     from gradcli.cli.arguments.options import format_from, reports_from
     from gradcli.cli.output.show import conclude, format_named, show_all, write_report
     from gradcli.documents import read_report

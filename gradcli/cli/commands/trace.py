@@ -121,7 +121,7 @@ def _trace(
     seed: Seed = 0,
     in_process: InProcess = False,
 ) -> int:
-    """Run forward and backward of TARGET once: the graph, the hooks in order, and why a .grad is None."""
+    """Run forward and backward of TARGET once; show the graph, the hooks, and why a .grad is None or zero."""
     from gradcli.cli.arguments.options import inputs_from
     from gradcli.cli.staffing import site
     from gradcli.runner.jobs import TraceJob
