@@ -57,7 +57,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SpecFile 
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let the worker process go."""
+    """End the worker process."""
     session = config.stash.get(_SESSION, None)
     if session is not None:
         session.close()
@@ -67,7 +67,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def gradcheck(request: pytest.FixtureRequest) -> "Callable[..., Report]":
     """`gradcli.check` that fails the test with the report's text unless the report is ok; returns the report.
 
-    Options of a marker, as in `@pytest.mark.gradcli(order=1)`, hold where the call gives none.
+    The options of a marker, as in `@pytest.mark.gradcli(order=1)`, apply unless the call gives others.
     """
     marker = request.node.get_closest_marker("gradcli")
     options = {} if marker is None else dict(marker.kwargs)
@@ -113,7 +113,7 @@ class SpecItem(pytest.Item):
         self.case = case
 
     def runtest(self) -> None:
-        """Check the case; whatever the command would not end with 0 for fails."""
+        """Check the case; the test fails if the command would not exit with 0."""
         problem, skipped = _session(self.config).problem(self.case)
         if skipped:
             pytest.skip(problem or "skipped")

@@ -34,30 +34,30 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Hold the gradients that backward gives against differences of forward, by an error bound.
+    """Compare the gradients that backward returns with finite differences of forward and their error bound.
 
     Args:
-        func: takes the inputs, and returns a tensor or a tuple of them.
-        inputs: a tensor or a tuple; those with requires_grad are differentiated by, others are constants.
-        eps: the step of the comparison by tolerance, which decides only where no error bound could be had.
-        atol: absolute tolerance of that comparison; where it is looser than the default, also an error that is allowed.
-        rtol: relative tolerance, likewise.
-        raise_exception: raise instead of returning False.
-        nondet_tol: how much two runs of the same backward may differ, absolute.
-        check_undefined_grad: see that backward takes None for gradients of outputs.
-        check_grad_dtypes: see that gradients have the element type of their inputs.
-        check_batched_grad: see that backward over a batch of cotangents agrees with backward for each.
+        func: a function that takes the inputs, and returns a tensor or a tuple of tensors.
+        inputs: a tensor or a tuple of tensors; gradients by those with requires_grad are checked, others are constants.
+        eps: the step of the comparison by tolerance, which decides only where no error bound is available.
+        atol: the absolute tolerance of this comparison; a value above the default is also an error that you allow.
+        rtol: the relative tolerance, likewise.
+        raise_exception: raise GradcheckError instead of returning False.
+        nondet_tol: how much two runs of the same backward may differ, as an absolute number.
+        check_undefined_grad: check that backward accepts None as the gradient of an output.
+        check_grad_dtypes: check that each gradient has the dtype of its input.
+        check_batched_grad: check that backward for a batch of cotangents agrees with backward for each.
         check_batched_forward_grad: the same for forward mode.
-        check_forward_ad: hold forward mode against differences too.
+        check_forward_ad: compare forward mode with finite differences too.
         check_backward_ad: False leaves backward unchecked.
-        fast_mode: compare random projections, where tolerances decide; the error bound takes few evaluations anyway.
-        masked: of sparse inputs, differentiate by the stored entries alone.
+        fast_mode: compare random projections, where tolerances decide; the error bound needs few evaluations anyway.
+        masked: for sparse inputs, check only the gradients by the stored entries.
 
     Returns:
-        True when all is right; False when it is not and `raise_exception` is off.
+        True if all gradients are right; False if one is wrong and `raise_exception` is False.
 
     Raises:
-        GradcheckError: a gradient is wrong; also an instance of PyTorch's error where PyTorch is loaded.
+        GradcheckError: a gradient is wrong; also an instance of PyTorch's GradcheckError if PyTorch is loaded.
         ValueError: no input requires a gradient.
         AssertionError, RuntimeError: options that exclude each other; a tolerance below zero. As in PyTorch.
     """
@@ -97,18 +97,18 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Hold the derivatives of backward, by inputs and cotangents, against differences of backward, by an error bound.
+    """Compare the derivatives of backward by inputs and cotangents with finite differences and their error bound.
 
-    Args not named here are those of `gradcheck`.
+    Arguments that are not listed here are those of `gradcheck`.
 
     Args:
-        grad_outputs: the cotangents to differentiate at; random ones unless given.
-        gen_non_contig_grad_outputs: see that cotangents may lie non-contiguously in memory.
-        check_fwd_over_rev: hold forward mode through backward against differences too.
+        grad_outputs: the cotangents at which backward is differentiated; random ones unless given.
+        gen_non_contig_grad_outputs: check that cotangents may be non-contiguous in memory.
+        check_fwd_over_rev: compare forward mode through backward with finite differences too.
         check_rev_over_rev: False leaves backward through backward unchecked.
 
     Returns:
-        True when all is right; False when it is not and `raise_exception` is off.
+        True if all gradients are right; False if one is wrong and `raise_exception` is False.
 
     Raises:
         GradcheckError: a gradient is wrong.
