@@ -1,6 +1,6 @@
-"""Somebody wrote the batch size of their own data into backward.
+"""The batch size of one data set is written into backward as a constant.
 
-Right for three rows, wrong for any other number.
+The gradient is right for three rows and wrong for any other number.
 
 Run: -i x=3x4 -i scale=4
 """

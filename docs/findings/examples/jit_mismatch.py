@@ -1,6 +1,6 @@
-"""bwd asks whether its cotangent is a tracer, and takes another formula when it is.
+"""bwd tests whether its cotangent is a tracer, and uses another formula if it is.
 
-Eagerly the gradient is right. Under jax.jit every value is a tracer, and the gradient is 3 instead of 2.
+Without jit the gradient is right. Under jax.jit every value is a tracer, and the gradient is 3 instead of 2.
 
 Run: --order 1
 """

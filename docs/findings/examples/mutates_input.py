@@ -1,4 +1,4 @@
-"""forward scales its input in place and tells nobody.
+"""forward scales its input in place without ctx.mark_dirty.
 
 The caller's tensor has changed, and whatever was computed from it before has a wrong gradient.
 """

@@ -1,6 +1,6 @@
-"""backward walks through grad_output's memory and takes it for the order of its entries.
+"""backward reads grad_output in the order of memory, which need not be the order of its entries.
 
-The gradient that arrives is often a transposed or expanded view; here a view raises.
+The gradient that backward receives is often a transposed or expanded view; here view() raises for it.
 """
 
 from gradcli.engine.autograd import Function

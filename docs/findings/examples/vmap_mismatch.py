@@ -1,4 +1,4 @@
-"""A rule for vmap that takes the batch to stand in front.
+"""A rule for vmap that assumes the batch to be the first axis.
 
 vmap(..., in_dims=1) gives other numbers than a loop.
 

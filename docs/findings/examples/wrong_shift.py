@@ -1,4 +1,4 @@
-"""A weighted sum whose gradient reads the weights from one place on.
+"""A weighted sum whose gradient reads the weights one place further on.
 
 An index that is off by one gives the right numbers in the wrong places.
 """
