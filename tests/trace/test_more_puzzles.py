@@ -377,7 +377,7 @@ PUZZLES = (
     (truncated_in_a_loop, r"start\.grad None\?.*: {here} takes it out of the graph with detach\(\)"),
     (written_into_a_buffer, r"w\.grad None\?.*computes under no_grad, which {here} turned on"),
     (recording_on_inside_of_off, r"w\.grad None\?.*computes under no_grad, which {here} turned on"),
-    (chosen_by_topk, r"w\.grad None\?.*: {here} takes it out of the graph with topk\(\): .* from its indices"),
+    (chosen_by_topk, r"w\.grad None\?.*: {here} takes it out of the graph with topk\(\): .* only from the indices"),
     (needed_gradient_forgotten, r"a\.grad None\?.*returned None for its operand 0; its backward is at {here}"),
     (cancels_with_its_mean, r"w\.grad zero\?.*the gradients from SubBackward0 \({here}\), MeanBackward0 .* cancel"),
     (cancels_with_itself, r"w\.grad zero\?.*the gradients from SubBackward0 \({here}\) cancel"),

@@ -86,9 +86,7 @@ class BoundFunction(SpacedSubject):
         self._by_hand: Call | None = None
         rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_rules(info, rules, inner=origin is None)
-        self._numbers = tuple(
-            number for number, output in enumerate(self._call.outputs) if carries_gradient(framework, output)
-        )
+        self._numbers = tuple(n for n, output in enumerate(self._call.outputs) if carries_gradient(framework, output))
         self._domain = space_of(
             [self.arguments[i].name for i in self.active], [self.arguments[i].value for i in self.active]
         )
@@ -311,28 +309,27 @@ class BoundFunction(SpacedSubject):
         """Itself, with a call of forward whose graph hands out copies in place of those made so far."""
         self._protected = True
         self._caller = self._calling(self._function, self.arguments, self._layout)
-        self._unused = self._latest = self._by_hand = None
+        self._unused = self._latest = self._raw_call = None
         self._maps.clear()
         return self
 
     def leaked_graph(self) -> LeakedGraph | None:
         """What is left of a call's graph when its result is gone."""
-        is_own = self._origin is not None
-        return leaked_graph(self.framework, self._inspector, lambda: self._run(self._caller), is_own=is_own)
+        made, is_own = partial(self._run, self._caller), self._origin is not None
+        return leaked_graph(self.framework, self._inspector, made, is_own=is_own)
 
     def call_at(
         self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None
     ) -> CallResult:
         """One call at other arguments, and one pass through its graph."""
-        caller = self._calling(self._function, arguments)
-        return called_at(caller, self.active, self.counters, seeds, beside)
+        return called_at(self._calling(self._function, arguments), self.active, self.counters, seeds, beside)
 
     def call_sharing(self, arguments: Sequence[Argument], first: int, second: int, seeds: Seeds) -> CallResult | None:
         """The same with one tensor in two places, where both are positional."""
         if any(argument.keyword for argument in arguments[: max(first, second) + 1]):
             return None
-        caller = self._calling(sharing(self._function, first, second), arguments)
-        return called_at(caller, [i for i in self.active if i != second], self.counters, seeds)
+        shared = self._calling(sharing(self._function, first, second), arguments)
+        return called_at(shared, [i for i in self.active if i != second], self.counters, seeds)
 
     def _calling(self, function: Any, arguments: Sequence[Argument], layout: Layout = Layout.CONTIGUOUS) -> Caller:
         held = [name for name, _ in self.info.held]

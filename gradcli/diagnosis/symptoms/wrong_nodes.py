@@ -17,4 +17,4 @@ def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
         names = ", ".join(counts.undecided)
         yield f"no verdict on the backward of {names}: use gradcli check on each to see why"
     if counts is not None and counts.left_out:
-        yield f"{counts.left_out} more nodes were not checked"
+        yield f"{counts.left_out} more nodes were not checked, because --check checks only so many"
