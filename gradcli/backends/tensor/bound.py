@@ -309,7 +309,7 @@ class BoundFunction(SpacedSubject):
         """Itself, with a call of forward whose graph hands out copies in place of those made so far."""
         self._protected = True
         self._caller = self._calling(self._function, self.arguments, self._layout)
-        self._unused = self._latest = self._raw_call = None
+        self._unused = self._latest = self._by_hand = None
         self._maps.clear()
         return self
 
