@@ -1,17 +1,15 @@
 """More programs with one mistake each: the trace names it with the line marked `# here`, or says that it is none."""
 
 import copy
-import gc
 import re
 import warnings
-import weakref
 from pathlib import Path
 
 import pytest
 
 from gradcli.reporters.graph.tree import meaning
 from tests.trace.test_puzzles import PUZZLES as EARLIER
-from tests.trace.tracing import traced
+from tests.trace.tracing import traced, untraced_and_traced
 
 SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 _MADE = []
@@ -406,42 +404,15 @@ PUZZLES = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def what_is_there_already():
-    """Left out of every collection, which takes long otherwise."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-def gradients(run):
-    """The gradients of the leaves that a program made, bit for bit, and references to those leaves."""
-    _MADE.clear()
-    run()
-    found = [None if made.grad is None else str(made.grad.tolist()) for made in _MADE]
-    references = [weakref.ref(made) for made in _MADE]
-    _MADE.clear()
-    return found, references
-
-
 def told(graph):
     return [*dict.fromkeys(graph.effects), *(line.text for line in meaning(graph))]
 
 
 @pytest.mark.parametrize(("program", "answer"), PUZZLES, ids=[program.__name__ for program, _ in PUZZLES])
 def test_the_mistake_is_named_at_its_line(framework, program, answer):
-    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of divisions by zero and the like, which are the mistakes
-        framework.manual_seed(1)
-        plain, _ = gradients(lambda: program(framework))
-        framework.manual_seed(1)
-        while_traced, references = gradients(lambda: found.append(traced(framework, lambda: program(framework))))
-    assert while_traced == plain
-    gc.collect()
-    assert [reference() for reference in references] == [None] * len(references)
-    lines = told(found[0])
+        lines = told(untraced_and_traced(framework, program, _MADE))
     pattern = answer.format(here=here(program)) if "{here}" in answer else answer
     assert any(re.search(pattern, line) for line in lines), "\n".join(lines)
 

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from gradcli.reporters.graph.tree import meaning
-from tests.trace.tracing import traced
+from tests.trace.tracing import untraced_and_traced
 
 _MADE = []
 
@@ -14,15 +14,6 @@ _MADE = []
 def leaf(f, n=3):
     _MADE.append(f.tensor([0.5 * (i + 1) for i in range(n)], requires_grad=True))
     return _MADE[-1]
-
-
-def gradients(run):
-    """The gradients of the leaves that a program made, bit for bit; where backward raises, as far as it came."""
-    _MADE.clear()
-    run()
-    found = [None if made.grad is None else str(made.grad.tolist()) for made in _MADE]
-    _MADE.clear()
-    return found
 
 
 def numpy_roundtrip(f):
@@ -459,9 +450,6 @@ PUZZLES = (
 def test_the_mistake_is_named(framework, program, answer):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of divisions by zero and the like, which are the mistakes
-        plain = gradients(lambda: program(framework))
-        found = []
-        assert gradients(lambda: found.append(traced(framework, lambda: program(framework)))) == plain
-    (graph,) = found
+        graph = untraced_and_traced(framework, program, _MADE)
     told = [*dict.fromkeys(graph.effects), *(line.text for line in meaning(graph))]
     assert any(re.search(answer, line) for line in told), "\n".join(told)

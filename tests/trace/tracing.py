@@ -1,6 +1,8 @@
 """What the tests of the trace share: running a program on a framework, and reading what was recorded."""
 
+import gc
 import inspect
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -12,6 +14,30 @@ from gradcli.tracing.passes import trace_call
 
 def traced(framework: ModuleType, run: Callable[[], object], **options: Any) -> TraceGraph:
     return explain_trace(trace_call(framework, run, target="test", backend=framework.__name__, **options))
+
+
+def untraced_and_traced(framework: ModuleType, program: Callable[[Any], object], made: list[Any]) -> TraceGraph:
+    """The trace of a program that puts its leaves into `made`.
+
+    Tracing must change no bit of a gradient, and keep no leaf alive.
+    """
+
+    def gradients(run: Callable[[], object]) -> tuple[list[str | None], list[weakref.ref[Any]]]:
+        made.clear()
+        framework.manual_seed(1)
+        run()
+        found = [None if leaf.grad is None else str(leaf.grad.tolist()) for leaf in made]
+        references = [weakref.ref(leaf) for leaf in made]
+        made.clear()
+        return found, references
+
+    graphs: list[TraceGraph] = []
+    plain, _ = gradients(lambda: program(framework))
+    while_traced, references = gradients(lambda: graphs.append(traced(framework, lambda: program(framework))))
+    assert while_traced == plain
+    gc.collect()
+    assert [reference() for reference in references] == [None] * len(references)
+    return graphs[0]
 
 
 def fate(graph: TraceGraph, name: str) -> TensorFate:
