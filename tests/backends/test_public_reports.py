@@ -44,7 +44,7 @@ def test_a_triangle_attention_in_float16_is_only_coarse():
     report = gradcli.check(attention, halves, order=1)
     assert report.verdict is Verdict.PASSED
     assert report.cases[0].resolution < 1e-9
-    assert any("backward in float16 agrees with it" in note for note in report.cases[0].notes)
+    assert any("backward in float16 gives the same gradient" in note for note in report.cases[0].notes)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_init_writes_a_spec_that_passes_and_never_overwrites_it(gradcli: Run, fo
     assert gradcli("check").returncode == 0
     again = gradcli("init", "functions:Product")
     assert again.returncode == 2
-    assert b"exists already" in again.stderr
+    assert b"already exists" in again.stderr
     assert spec.read_text() == text
 
 

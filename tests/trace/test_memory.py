@@ -272,8 +272,8 @@ def test_the_budget_is_a_symptom_only_when_it_is_exceeded():
     small, large = (trace_target(loss, budget=budget) for budget in (20_000, 10**6))
     assert small.symptoms == ("memory-over-budget",)
     assert large.symptoms == ()
-    assert any(re.search(r"budget +20 kB: the peak is .* above it", line) for line in memory_lines(small))
-    assert any(re.search(r"budget +1 MB: kept, .* are left", line) for line in memory_lines(large))
+    assert any(re.search(r"budget +20 kB: the peak is .* above the budget", line) for line in memory_lines(small))
+    assert any(re.search(r"budget +1 MB: the peak is .* below the budget", line) for line in memory_lines(large))
     document = json.loads(trace_document(small))["memory"]
     assert document["over_budget"] is True
     assert document["peak"]["bytes"] > document["budget"] == 20_000
