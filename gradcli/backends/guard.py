@@ -385,7 +385,8 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
         if error is None:
             if left:
-                raise ModeLeftError(f"the target entered {', '.join(dict.fromkeys(left))} and did not exit it: use a `with` statement")
+                names = ", ".join(dict.fromkeys(left))
+                raise ModeLeftError(f"the target entered {names} and did not exit it: use a `with` statement")
             return
         own = type(error)  # not isinstance, which asks the error for its __class__
         if issubclass(own, GradcliError) and not issubclass(own, UserCodeError) and users_frames(trace):

@@ -323,7 +323,9 @@ def test_defaults_are_given_where_backward_counts_on_them():
 
     found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
     assert found.as_flags() == "-i x=3x4 -a scale=2.0 -a axis=-1"
-    assert found.notes == ("forward also accepts -i x=3x4, but backward fails for these inputs, so that they are not checked",)
+    assert found.notes == (
+        "forward also accepts -i x=3x4, but backward fails for these inputs, so that they are not checked",
+    )
 
 
 def contrasted(q, k):
@@ -450,7 +452,9 @@ def test_backward_breaks_a_tie_and_never_more():
 
     found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
     assert found.specs == (InputSpec(name="input", shape=(3,)),)
-    assert found.notes == ("forward also accepts -i input=3x4, but backward fails for these inputs, so that they are not checked",)
+    assert found.notes == (
+        "forward also accepts -i input=3x4, but backward fails for these inputs, so that they are not checked",
+    )
 
 
 def test_a_target_without_python_source_is_inferred_too():
