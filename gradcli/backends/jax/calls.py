@@ -18,7 +18,7 @@ from gradcli.backends.traced import TracedCall
 @final
 @dataclass(slots=True)
 class Calls:
-    """What is told of each equation that is run; `found` has the calls to check, each with its step."""
+    """Collects the calls to check, each with its step, in `found`; called for each equation that runs."""
 
     every: bool
     found: list[tuple[TracedCall, int]] = field(default_factory=list)

@@ -56,7 +56,7 @@ class _Step:
 @final
 @dataclass(slots=True)
 class VjpGraph:
-    """Runs a function equation by equation, and the vjp of each in the opposite order; `seen` is told each call.
+    """Runs a function equation by equation, and the vjp of each in reverse; calls `seen` for each.
 
     `nodes` gives the number of a step's node; `handed` are the inputs that a branch was given, used there or not.
     """

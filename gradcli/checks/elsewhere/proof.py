@@ -145,7 +145,7 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
 
 
 def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
-    """The note: where, what backward returns there, what is right, why it is no failure, and how to make it one."""
+    """The note: where the gradient is wrong, both values, why that is accepted, and how to make it a failure."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
     at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
     what = f"at inputs that gradcli chose{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"

@@ -32,7 +32,7 @@ def budget_from(text: str | None) -> int | None:
     """The bytes of `500MB`, `1.5GiB`, `64k` or `1000000`; None where no budget was given.
 
     Raises:
-        UsageError: it is no size.
+        UsageError: the text is not a number of bytes.
     """
     if not text:
         return None

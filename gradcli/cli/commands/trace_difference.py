@@ -24,7 +24,7 @@ def read_document(name: str) -> Document:
     """The document of a trace that was written with --format json.
 
     Raises:
-        UsageError: there is no such file, or it holds something else.
+        UsageError: the file does not exist, or is not a trace in JSON.
     """
     try:
         found = json.loads(Path(name).read_text(encoding="utf-8"))

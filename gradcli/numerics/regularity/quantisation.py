@@ -29,7 +29,7 @@ PLACES = 8
 CROSSED = 1
 """Of PLACES places so many may lie beside the edge of a plateau."""
 MANY = 8
-"""So many different values are needed along a line to speak of plateaus."""
+"""A line must show at least this many different values before it counts as having plateaus."""
 STEEPEST, OTHERS = 3, 4
 ALIKE = 16.0
 """The largest jump found is at most so many times the median jump, absolutely or relative to the values beside it."""
