@@ -1,8 +1,8 @@
 """Print every text that gradcli can show on one sheet, from the code: `python tools/messages.py [FOLDER...]`.
 
-A text is a string of at least three words that is no docstring; what is filled in while it runs stands in braces. The
-sheet is for reading aloud: each sentence must be understood at first reading, without the code. The embedded engine
-is left out unless it is named, because its messages are PyTorch's.
+A text is a string of at least three words that is no docstring, or the docstring of a command, which is its help; what
+is filled in while it runs stands in braces. The sheet is for reading aloud: each sentence must be understood at first
+reading, without the code. The embedded engine is left out unless it is named, because its messages are PyTorch's.
 """
 
 import ast
@@ -19,6 +19,9 @@ def texts_of(file: Path) -> Iterator[tuple[int, str]]:
     """The texts of a file, each with its line."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     inside: set[int] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.endswith("_command"):
+            yield node.lineno, ast.get_docstring(node) or ""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             inside.add(id(node.value))  # a docstring, or a text beside a constant that describes it
