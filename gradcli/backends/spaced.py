@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
+from gradcli.backends.orders import spaces_of_order
 from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
-from gradcli.backends.tensor.maps import spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
 from gradcli.numerics.maps.space import Space

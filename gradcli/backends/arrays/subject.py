@@ -14,10 +14,10 @@ from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
 from gradcli.backends.effort import LinesSeen, lines_run
 from gradcli.backends.guard import Session, generators_kept, user_code_error
 from gradcli.backends.home import Home
+from gradcli.backends.orders import noise_of_gradient, space_of, spaces_of_order
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.backends.tensor.framework import Framework, double_precision, same_values
-from gradcli.backends.tensor.maps import noise_of_gradient, space_of, spaces_of_order
 from gradcli.cases import Argument
 from gradcli.errors import UsageError
 from gradcli.frozen import dataclass

@@ -27,18 +27,19 @@ from gradcli.backends.guard import (
     users_code,
 )
 from gradcli.backends.home import Home
+from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin
 from gradcli.backends.spaced import SpacedSubject
 from gradcli.backends.tensor.body import stands_for
-from gradcli.backends.tensor.call import Call, Caller, carries_gradient, gradients_of, in_64_bits
-from gradcli.backends.tensor.call_records import CallResult, LeakedGraph, OtherCalls, Seeds, Values
+from gradcli.backends.tensor.call_records import Call, CallResult, LeakedGraph, OtherCalls, Seeds, Values
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_rules
-from gradcli.backends.tensor.maps import TensorMap, space_of, spaces_of_order
+from gradcli.backends.tensor.maps import Caller, TensorMap, carries_gradient, gradients_of
 from gradcli.backends.tensor.modes import batched, pushed
 from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.own_tensors import OwnCall
+from gradcli.backends.tensor.precision_and_layout import in_64_bits
 from gradcli.backends.tensor.raw_backward import called_by_hand
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError

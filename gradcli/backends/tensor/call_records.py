@@ -1,9 +1,9 @@
-"""Results of calls at other arguments, and of a call whose result was deleted."""
+"""What is known of a call: its tensors, its results at other arguments, and what a deleted result left."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any
+from typing import Any, final
 
 from numpy.typing import NDArray
 
@@ -15,6 +15,20 @@ Seeds = Callable[[Sequence[NDArray[Any]]], Sequence[NDArray[Any]]]
 """Makes a cotangent for each of the differentiable outputs."""
 Values = Mapping[int, NDArray[Any]]
 """Of active inputs, by position."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The tensors of one call: leaves (by position), what was passed, and all outputs as a tuple.
+
+    `returned` are the outputs as the user's code returned them: on its device, sparse where they are.
+    """
+
+    leaves: Mapping[int, Any]
+    passed: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    returned: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
-from gradcli.backends.tensor.call import Call
-from gradcli.backends.tensor.call_records import LeakedGraph
+from gradcli.backends.tensor.call_records import Call, LeakedGraph
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
 

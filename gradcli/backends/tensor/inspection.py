@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import ForwardCall, RawGradient
 from gradcli.backends.origin import Origin
-from gradcli.backends.tensor.call import Call, Caller, carries_gradient
-from gradcli.backends.tensor.framework import Framework, unit_roundoff
+from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.framework import Framework, same_values, unit_roundoff
+from gradcli.backends.tensor.maps import Caller, carries_gradient
 from gradcli.targets import TargetInfo
 
 _MOST_NODES = 20_000
@@ -73,13 +74,29 @@ class Inspector:
         return ForwardCall(
             outputs=outputs,
             differentiable=tuple(carries_gradient(framework, o) for o in call.outputs),
-            changed_inputs=caller.changed(call, node),
+            changed_inputs=self._changed(caller, call, node),
             saved_strangers=self.strangers(call, node),
             context_tensors=self.context_tensors(call, node),
             unit_roundoff=max(
                 (unit_roundoff(framework.dtype_name(call.outputs[n])) for n in numbers), default=2.0**-53
             ),
         )
+
+    def _changed(self, caller: Caller, call: Call, node: Any | None) -> tuple[int, ...]:
+        """Positions of tensors that forward changed in place although it did not mark them dirty.
+
+        A tensor marked dirty has the Function's own node as its grad_fn afterwards, or is itself an output.
+        """
+        positions = []
+        for position, tensor in enumerate(call.passed):
+            if not self._framework.is_tensor(tensor):
+                continue
+            before = self._framework.as_array(caller.passed(position, call.leaves))
+            marked = any(tensor is output for output in call.returned)
+            marked = marked or (node is not None and tensor.grad_fn is node)
+            if not marked and not same_values(self._framework.as_array(tensor), before):
+                positions.append(position)
+        return tuple(positions)
 
     def saved(self, node: Any) -> tuple[Any, ...]:
         """The saved tensors. Raises RuntimeError where one of them was changed in place since."""

@@ -1,28 +1,180 @@
-"""The maps whose derivatives are checked: forward, backward as a function of input and cotangent, and so on."""
+"""Calls of a Function on tensors, passes back through their graphs, and the derivative maps made of the two.
 
-from collections.abc import Sequence
+Two primitives: `Caller.run` calls forward on tensors, and `pullback` passes cotangents back through the graph.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.base import Counters
+from gradcli.backends.base import Counters, Gradients, Layout
 from gradcli.backends.effort import lines_run
 from gradcli.backends.guard import UsersCode, user_code_error, users_code
 from gradcli.backends.home import Home
-from gradcli.backends.tensor.call import Caller, pullback
+from gradcli.backends.orders import noise_of_gradient
+from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.precision_and_layout import laid_out
+from gradcli.cases import Argument
 from gradcli.errors import UserCodeError
-from gradcli.numerics.maps.space import Block, Space
+from gradcli.numerics.maps.space import Space
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
-from gradcli.numerics.sampling.directions import entry_scales
 
 FloatArray = NDArray[np.float64]
-_ROUNDING = 2.0**-53
-_ROWS_ASKED = 64
-_ALIKE = 2.0**10
-"""Where neither the outputs' errors nor the inputs' sizes differ by more, none of them can drown another."""
+
+
+@final
+class Caller:
+    """Calls a Function class through `apply`, or any callable, on arrays.
+
+    Every tensor is passed as a clone of a leaf, so that a Function that marks its input dirty may write into it. If
+    `protected`, backward gets copies of what was saved, so that it may write into those.
+    """
+
+    def __init__(
+        self,
+        framework: Framework,
+        function: Any,
+        arguments: Sequence[Argument],
+        *,
+        layout: Layout = Layout.CONTIGUOUS,
+        held: Collection[str] = (),
+        casts: Mapping[int, str] | None = None,
+        protected: bool = False,
+    ) -> None:
+        self.framework = framework
+        self.function = framework.saving_copies(function) if protected else function
+        self.arguments = tuple(arguments)
+        self._layout = layout
+        self._held = held
+        self._casts = casts or {}
+        self._is_plain = framework.is_plain and not self._casts and all(a.sparsity is None for a in self.arguments)
+        self._is_direct = self._is_plain and layout is Layout.CONTIGUOUS and not any(a.keyword for a in self.arguments)
+        self._given = tuple((a.is_tensor, a.value) for a in self.arguments)
+        self._keywords = tuple((place, a.name) for place, a in enumerate(self.arguments) if a.keyword)
+        self._positions = tuple(place for place, a in enumerate(self.arguments) if not a.keyword)
+
+    def leaves(self, positions: Sequence[int]) -> dict[int, Any]:
+        """Leaves with the values of the arguments at `positions`, in their own memory where that can be."""
+        arrays = [self.arguments[position].value for position in positions]
+        return dict(zip(positions, self.framework.leaves(arrays), strict=True))
+
+    def run(self, leaves: Mapping[int, Any]) -> Call:
+        """Call with these tensors, cloned, at their positions and the arguments' own values elsewhere."""
+        if self._is_direct:
+            from_array = self.framework.from_array
+            passed = tuple(
+                [
+                    leaves[place].clone() if place in leaves else from_array(value) if tensor else value
+                    for place, (tensor, value) in enumerate(self._given)
+                ]
+            )
+            result = self.function(*passed)
+        else:
+            passed = tuple([self.passed(position, leaves) for position in range(len(self.arguments))])
+            keywords = {name: passed[place] for place, name in self._keywords}
+            result = self.function(*[passed[place] for place in self._positions], **keywords)
+        returned = tuple(result) if isinstance(result, tuple | list) else (result,)
+        outputs = self.framework.to_host(returned) if self.framework.converts_outputs else returned
+        return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
+
+    def passed(self, position: int, leaves: Mapping[int, Any]) -> Any:
+        """What forward gets in this place: a clone of the leaf there, else the argument's own value."""
+        argument = self.arguments[position]
+        if position in leaves:
+            clone = leaves[position].clone()
+            # A module makes its own parameters, and makes them contiguous.
+            if self._layout is not Layout.CONTIGUOUS and argument.name not in self._held:
+                laid = laid_out(self.framework, clone, self._layout)
+                expanded = self._layout is Layout.EXPANDED
+                clone = laid if expanded else self.framework.in_memory_of(clone, laid)
+            return clone if self._is_plain else self._to_user(position, clone)
+        if argument.is_tensor:
+            tensor = self.framework.from_array(argument.value)
+            return tensor if self._is_plain else self._to_user(position, tensor)
+        return argument.value
+
+    def _to_user(self, position: int, tensor: Any) -> Any:
+        return self.framework.to_user_tensor(tensor, self._casts.get(position), self.arguments[position].sparsity)
+
+
+def pullback(
+    framework: Framework,
+    counters: Counters,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    cotangents: Sequence[Any],
+    *,
+    retain: bool = False,
+    create_graph: bool = False,
+    zeros: bool = False,
+) -> list[Any]:
+    """Gradients of the inputs for cotangents of the outputs, by the framework's own backward pass; all are tensors.
+
+    None where no gradient arrives. To be run as the user's code.
+
+    Args:
+        framework: whose tensors they are.
+        counters: where the pass is booked, if there is anything to pass back.
+        outputs: where the pass begins; those that require no gradient are left out.
+        inputs: where it ends.
+        cotangents: one for each output.
+        retain: keep the graph for another pass.
+        create_graph: make a graph of the pass itself, and keep that of forward.
+        zeros: give zeros in place of None.
+    """
+    tracked = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
+    namespace, found = framework.namespace, [None] * len(inputs)
+    if tracked:
+        counters.backward += 1
+        found = namespace.autograd.grad(
+            [o for o, _ in tracked],
+            inputs,
+            [c for _, c in tracked],
+            retain_graph=retain or create_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    return [namespace.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
+
+
+def gradients_of(
+    framework: Framework,
+    counters: Counters,
+    call: Call,
+    numbers: Sequence[int],
+    cotangents: Sequence[NDArray[Any] | None],
+    *,
+    retain: bool = False,
+    layout: Layout = Layout.CONTIGUOUS,
+) -> Gradients:
+    """Gradients of the leaves of a call, in the order of their positions, as arrays; to be run as the user's code.
+
+    Args:
+        framework: whose tensors they are.
+        counters: where the pass is booked, if there is anything to pass back.
+        call: the call, whose graph is there still.
+        numbers: the outputs that the cotangents are for; those that do not exist, or carry no gradient, are left out.
+        cotangents: one for each of these outputs; None leaves it out.
+        retain: keep the graph for another pass.
+        layout: how the cotangents lie in memory.
+    """
+    given = [
+        (call.outputs[n], framework.like(call.outputs[n], np.asarray(c)))
+        for n, c in zip(numbers, cotangents, strict=True)
+        if c is not None and n < len(call.outputs) and carries_gradient(framework, call.outputs[n])
+    ]
+    seeds = [c if layout is Layout.CONTIGUOUS else laid_out(framework, c, layout) for _, c in given]
+    inputs = list(call.leaves.values())
+    return framework.to_arrays(pullback(framework, counters, [o for o, _ in given], inputs, seeds, retain=retain))
+
+
+def carries_gradient(framework: Framework, output: object) -> bool:
+    """Whether an output of forward is a tensor that a gradient can be passed back from."""
+    return framework.is_tensor(output) and bool(output.requires_grad)  # type: ignore[attr-defined]
 
 
 @final
@@ -125,15 +277,10 @@ class TensorMap(VectorMap):
         with self._running([x], recording=True):
             tensors = self.framework.leaves(self.domain.views(x), shared=self._shared)
             outputs = self._evaluate(self._order, tensors, create_graph=True)
-            grad, ones_like = (
-                self.framework.namespace.autograd.grad,
-                self.framework.namespace.ones_like,
-            )
+            namespace = self.framework.namespace
+            find = partial(namespace.autograd.grad, retain_graph=True, allow_unused=True)
             rows = [
-                [
-                    g is not None
-                    for g in grad([output], tensors, [ones_like(output)], retain_graph=True, allow_unused=True)
-                ]
+                [g is not None for g in find([output], tensors, [namespace.ones_like(output)])]
                 if output.requires_grad
                 else [False] * len(tensors)
                 for output in outputs
@@ -146,25 +293,19 @@ class TensorMap(VectorMap):
 
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
-        rows = self._gradients(x, np.asarray(cotangent, dtype=np.float64)[None], with_value=False)[1]
+        _, rows = self._gradients(x, np.asarray(cotangent, dtype=np.float64)[None], with_value=False)
         row: FloatArray = rows[0]
         return row
 
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         """The claimed gradients for several cotangents (k, m), shape (k, n), from one forward where it can be kept."""
-        return self._from_one_forward(x, cotangents, with_value=False)[1]
+        return self.value_and_vjps(x, cotangents)[1]
 
     def value_and_vjps(self, x: FloatArray, cotangents: FloatArray) -> tuple[FloatArray | None, FloatArray]:
-        """As `vjp_many`, and at order 1 the value from the same forward."""
-        return self._from_one_forward(x, cotangents, with_value=True)
-
-    def _from_one_forward(
-        self, x: FloatArray, cotangents: FloatArray, *, with_value: bool
-    ) -> tuple[FloatArray | None, FloatArray]:
-        """From one forward, or from one for each cotangent where its graph cannot be kept."""
+        """As `vjp_many`, and at order 1 the value from the same forward; one forward each where its graph is lost."""
         if self._retainable:
             try:
-                return self._gradients(x, cotangents, with_value=with_value)
+                return self._gradients(x, cotangents, with_value=True)
             except UserCodeError:
                 if len(cotangents) == 1:
                     raise
@@ -178,7 +319,7 @@ class TensorMap(VectorMap):
         framework = self.framework
         try:
             with self._running([x], recording=True):
-                tensors = self.framework.leaves(self.domain.views(x), shared=self._shared)
+                tensors = framework.leaves(self.domain.views(x), shared=self._shared)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
                 value = self._flat(outputs) if with_value and self._order == 1 else None
                 last = len(cotangents) - 1
@@ -209,10 +350,7 @@ class TensorMap(VectorMap):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The value, and both gradients of one cotangent."""
         with self._running([x], recording=True, forward=2):
-            ours, theirs = (
-                self.framework.leaves(self.domain.views(x), shared=self._shared),
-                other.framework.leaves(other.domain.views(x), shared=other._shared),
-            )
+            ours, theirs = (m.framework.leaves(m.domain.views(x), shared=m._shared) for m in (self, other))
             outputs, beside = self._evaluate(1, ours), other._evaluate(1, theirs)
             value = self._flat(outputs)
             seeds = self.framework.tensors(self.codomain.views(cotangent))
@@ -246,64 +384,3 @@ class TensorMap(VectorMap):
         for _ in range(order - 1):
             domain, codomain = domain + codomain, domain
         return domain, codomain
-
-
-def space_of(names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> Space:
-    """A space with one block for each array, in 64-bit precision."""
-    blocks = tuple(
-        Block(name=name, shape=array.shape, dtype="complex128" if array.dtype.kind == "c" else "float64")
-        for name, array in zip(names, arrays, strict=True)
-    )
-    return Space(blocks=blocks)
-
-
-def spaces_of_order(order: int, domain: Space, codomain: Space) -> tuple[Space, Space]:
-    """The domain and codomain of the derivative map of `order`, from those of forward."""
-    for level in range(1, order):
-        cotangents = tuple(
-            Block(
-                name=f"grad_{block.name}" if level == 1 else f"grad{level}_{block.name}",
-                shape=block.shape,
-                dtype=block.dtype,
-            )
-            for block in codomain.blocks
-        )
-        domain, codomain = Space(blocks=domain.blocks + cotangents), domain
-    return domain, codomain
-
-
-def noise_of_gradient(lower: VectorMap, x: FloatArray) -> FloatArray:
-    """The rounding error of the gradient of `lower` at x, a point of `lower` and a cotangent.
-
-    The gradient of <u, f> has an error of at least about 16 eps |u f| / s, where s is the scale of x.
-    """
-    base, cotangent = x[: lower.domain.size], x[lower.domain.size :]
-    with np.errstate(all="ignore"):
-        level = 16 * _ROUNDING * np.abs(lower.value(base))
-        below = lower.value_noise(base)
-        level = level if below is None else level + below
-        size = np.abs(cotangent) * level
-        size = np.where(np.isfinite(size), size, 0.0)
-    scales = entry_scales(lower.domain, base)
-    alike = _spread(size) <= _ALIKE and _spread(scales) <= _ALIKE
-    noise: FloatArray = (float(np.linalg.norm(size)) if alike else _reaching(lower, base, size)) / scales
-    return noise
-
-
-def _spread(sizes: FloatArray) -> float:
-    """The ratio of the largest to the smallest of the sizes that are not zero; 1 if all are."""
-    some = sizes[sizes > 0]
-    return float(some.max() / some.min()) if some.size else 1.0
-
-
-def _reaching(lower: VectorMap, base: FloatArray, size: FloatArray) -> FloatArray | float:
-    """The norm of the errors `size` of the lower map's values that reach each entry of its gradient.
-
-    An output that does not depend on an entry adds no error there; otherwise the error of an output of 1e8 would hide
-    a gradient of 1e-8. Few outputs are differentiated one by one, many are taken together.
-    """
-    if size.size > _ROWS_ASKED:
-        return float(np.linalg.norm(size))
-    rows = lower.vjp_many(base, np.eye(size.size))
-    reached: FloatArray = np.sqrt((size * size) @ (rows != 0))
-    return reached

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Batched
-from gradcli.backends.tensor.call import Caller
+from gradcli.backends.tensor.maps import Caller
 
 
 def pushed(

@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli.backends.base import Counters
 from gradcli.backends.guard import user_code_error, users_code
-from gradcli.backends.tensor.call import Caller, carries_gradient, gradients_of
 from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
+from gradcli.backends.tensor.maps import Caller, carries_gradient, gradients_of
 
 
 def called_at(

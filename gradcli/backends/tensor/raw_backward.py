@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import users_code
-from gradcli.backends.tensor.call import Call
+from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.backends.tensor.inspection import Inspector
 from gradcli.cases import Argument
