@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 import gradcli
-from benchmarks import misses, treads
+from benchmarks import misses, plateaus
 from benchmarks.alarms import form
 from benchmarks.correct.catalogue import ALL
 from benchmarks.correct.planted import planted
 from benchmarks.correct.specimen import Specimen, hidden
-from benchmarks.treads_functions import FOUND, Rough
+from benchmarks.plateaus_functions import FOUND, Rough
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import snap
@@ -123,18 +123,18 @@ def _second(target: object, seed: int) -> Verdicts:
 
 def few_digits(seeds: int) -> Cases:
     """Forwards in few digits with right gradients, with 10 % in one entry, and with another sign."""
-    for rough, way, seed in product(FOUND, treads.WAYS, range(seeds)):
+    for rough, way, seed in product(FOUND, plateaus.WAYS, range(seeds)):
         if way == "open" and not rough.graph:
             continue
-        yield f"{rough.name}, {way}, seed {seed}", partial(_treads, rough, way, seed)
+        yield f"{rough.name}, {way}, seed {seed}", partial(_plateaus, rough, way, seed)
         if way == "opaque":
-            for name, spoil in treads.plants(rough):
+            for name, spoil in plateaus.plants(rough):
                 if name in ("sign", "one entry by 10 %"):
-                    yield f"{rough.name}, {name}, seed {seed}", partial(_treads, rough, way, seed, spoil)
+                    yield f"{rough.name}, {name}, seed {seed}", partial(_plateaus, rough, way, seed, spoil)
 
 
-def _treads(rough: Rough, way: str, seed: int, spoil: treads.Spoil | None = None) -> Verdicts:
-    return of_result(treads.check(rough, way, seed, spoil))
+def _plateaus(rough: Rough, way: str, seed: int, spoil: plateaus.Spoil | None = None) -> Verdicts:
+    return of_result(plateaus.check(rough, way, seed, spoil))
 
 
 BENT = 1.0
@@ -208,5 +208,5 @@ TABLES: dict[str, Callable[[int], Cases]] = {
     "misses": planted_errors,
     "second": second_order,
     "alarms": right_functions,
-    "treads": few_digits,
+    "plateaus": few_digits,
 }

@@ -1,4 +1,4 @@
-"""Batches of other sizes where differences say little: kinks, treads, few digits, early stops."""
+"""Batches of other sizes where differences say little: kinks, plateaus, few digits, early stops."""
 
 import numpy as np
 import pytest

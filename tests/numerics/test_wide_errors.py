@@ -13,7 +13,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.regularity.formats import floating_format
-from gradcli.numerics.regularity.quantisation import on_treads
+from gradcli.numerics.regularity.quantisation import has_plateaus
 from gradcli.numerics.verify import Outcome
 from tests.numerics.cases import Case, elementwise
 from tests.numerics.test_wide_steps import CASES, POINT, Array, Spoil, brain, half, outcome
@@ -57,7 +57,7 @@ def test_ten_percent_differ_where_values_have_eleven_bits_or_three_digits(case: 
 
 
 def test_a_sign_of_an_iteration_that_stops_early_stays_open() -> None:
-    """The steps of an iteration are no treads of rounding."""
+    """The steps of an iteration are not rounding plateaus."""
     assert outcome(CASES[5], 0, lambda j: -j).outcome is not Outcome.AGREES
 
 
@@ -105,15 +105,15 @@ def site_of(case: Case) -> Site:
         return Site.at(CountedMap(case.map(None)), case.x, np.random.default_rng(3), 10_000)
 
 
-def test_treads_and_formats_are_told_from_slopes_and_grids() -> None:
+def test_plateaus_and_formats_are_told_from_slopes_and_grids() -> None:
     point = np.array([0.7, -1.3, 0.21, 1.7])
-    treads = elementwise("bfloat16", lambda x: brain(np.sin(x)), np.cos, point)
+    plateaus = elementwise("bfloat16", lambda x: brain(np.sin(x)), np.cos, point)
     grid = elementwise("eighths of eighths", lambda x: np.round(64 * x) / 64, np.ones_like, point)
     rising = elementwise("rising", lambda x: brain(x) + x * x, lambda x: 1 + 2 * x, point)
-    assert on_treads(site_of(treads), (0, 0))
-    assert on_treads(site_of(grid), (0, 0))
-    assert not on_treads(site_of(rising), (0, 0))
-    assert floating_format(site_of(treads), 0) is BFLOAT16
+    assert has_plateaus(site_of(plateaus), (0, 0))
+    assert has_plateaus(site_of(grid), (0, 0))
+    assert not has_plateaus(site_of(rising), (0, 0))
+    assert floating_format(site_of(plateaus), 0) is BFLOAT16
     assert floating_format(site_of(grid), 0) is None
 
 

@@ -40,7 +40,7 @@ from gradcli.backends.tensor.modes import batched, pushed
 from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.own_tensors import OwnCall
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
-from gradcli.backends.tensor.raw_backward import called_by_hand
+from gradcli.backends.tensor.raw_backward import called_directly
 from gradcli.cases import Argument
 from gradcli.errors import UsageError, UserCodeError
 from gradcli.targets import TargetInfo
@@ -84,7 +84,7 @@ class BoundFunction(SpacedSubject):
         self._caller, self._call = self._first_call()
         self._unused: Call | None = self._call
         self._latest: Call | None = None
-        self._by_hand: Call | None = None
+        self._direct: Call | None = None
         rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_rules(info, rules, inner=origin is None)
         self._numbers = tuple(n for n, output in enumerate(self._call.outputs) if carries_gradient(framework, output))
@@ -217,7 +217,7 @@ class BoundFunction(SpacedSubject):
 
     def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...]:
         """Several passes through the graph that the last direct call of backward used; the graph is free after that."""
-        call, self._by_hand = self._by_hand or self._run(self._caller), None
+        call, self._direct = self._direct or self._run(self._caller), None
         last = len(passes) - 1
         return tuple(
             self._gradients(call, each.cotangents, retain=number < last, layout=each.layout)
@@ -280,11 +280,11 @@ class BoundFunction(SpacedSubject):
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
         """Call the user's backward directly; `again` for what is saved already, not looking at what it changes."""
-        if not again or self._by_hand is None:
-            self._by_hand, self._latest = self._latest or self._run(self._caller), None
+        if not again or self._direct is None:
+            self._direct, self._latest = self._latest or self._run(self._caller), None
         self.counters.backward += 1
-        by_hand = partial(called_by_hand, self.framework, self._inspector, self._by_hand, self.arguments)
-        return by_hand(dict(zip(self._numbers, cotangents, strict=True)), asked=self._asked, watching=not again)
+        call_backward = partial(called_directly, self.framework, self._inspector, self._direct, self.arguments)
+        return call_backward(dict(zip(self._numbers, cotangents, strict=True)), asked=self._asked, watching=not again)
 
     def rebind(self, arguments: Sequence[Argument]) -> "BoundFunction":
         """The same Function at other arguments."""
@@ -310,7 +310,7 @@ class BoundFunction(SpacedSubject):
         """Itself, with a call of forward whose graph hands out copies in place of those made so far."""
         self._protected = True
         self._caller = self._calling(self._function, self.arguments, self._layout)
-        self._unused = self._latest = self._by_hand = None
+        self._unused = self._latest = self._direct = None
         self._maps.clear()
         return self
 

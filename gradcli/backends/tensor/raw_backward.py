@@ -17,7 +17,7 @@ from gradcli.cases import Argument
 Given = dict[int, NDArray[Any] | None]
 
 
-def called_by_hand(
+def called_directly(
     framework: Framework,
     inspector: Inspector,
     call: Call,

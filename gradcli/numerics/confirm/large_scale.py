@@ -16,7 +16,7 @@ from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.outcome import DIFFERENCES, BlockOutcome, Doubt, Outcome, Pair
 from gradcli.numerics.regularity.formats import floating_format, format_at
 from gradcli.numerics.regularity.iteration import iterates
-from gradcli.numerics.regularity.quantisation import is_rough, on_treads
+from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 
 FEW_DIGITS = (
     "the outputs are rounded to {0:.0e} of their magnitude, so that finite differences with small steps show only "
@@ -46,7 +46,7 @@ def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> Bloc
             return early or outcome
         return _unless_few_digits(site.alone(), outcome, significance)
     pair = outcome.input, outcome.output
-    open_ = outcome.doubt is Doubt.KINK and (iterates(site) or on_treads(site.alone(), pair))
+    open_ = outcome.doubt is Doubt.KINK and (iterates(site) or has_plateaus(site.alone(), pair))
     if not open_ and outcome.doubt is not Doubt.NOISE:
         return outcome
     return _over_wide_steps(site, outcome, significance) or outcome
@@ -122,7 +122,7 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
     pair = outcome.input, outcome.output
     stored = floating_format(site, pair[1]) if _may_be_half(site, pair) else None
     few = stored is not None and stored.half
-    if few or (not _slope_seen(outcome) and on_treads(site, pair)):
+    if few or (not _slope_seen(outcome) and has_plateaus(site, pair)):
         stored = stored or floating_format(site, pair[1])
         undecided = _undecided(outcome, FEW_DIGITS.format(EPS if stored is None else stored.roundoff))
         if few:
@@ -138,7 +138,7 @@ def _may_be_half(site: Site, pair: Pair) -> bool:
 
 
 def _slope_seen(outcome: BlockOutcome) -> bool:
-    """Whether fine steps found some entry that is not zero right: there are no treads on the way."""
+    """Whether fine steps found some entry that is not zero right: there are no rounding plateaus on the way."""
     table = outcome.table
     if table is None:
         return False

@@ -1,4 +1,4 @@
-"""Claims that are wrong by more than wide steps leave uncertain, where fine steps see nothing but treads.
+"""Claims that are wrong by more than wide steps leave uncertain, where fine steps see only rounding plateaus.
 
 What a wrong claim leaves of rounded values (`remainder`) has one slope at every length of step, along every direction
 and close by; where the claim is right, that is noise, and so is it at some length at least where the function jumps.
@@ -23,7 +23,7 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.formats import floating_format, significance_of
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
-from gradcli.numerics.regularity.quantisation import MANY, made_of_treads, on_treads
+from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, made_of_plateaus
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 
@@ -91,7 +91,7 @@ class _Case:
 def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     """Whether the claim for a pair is wrong by more than wide steps leave uncertain.
 
-    Forward's values must be made of treads that are all alike, or forward must iterate, and the error be larger than
+    Forward's values must be made of plateaus with like jumps, or forward must iterate, and the error be larger than
     what stopping early explains. Three directions, the last at a point close by, must show the same row wrong, each at
     two lengths of step and at every other that can tell.
 
@@ -109,7 +109,7 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
         return None
     iterating = iterates(site)
-    if not iterating and not on_treads(site, pair):
+    if not iterating and not has_plateaus(site, pair):
         return None
     floor = significance_of(site, significance)
     if iterating:
@@ -167,12 +167,12 @@ def _suspects(site: Site, case: _Case) -> Mask:
 
 
 def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
-    """The worst row along the direction in which the claim adds up, if its values are made of treads."""
+    """The worst row along the direction in which the claim adds up, if its values are made of plateaus."""
     direction = steepest(site, site.claim.block == case.pair[1], focus)
     found = _worst(site, case, direction, focus, None)
     if found is None or case.iterating:
         return found
-    return found if made_of_treads(site, found.level, found.row) else None
+    return found if made_of_plateaus(site, found.level, found.row) else None
 
 
 def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:

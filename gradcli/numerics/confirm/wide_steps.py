@@ -1,6 +1,6 @@
 """A verdict at the resolution that can be had, where values are too rough for any fine step.
 
-Differences over steps as long as x itself see through rounding, treads and early stops, if the claim is taken along:
+Differences over steps as long as x itself see through rounding plateaus and early stops, if the claim is taken along:
 what it leaves of the function's values (`remainder`) is noise where it is right, at every length of step.
 """
 
@@ -201,7 +201,7 @@ def _may_agree(
 def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
     """Whether the claim is clearly off in entries of small scales, beside the noise that the values have elsewhere.
 
-    Where so few entries hardly move the values, these stay on one tread and show no noise of their own.
+    Where so few entries hardly move the values, these stay on one plateau and show no noise of their own.
     """
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
@@ -237,9 +237,9 @@ def _windows(
 def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
     """Whether some row, at the point or very close by, has a clear slope of its own that is not the claimed one.
 
-    The treads of rounded values are flat; a function that rises between its jumps has a derivative, whatever it does
+    Rounded values are constant on plateaus; a function that rises between its jumps has a derivative, whatever it does
     over longer steps. Three of the finest steps that rounding allows must show it. They are jittered: a slope that a
-    few treads make would repeat over steps in whole ratios.
+    few jumps make would repeat over steps in whole ratios.
     """
     line = Line(site.read, site.x, direction, site.row_values())
     chosen = slice(line.outputs - rows.size, line.outputs)

@@ -196,7 +196,7 @@ class _Search:
         """Decide, where values were rough at the first cluster, between coarse steps and fine ones.
 
         Fine structure (a ripple, a pole, a kink close by) makes the fine estimate right; small jumps (rounding, a
-        stopping rule) make it the slope of one tread. A jump is looked for where the estimates part.
+        stopping rule) make it the slope between two plateaus. A jump is looked for where the estimates part.
         """
         ladder = self.ladder
         edge = 0.99 * ladder.clusters[CLUSTER].step
@@ -210,14 +210,14 @@ class _Search:
         for j in order:
             size = jump_size(ladder, j, float(fine.value[j]), float(fine.step[j]), float(gap[j]))
             jumps.append(size is not None and size < SMALL_JUMP)
-        treads = np.zeros_like(suspects)
-        treads[[j for j, small in zip(order, jumps, strict=True) if small]] = True
+        plateaus = np.zeros_like(suspects)
+        plateaus[[j for j, small in zip(order, jumps, strict=True) if small]] = True
         if len(order) == 4 and sum(jumps) >= 2:
-            treads = suspects.copy()
-        treads |= suspects & self.stairs
-        fine.replace(treads, above)
-        self.noisy |= treads
-        self.quiet |= treads
+            plateaus = suspects.copy()
+        plateaus |= suspects & self.stairs
+        fine.replace(plateaus, above)
+        self.noisy |= plateaus
+        self.quiet |= plateaus
         self._settle_stairs()
         fine.kink_bound[self.quiet] = np.inf
         fine.bound[ladder.unusable] = np.inf

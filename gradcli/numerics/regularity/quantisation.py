@@ -1,7 +1,7 @@
-"""Values that change by treads only: what rounding to few digits leaves of a smooth function.
+"""Rounding plateaus: values that change by jumps only, which rounding to few digits leaves of a smooth function.
 
-On a tread such values stay the same bit for bit; a function that rises between its jumps, an iteration and noise do
-not. The treads of rounding are many, and alike: one jump that is far larger than the others is the function's own.
+On a plateau such values stay the same bit for bit; a function that rises between its jumps, an iteration and noise do
+not. The jumps of rounding are many, and alike: one jump that is far larger than the others is the function's own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROUGH = 2.0**-16
 """Values that depart from a smooth curve by this part of themselves are not float32 numbers merely rounded."""
 
 
-def on_treads(site: Site, pair: Pair) -> bool:
+def has_plateaus(site: Site, pair: Pair) -> bool:
     """Whether an output stays the same bit for bit over next to nothing, here and close by, and varies farther away.
 
     Args:
@@ -83,8 +83,8 @@ def is_rough(site: Site, pair: Pair) -> bool:
     return level is None or bool((level.noise > ROUGH * size).any())
 
 
-def made_of_treads(site: Site, level: Stretch, row: int) -> bool:
-    """Whether one row changes along a stretch by treads only, many of them, and all alike.
+def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:
+    """Whether one row changes along a stretch by jumps only, many of them, and all alike.
 
     Args:
         site: the point, which draws the places.

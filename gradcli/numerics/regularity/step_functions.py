@@ -1,7 +1,7 @@
 """Staircases that are meant: floor, round and sign have a derivative of zero, however they rise from far away.
 
 A function that is smooth on paper but computed in a lower precision is a staircase too, and there a gradient of zero is
-a mistake. The two differ in their treads: rounding to a floating-point format has treads of 2^-8 (bfloat16) to 2^-24
+a mistake. The two differ in their jumps: rounding to a floating-point format has jumps of 2^-8 (bfloat16) to 2^-24
 (float32) of the value at every size of the value, a floor or a fixed grid has large ones where its values are small.
 """
 
@@ -36,8 +36,8 @@ def is_staircase(site: Site, pair: Pair) -> bool:
     """Whether an output is constant round the point, and round others close by, though it varies further away.
 
     The claim for the pair must be exactly zero. Constant means bit for bit, over a distance at which the change seen
-    from far away would be many units of rounding. The treads must be meant as such: the witness is zero too, and its
-    graph leads from the input to the output, or somewhere along the way to zero a tread is large beside the value.
+    from far away would be many units of rounding. The jumps must be meant as such: the witness is zero too, and its
+    graph leads from the input to the output, or somewhere along the way to zero a jump is large beside the value.
 
     Args:
         site: the point, with its witness where there is one.
@@ -57,7 +57,7 @@ def is_staircase(site: Site, pair: Pair) -> bool:
         return True
     known = site.map.jumping.setdefault(pair, set())
     open_ = set(site.rng.permutation(varying)[:TRIES].tolist()) - known
-    known |= _with_large_treads(site, pair, open_)
+    known |= _with_large_jumps(site, pair, open_)
     return open_ <= known
 
 
@@ -95,7 +95,7 @@ def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
 def _still_at(site: Site, x: Vector, pair: Pair, direction: Vector, here: Vector, changes: Vector) -> Mask:
     """Which outputs stay the same over the shortest distance that a slope like `changes` would cross visibly.
 
-    What is unchanged farther away along a tread is so here: one distance is enough for each output.
+    What is unchanged farther away on a plateau is so here: one distance is enough for each output.
     """
     flat, open_ = np.zeros(here.size, bool), changes > 0
     for t in reversed(FINER):
@@ -118,7 +118,7 @@ def _values(site: Site, x: Vector, pair: Pair) -> Vector:
     return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
 
 
-def _with_large_treads(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
+def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
     """Those of some outputs that, somewhere between the point and zero, jump by a large part of their size."""
     found: set[int] = set()
     for power in SHRINKING:
@@ -127,21 +127,21 @@ def _with_large_treads(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
         x, direction = site.x * 2.0**-power, _direction(site, pair) * 2.0**-power
         at = cache(lambda t, x=x, direction=direction: _values(site, x + t * direction, pair))
         with suppress(Exception):  # outside the domain: closer to zero may be inside
-            found |= {output for output in outputs - found if _tread(at, output) >= MEANT}
+            found |= {output for output in outputs - found if _first_jump(at, output) >= MEANT}
     return found
 
 
-def _tread(at: Callable[[float], Vector], output: int) -> float:
+def _first_jump(at: Callable[[float], Vector], output: int) -> float:
     """The first jump of one output on the way from one end of a line, 0, to the other, 1, relative to its size there.
 
     0.0 if it does not change, or by less than what counts within some part of the way: that is searched no further. A
     larger jump farther on may be the function's own, among the rounding plateaus of a format.
     """
     below = float(at(0.0)[output])
-    tread = size = 0.0
+    jump = size = 0.0
     for bracket in narrowed(lambda t: float(at(t)[output] != below), 0.0, 1.0):
         above = float(at(bracket.high)[output])
-        tread, size = abs(above - below), max(abs(below), abs(above))
-        if not 0 < MEANT * size <= tread < np.inf:
+        jump, size = abs(above - below), max(abs(below), abs(above))
+        if not 0 < MEANT * size <= jump < np.inf:
             return 0.0
-    return tread / size if tread >= LEAST else 0.0
+    return jump / size if jump >= LEAST else 0.0

@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 Body = Callable[[Tensor], Tensor]
 Gradient = Callable[[Tensor, Tensor], Tensor]
 
-PLAIN, OWN, COARSE, RANDOM, SURROGATE = "rounded", "jumps and folds", "coarse treads", "chance", "surrogate"
+PLAIN, OWN, COARSE, RANDOM, SURROGATE = "rounded", "jumps and folds", "coarse plateaus", "chance", "surrogate"
 HALF, BRAIN, SINGLE = torch.float16, torch.bfloat16, torch.float32
 
 
@@ -23,7 +23,7 @@ class Rough:
     """A forward of one float64 vector with the gradient that its author would give.
 
     `kind` says what keeps it from being smooth: nothing but rounding (PLAIN), so that a wrong gradient can be seen,
-    jumps or folds of its own, treads as coarse as those of a quantiser, chance, or that the gradient is a surrogate;
+    jumps or folds of its own, plateaus as coarse as those of a quantiser, chance, or that the gradient is a surrogate;
     `graph` says that the body can be differentiated where it is not hidden; `scale` and `offset` are the inputs'.
     """
 

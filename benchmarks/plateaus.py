@@ -1,11 +1,11 @@
 """Forwards in few digits: nothing right fails, and what is clearly wrong does.
 
-`right` checks every forward of benchmarks/treads_functions.py with its right gradient: as a Function of the engine,
+`right` checks every forward of benchmarks/plateaus_functions.py with its right gradient: as a Function of the engine,
 of PyTorch with its body hidden from autodiff, and with it in sight. `planted` spoils the gradients of those that
 nothing but rounding keeps from being smooth. An error of six times the resolution at which the right gradient passes
 must fail; none may pass at a resolution finer than itself.
 
-Run: python benchmarks/treads.py right|planted [--seeds N] [--ways WAY,...] [--only WORD,...]
+Run: python benchmarks/plateaus.py right|planted [--seeds N] [--ways WAY,...] [--only WORD,...]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import gradcli
-from benchmarks.treads_functions import COARSE, FOUND, RANDOM, SURROGATE, Rough, Tensor
+from benchmarks.plateaus_functions import COARSE, FOUND, RANDOM, SURROGATE, Rough, Tensor
 from gradcli import engine
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
@@ -39,7 +39,7 @@ Spoil = Callable[[Tensor, Tensor, Tensor], Tensor]
 def in_torch(rough: Rough, *, opaque: bool, spoil: Spoil | None) -> type[torch.autograd.Function]:
     """The forward as a Function of PyTorch; `spoil` turns the right gradient into another."""
 
-    class Treads(torch.autograd.Function):
+    class Plateaus(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Tensor) -> Tensor:
             ctx.save_for_backward(x)
@@ -52,13 +52,13 @@ def in_torch(rough: Rough, *, opaque: bool, spoil: Spoil | None) -> type[torch.a
             right = rough.gradient(grad_output, x)
             return right if spoil is None else spoil(right, grad_output, x)
 
-    return Treads
+    return Plateaus
 
 
 def in_engine(rough: Rough, spoil: Spoil | None) -> type[engine.autograd.Function]:
     """The same on NumPy arrays inside a Function of the engine."""
 
-    class Treads(engine.autograd.Function):
+    class Plateaus(engine.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             ctx.save_for_backward(x)
@@ -71,7 +71,7 @@ def in_engine(rough: Rough, spoil: Spoil | None) -> type[engine.autograd.Functio
             right = rough.gradient(_array(grad_output), _array(x))
             return engine.tensor((right if spoil is None else spoil(right, _array(grad_output), _array(x))).numpy())
 
-    return Treads
+    return Plateaus
 
 
 def _array(tensor: Any) -> Tensor:
