@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 
 _is_users_file = functools.cache(is_users_file)
 

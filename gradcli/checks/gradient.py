@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.backends.guard import users_frames
+from gradcli.backends.attribution import users_frames
 from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
 from gradcli.errors import OverrunError, UserCodeError, message_of

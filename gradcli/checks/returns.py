@@ -5,8 +5,8 @@ from typing import final
 
 import numpy as np
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import RawBackward, RawGradient
-from gradcli.backends.guard import user_code_error
 from gradcli.backends.tensor.refusals import refusal_of
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 from gradcli.frozen import dataclass
 
 Definition = ast.FunctionDef | ast.Lambda

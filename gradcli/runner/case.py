@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from gradcli.backends.attribution import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.base import Backend, Counters, Subject
-from gradcli.backends.guard import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
 from gradcli.cases import Argument, InputSpec

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, final
 
-from gradcli.backends.guard import users_traceback
+from gradcli.backends.attribution import users_traceback
 from gradcli.errors import is_interrupt, message_of, presentable
 from gradcli.traces import SourceSite, TraceGraph
 from gradcli.tracing.attributes import Patches

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 from gradcli.traces import SourceSite
 
 _FRAME = re.compile(r'\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)')

@@ -10,9 +10,10 @@ from typing import Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
 from gradcli.backends.effort import LinesSeen, lines_run
-from gradcli.backends.guard import Session, generators_kept, user_code_error
+from gradcli.backends.guard import Session, generators_kept
 from gradcli.backends.home import Home
 from gradcli.backends.orders import noise_of_gradient, space_of, spaces_of_order
 from gradcli.backends.spaced import SpacedSubject

@@ -14,8 +14,8 @@ from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.programs import Manner, Program, first_that_runs, of_order, signature
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.arrays.trees import Trees, assembled, spread
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Compiled, RawBackward, RawGradient
-from gradcli.backends.guard import user_code_error
 from gradcli.backends.tensor.framework import Framework
 from gradcli.cases import Argument
 from gradcli.errors import UserCodeError

@@ -18,8 +18,9 @@ from gradcli.backends.arrays.programs import Manner, Program, compiled_manners, 
 from gradcli.backends.arrays.subject import adopted, number
 from gradcli.backends.arrays.transforms import Pull, TransformedSubject, Transforms
 from gradcli.backends.arrays.trees import expanded
+from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
-from gradcli.backends.guard import users_code, users_frames
+from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_kept
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rules import (

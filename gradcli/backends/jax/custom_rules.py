@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 
 _RULES = {"custom_vjp_call": "custom_vjp", "custom_vjp_call_jaxpr": "custom_vjp", "custom_jvp_call": "custom_jvp"}
 _DEEPEST = 10

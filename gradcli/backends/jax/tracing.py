@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.backends.arrays.caller import ArrayCaller
 from gradcli.backends.arrays.transforms import Transforms
-from gradcli.backends.guard import user_code_error
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.jax.calls import Calls
 from gradcli.backends.jax.vjp_graph import VjpGraph
 from gradcli.backends.traced import TracedCalls

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 from gradcli.backends.jax.custom_rules import rule_of_equation, shown_name
 from gradcli.backends.jax.nonfinite import bad_gradient, origin
 from gradcli.backends.jax.values import Value, is_inexact, wide

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import (
     Batched,
     Counters,
@@ -17,15 +18,7 @@ from gradcli.backends.base import (
     Pass,
     RawBackward,
 )
-from gradcli.backends.guard import (
-    Session,
-    generators_kept,
-    has_drawn,
-    seed_every_call,
-    seeds_lazily,
-    user_code_error,
-    users_code,
-)
+from gradcli.backends.guard import Session, generators_kept, has_drawn, seed_every_call, seeds_lazily, users_code
 from gradcli.backends.home import Home
 from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin

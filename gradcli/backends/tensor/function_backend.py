@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.arrays.trees import expanded
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend, Subject
-from gradcli.backends.guard import generators_kept, user_code_error, users_code
+from gradcli.backends.guard import generators_kept, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
 from gradcli.backends.tensor.call_records import Call

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters
-from gradcli.backends.guard import user_code_error, users_code
+from gradcli.backends.guard import users_code
 from gradcli.backends.tensor.call_records import CallResult, Outputs, Seeds, Values
 from gradcli.backends.tensor.maps import Caller, carries_gradient, gradients_of
 

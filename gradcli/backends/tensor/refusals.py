@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from gradcli.backends.guard import users_frames
+from gradcli.backends.attribution import users_frames
 from gradcli.errors import UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass

@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from gradcli.backends.attribution import is_users_file
 from gradcli.backends.base import Subject
-from gradcli.backends.guard import is_users_file
 from gradcli.diagnosis.code.source import FunctionSource, function_tree
 from gradcli.diagnosis.code.watch import watched_write
 from gradcli.errors import UserCodeError

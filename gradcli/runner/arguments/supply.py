@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend
-from gradcli.backends.guard import user_code_error
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.tensor.framework import double_precision
 from gradcli.cases import Argument, InputsFrom, InputSpec

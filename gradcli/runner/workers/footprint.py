@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, final
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 from gradcli.runner.process.interference import Own, names_of_spaces, replaced_since, spaces
 
 _STANDARD_DESCRIPTORS = (0, 1, 2)

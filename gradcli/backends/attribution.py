@@ -1,0 +1,102 @@
+"""Whose code it was: files and frames of the user's, and the error that stands for what their code raised."""
+
+import contextlib
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from gradcli.errors import GradcliError, OverrunError, UserCodeError, message_of
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_EXAMPLES = _PACKAGE / "examples"
+_LONGEST_SAID = 8000
+_LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
+_STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
+
+
+def is_users_file(filename: str) -> bool:
+    """Whether a frame of this file is the user's: not gradcli's own, not a framework's, not the interpreter's."""
+    if filename.startswith("<frozen"):
+        return False
+    path = Path(filename)
+    if _PACKAGE in path.parents:
+        return _EXAMPLES in path.parents
+    parts = path.parts
+    for folder in ("site-packages", "dist-packages"):
+        if folder in parts[:-1]:
+            return parts[parts.index(folder) + 1] not in _LIBRARIES
+    return _STANDARD_LIBRARY not in path.parents
+
+
+def users_frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
+    """The frames of a traceback that are in the user's files, outermost first."""
+    return [frame for frame in traceback.extract_tb(trace) if is_users_file(frame.filename)]
+
+
+def users_traceback(error: BaseException) -> str:
+    """The user's part of a traceback, formatted as Python does it."""
+    return _formatted(users_frames(error.__traceback__), error)
+
+
+def _formatted(frames: list[traceback.FrameSummary], error: BaseException) -> str:
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
+    said = "".join(traceback.format_exception_only(type(error), error))
+    return "".join([*lines, said[:_LONGEST_SAID]]).rstrip()
+
+
+def is_users_own(error: BaseException) -> bool:
+    """Whether an exception that came through gradcli is the user's: raised in a file of theirs, or no Exception.
+
+    gradcli raises exceptions alone, but for what ends a run.
+    """
+    if isinstance(error, GradcliError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return not isinstance(error, Exception) or (bool(frames) and is_users_file(frames[-1].filename))
+
+
+def phase_of(error: BaseException) -> str:
+    """The name of the user's function that raised: the outermost one in a file of theirs, else "the target"."""
+    frames = users_frames(error.__traceback__)
+    return frames[0].name if frames and frames[0].name.isidentifier() else "the target"
+
+
+def _raised_on_host(text: str) -> str | None:
+    """The exception of a host callback, whose whole traceback a framework quotes in its message; None for any other."""
+    if "callback" not in text.lower() or "Traceback (most recent call last):" not in text:
+        return None
+    raised = [line for line in text.rpartition("\n  File ")[2].splitlines()[1:] if line and not line.startswith(" ")]
+    return raised[0] if raised else None
+
+
+def _in_kernel(error: BaseException) -> tuple[list[traceback.FrameSummary], BaseException]:
+    """The user's frames of an exception, and the exception itself.
+
+    Triton's interpreter raises one of its own for what is raised in a kernel, and another for each function that the
+    kernel is in: the first one tells.
+    """
+    frames = users_frames(error.__traceback__)
+    while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+        error = error.__cause__
+        frames += users_frames(error.__traceback__)
+    return frames, error
+
+
+def user_code_error(error: BaseException, phase: str) -> UserCodeError:
+    """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
+    if isinstance(error, OverrunError):
+        return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
+    frames, error = _in_kernel(error)
+    last = frames[-1] if frames else None
+    text = message_of(error).strip() or "no message"
+    host = _raised_on_host(text)
+    return UserCodeError(
+        f"{phase} called a Python function from compiled code (a callback), which raised {host}"
+        if host
+        else f"{phase} raised {type(error).__name__}: {text}",
+        phase=phase,
+        user_traceback=host or _formatted(frames, error),
+        file=last.filename if last else None,
+        line=last.lineno if last else None,
+        error_type=type(error).__name__,
+    )
