@@ -19,7 +19,7 @@ from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
-HEAD = "| target | orders | backward called by hand | witness A | forward mode | float32 as given | trace |"
+HEAD = "| target | orders | backward called by hand | autodiff of forward | forward mode | float32 as given | trace |"
 
 
 def function_of(namespace):
