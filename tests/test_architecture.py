@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -123,6 +123,7 @@ def imports(node: ast.AST) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in child.names if is_module(f"{base}.{alias.name}"))
 
 
+@cache
 def is_module(name: str) -> bool:
     path = PACKAGE.parent.joinpath(*name.split("."))
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
@@ -155,8 +156,9 @@ def is_setter(method: ast.FunctionDef) -> bool:
     return any(isinstance(d, ast.Attribute) and d.attr == "setter" for d in method.decorator_list)
 
 
-def named(files: list[Path]) -> list[str]:
-    return [str(file.relative_to(PACKAGE)) for file in files]
+def problems(of_file: Callable[[Path], Iterator[str]]) -> list[str]:
+    """What a rule finds wrong in all files, each with the file: one test a rule, since there are hundreds of files."""
+    return [f"{file.relative_to(PACKAGE)}: {problem}" for file in FILES for problem in of_file(file)]
 
 
 def test_every_module_has_a_place_in_the_rows() -> None:
@@ -165,8 +167,11 @@ def test_every_module_has_a_place_in_the_rows() -> None:
     assert "numerics" in rooms
 
 
-@pytest.mark.parametrize("file", FILES, ids=named(FILES))
-def test_a_module_imports_only_from_lower_rows_and_its_own_room(file: Path) -> None:
+def test_a_module_imports_only_from_lower_rows_and_its_own_room() -> None:
+    assert problems(imports_from_beside_or_above) == []
+
+
+def imports_from_beside_or_above(file: Path) -> Iterator[str]:
     module = module_of(file)
     room = room_of(module)
     if room == "__init__":
@@ -178,7 +183,8 @@ def test_a_module_imports_only_from_lower_rows_and_its_own_room(file: Path) -> N
         same = other == room or {room, other} <= RECORDS or (room, other) in FRONT
         if same or (module, imported) in DOORS or (imported.rpartition(".")[0], room) == ("gradcli", room):
             continue
-        assert row_of(other) < row_of(room), f"{module} imports {imported}, which lies beside or above it"
+        if row_of(other) >= row_of(room):
+            yield f"imports {imported}, which lies beside or above it"
 
 
 def test_the_doors_that_lead_up_are_inside_functions() -> None:
@@ -189,17 +195,19 @@ def test_the_doors_that_lead_up_are_inside_functions() -> None:
             assert imported not in set(imports(statement)), f"{module} imports {imported} at its top"
 
 
-@pytest.mark.parametrize("file", FILES, ids=named(FILES))
-def test_frameworks_are_imported_in_their_own_file_inside_functions_and_screens_stay_outside(file: Path) -> None:
+def test_frameworks_are_imported_in_their_own_file_inside_functions_and_screens_stay_outside() -> None:
+    assert problems(frameworks_out_of_place) == []
+
+
+def frameworks_out_of_place(file: Path) -> Iterator[str]:
     place = file.relative_to(PACKAGE).as_posix()
     for imported in imports(tree_of(file)):
         top = imported.split(".")[0]
-        assert place in HOMES.get(top, {place}), f"{place} imports {top}"
-        if top in ("typer", "rich"):
-            assert place.startswith(SCREENS), f"{place} imports {top}"
+        if place not in HOMES.get(top, {place}) or (top in ("typer", "rich") and not place.startswith(SCREENS)):
+            yield f"imports {top}"
     for statement in at_import(tree_of(file)):
-        tops = {name.split(".")[0] for name in imports(statement)}
-        assert not tops & set(HOMES), f"{place} imports {tops} when it is imported"
+        for top in {name.split(".")[0] for name in imports(statement)} & set(HOMES):
+            yield f"imports {top} when it is imported"
 
 
 @pytest.mark.parametrize("room", ["numerics", "engine"])
@@ -261,14 +269,19 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         visit(module, ())
 
 
-@pytest.mark.parametrize("file", FILES, ids=named(FILES))
-def test_files_and_functions_stay_small(file: Path) -> None:
+def test_files_and_functions_stay_small() -> None:
+    assert problems(too_long) == []
+
+
+def too_long(file: Path) -> Iterator[str]:
     lines = file.read_text(encoding="utf-8").count("\n")
-    assert lines <= LINES_IN_A_FILE, f"{file.name} has {lines} lines"
+    if lines > LINES_IN_A_FILE:
+        yield f"{lines} lines"
     for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
-            assert length <= LINES_IN_A_FUNCTION, f"{node.name} in line {node.lineno} has {length} lines"
+            if length > LINES_IN_A_FUNCTION:
+                yield f"{node.name} in line {node.lineno} has {length} lines"
 
 
 def test_folders_stay_small() -> None:
@@ -298,17 +311,22 @@ def test_the_path_of_a_debugger_is_short() -> None:
         assert files <= limits[name][1], name
 
 
-@pytest.mark.parametrize("file", FILES, ids=named(FILES))
-def test_everything_public_says_what_it_is(file: Path) -> None:
+def test_everything_public_says_what_it_is() -> None:
+    assert problems(undocumented) == []
+
+
+def undocumented(file: Path) -> Iterator[str]:
     tree = tree_of(file)
-    assert ast.get_docstring(tree), "the module has no docstring"
+    if not ast.get_docstring(tree):
+        yield "the module has no docstring"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
-            assert ast.get_docstring(node), f"{node.name} in line {node.lineno} has no docstring"
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and not is_setter(method):
-                    assert ast.get_docstring(method), f"{node.name}.{method.name} has no docstring"
+            if not ast.get_docstring(node):
+                yield f"{node.name} in line {node.lineno} has no docstring"
+            for method in node.body if isinstance(node, ast.ClassDef) else ():
+                public = isinstance(method, ast.FunctionDef) and not method.name.startswith("_")
+                if public and not is_setter(method) and not ast.get_docstring(method):
+                    yield f"{node.name}.{method.name} has no docstring"
 
 
 def test_the_picture_of_the_packages_is_up_to_date() -> None:
