@@ -50,7 +50,7 @@ def _leave_workers() -> None:
 
 
 def _command(arguments: list[str], with_workers: bool) -> int:
-    """Run a command; Typer, which takes longer to import than a small Function to check, only where it is needed."""
+    """Run a command. Typer is imported only where it is needed: that takes longer than checking a small Function."""
     try:
         from gradcli.cli.arguments.ordinary import ordinary_request
 

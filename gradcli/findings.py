@@ -63,8 +63,8 @@ class FindingKind(Enum):
         "wrong-arity",
         "GC107",
         "backward returns the wrong number of gradients.",
-        "The number of values returned is compared with the number of forward's arguments. Extra None at the end "
-        "are allowed.",
+        "The number of values returned is compared with the number of forward's arguments. Extra None values at the "
+        "end are allowed.",
         "Return one value for each argument of forward, and None for those that have no gradient.",
     )
     MISSING_REDUCTION = (
@@ -90,8 +90,9 @@ class FindingKind(Enum):
         "Adding one term of a simple form (grad_output times inputs and output, sums of these along axes, matrix "
         "products) makes the gradient agree with finite differences of forward along several directions and for "
         "several values of grad_output. Or, for a small Function, the missing part of the Jacobian has rank one or "
-        "two along some axes, or is all that lies off the diagonal. Or the gradient is right once a term is added to "
-        "one expression of backward, or the sign of one is changed. What is found must also hold at other inputs.",
+        "two along some axes, or consists of all off-diagonal entries. Or the gradient becomes right when a term is "
+        "added to an expression of backward, or the sign of a term is changed. Each of these must hold at other "
+        "inputs too.",
         "Differentiate every place where the input occurs, statistics such as a mean or a norm included.",
     )
     WRONG_SHIFT = (
@@ -165,18 +166,18 @@ class FindingKind(Enum):
     LOW_PRECISION = (
         "low-precision",
         "GC203",
-        "The returned gradient is only as accurate as a lower precision, such as float32.",
-        "The gradient's errors are as large as the rounding of float32 or less precise types although the inputs are "
-        "float64; or all its entries are float32 numbers, or were rounded to float32 on the way, while forward "
-        "computes in float64.",
+        "The returned gradient has only the accuracy of a lower precision, such as float32.",
+        "The inputs are float64, but the gradient's errors are as large as the rounding of float32 or a less precise "
+        "type. Or forward computes in float64, but every entry of the gradient is exactly a float32 value, or was "
+        "rounded to float32 on the way.",
         "Remove conversions to a lower precision from backward.",
     )
     MUTATES_INPUT = (
         "mutates-input",
         "GC301",
         "An input is changed in place without being marked as dirty.",
-        "The bytes of the input are compared before and after the call. For an input that requires no gradient, "
-        "such as running statistics, a change is a note.",
+        "The bytes of the input are compared before and after the call. For an input that requires no gradient, such "
+        "as running statistics, a change is reported only as a note, not as a failure.",
         "Work on a copy, or call ctx.mark_dirty and return the tensor. Where the change is intended, allow it in a "
         "spec with the reason: `allow: {mutates-input: forward overwrites its logits to save memory}`.",
     )
@@ -214,8 +215,8 @@ class FindingKind(Enum):
         "stateful",
         "GC306",
         "The result depends on an earlier call.",
-        "Between a forward and its backward, forward is called on other inputs: with other signs, orders of "
-        "entries, indices, numbers and sizes. The gradient changes, or backward raises.",
+        "Between a forward and its backward, forward is called on different inputs: other signs, orders of entries, "
+        "indices, values and sizes. The gradient changes, or backward raises.",
         "Keep state on ctx, not on the class or the module.",
     )
     SECOND_BACKWARD_FAILS = (
@@ -261,8 +262,8 @@ class FindingKind(Enum):
         "GC312",
         "The gradient is wrong for empty inputs.",
         "The batch axis is given size 0 where forward accepts that. Gradients must have the shapes of their inputs, "
-        "be finite, and be zero where the outputs are empty. A backward that raises there is a note, because no "
-        "wrong number is returned.",
+        "be finite, and be zero where the outputs are empty. If backward raises there, that is reported only as a "
+        "note, because no wrong number is returned.",
         "Handle size 0: reshape with explicit sizes instead of -1, and do not divide by a size.",
     )
     BATCH_SIZE = (
@@ -277,10 +278,10 @@ class FindingKind(Enum):
     NOT_TWICE_DIFFERENTIABLE = (
         "not-twice-differentiable",
         "GC401",
-        "A part of backward is cut off from the graph, so that higher derivatives are silently zero or incomplete.",
-        "The second derivative through backward is zero or incomplete, and the numerical one is not. A backward "
-        "that raises when it is differentiated is a note; it is a failure only where that order was asked for, by "
-        "--order, by a spec's order or by order= in Python.",
+        "A part of backward is cut off from the graph, so higher derivatives are silently zero or incomplete.",
+        "The second derivative through backward is zero or incomplete, and the numerical one is not. If backward "
+        "raises when it is differentiated, that is reported only as a note; it is a failure only if that order was "
+        "requested, by --order, by a spec's order or by order= in Python.",
         "Build backward from differentiable operations on grad_output, saved inputs and saved outputs. Return a "
         "needed intermediate as an output, or mark backward once_differentiable.",
     )
@@ -296,7 +297,7 @@ class FindingKind(Enum):
         "GC403",
         "Forward mode (jvp) disagrees with backward.",
         "For tangents v and cotangents u, the jvp J v and the vjp J^T u must satisfy <J v, u> = <v, J^T u>. A jvp "
-        "that raises or always returns None is a note, because no wrong number is returned.",
+        "that raises or always returns None is reported only as a note, because no wrong number is returned.",
         "Correct jvp: it must apply the Jacobian whose transpose backward applies. backward is right, since it is "
         "verified before jvp is compared with it.",
     )
@@ -318,16 +319,18 @@ class FindingKind(Enum):
         "leaks-memory",
         "GC501",
         "The graph of a call stays in memory after its result is released.",
-        "After a call's result and leaves are released, its graph node still exists. Either ctx holds an output, whose "
-        "graph holds ctx; or the class, a module or another object that outlives the call holds an output or ctx, even "
-        "after a garbage collection.",
-        "Save outputs with ctx.save_for_backward, not as attributes of ctx; keep detached tensors after the call.",
+        "After a call's result and leaves are released, its graph node still exists. Either ctx holds an output, "
+        "whose graph holds ctx: this reference cycle stays until the garbage collector runs, or longer. Or, even "
+        "after a garbage collection, the class, a module or another object that outlives the call holds an output or "
+        "ctx.",
+        "Save outputs with ctx.save_for_backward, not as attributes of ctx; detach a tensor before you keep it "
+        "beyond the call.",
     )
     SPECIAL_POINT = (
         "special-point",
         "GC502",
         "The gradient is wrong or not finite at a special value.",
-        "Exact zeros, ties, the edges of clipping and infinities are tried.",
+        "Exact zeros, ties, clipping bounds and infinities are tried.",
         "Mask the special value before dividing or taking a logarithm, in forward and in backward.",
     )
 

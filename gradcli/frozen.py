@@ -73,7 +73,12 @@ def _initializer(made: Any, fields: tuple[Field[Any], ...]) -> Callable[..., Non
             else:
                 raise TypeError(f"{made.__name__} needs the argument {name!r}")
         if kwargs:
-            raise TypeError(f"{made.__name__} got an unexpected argument, or one twice: {', '.join(kwargs)}")
+            twice = ", ".join(name for name, *_ in named if name in kwargs)
+            raise TypeError(
+                f"{made.__name__} got two values for {twice}"
+                if twice
+                else f"{made.__name__} has no argument {', '.join(kwargs)}"
+            )
         for put, default, factory in others:
             if factory is not MISSING:
                 put(self, factory())

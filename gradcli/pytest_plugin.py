@@ -35,9 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and have pytest look where the specs are."""
     options = ", ".join(_MARK_OPTIONS)
-    config.addinivalue_line(
-        "markers", f"gradcli({options}): a check of gradients; the options hold for the gradcheck fixture in this test."
-    )
+    config.addinivalue_line("markers", f"gradcli({options}): sets the options of the gradcheck fixture in this test.")
     named = [config.invocation_params.dir / path for path in config.getoption("--gradcli")]
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         named += config.getini("gradcli_specs")
@@ -73,7 +71,9 @@ def gradcheck(request: pytest.FixtureRequest) -> "Callable[..., Report]":
     options = {} if marker is None else dict(marker.kwargs)
     unknown = sorted(set(options) - set(_MARK_OPTIONS))
     if unknown or (marker is not None and marker.args):
-        raise pytest.UsageError(f"pytest.mark.gradcli takes {', '.join(_MARK_OPTIONS)} by name, got {marker}")
+        raise pytest.UsageError(
+            f"pytest.mark.gradcli takes only the keyword arguments {', '.join(_MARK_OPTIONS)}; got {marker}"
+        )
 
     def check(target: object, inputs: Any = None, **given: Any) -> "Report":
         __tracebackhide__ = True

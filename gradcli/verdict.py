@@ -26,7 +26,7 @@ class Verdict(Enum):
     )
     ERROR = (
         "error",
-        "The target's own code raised an exception, crashed or ran over its time limit, so that there is no verdict.",
+        "The target's own code raised an exception, crashed or ran over its time limit, so there is no verdict.",
     )
     SKIPPED = ("skipped", "The case or the check was not run; its note says why.")
 
@@ -46,31 +46,31 @@ class Reason(Enum):
 
     KINK = (
         "kink",
-        "forward has a kink at this point: its slopes on the two sides differ, so that there is no derivative to "
+        "forward has a kink at this point: its slopes on the two sides differ, so there is no derivative to "
         "compare with.",
         "Give inputs away from the kink, for example random ones (-i x=4), or list the values in a spec.",
     )
     NOISE = (
         "noisy-forward",
-        "forward's values are noisy or coarsely rounded, so that no step size gives an error bound small enough to "
-        "decide.",
+        "forward's values are noisy or coarsely rounded, so no step size gives an error bound small enough to decide.",
         "Compute in float64 inside forward, tighten a solver's tolerance, or fix its random seed.",
     )
     DOMAIN = (
         "domain",
-        "forward is NaN or infinite at or around this point, so that no finite difference can be computed.",
+        "forward is NaN or infinite at or around this point, so no finite difference can be computed.",
         "Give inputs inside the domain, for example -i x=4,domain=positive.",
     )
     NO_SIGNAL = (
         "no-signal",
         "There is nothing to compare: the input is empty, the output does not depend on it differentiably, "
         "or the derivative is lost in rounding.",
-        "Give a larger input, or let at least one input require a gradient.",
+        "Give inputs that are not empty and on which the output depends differentiably, and let at least one of them "
+        "require a gradient.",
     )
     BUDGET = (
         "budget",
         "gradcli used up its limit on evaluations of forward before the error bound was small enough to decide.",
-        "Give a smaller input.",
+        "Give an input with fewer entries.",
     )
 
     def __new__(cls, value: str, sentence: str, remedy: str) -> "Reason":

@@ -291,7 +291,7 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         if error is None:
             if left:
                 names = ", ".join(dict.fromkeys(left))
-                raise ModeLeftError(f"the target entered {names} and did not exit it: use a `with` statement")
+                raise ModeLeftError(f"the target left {names} switched on: use a `with` statement")
             return
         own = type(error)  # not isinstance, which asks the error for its __class__
         if issubclass(own, GradcliError) and not issubclass(own, UserCodeError) and users_frames(trace):

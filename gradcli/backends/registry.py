@@ -44,7 +44,7 @@ def backend_named(name: str) -> Backend:
                 f"the backend {name!r} needs a package that is not installed: pip install 'gradcli[{name}]'"
             )
         return _made(name)
-    raise TargetError(f"there is no backend {name!r}; the backends are {', '.join(_BACKENDS)}")
+    raise TargetError(f"unknown backend {name!r}; expected one of {', '.join(_BACKENDS)}")
 
 
 def is_function(target: object) -> bool:
@@ -128,8 +128,8 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
         return backend_named(owner).joined(pair)
     if saved:
         raise UsageError(
-            f"--saved is for functions of PyTorch, JAX or the engine, but {_name(target)} is a function of NumPy "
-            "arrays: let the gradient take what it needs as arguments"
+            f"--saved is for functions of PyTorch, JAX or gradcli.engine, but {_name(target)} takes NumPy arrays: "
+            "let the gradient take what it needs as arguments"
         )
     return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
 

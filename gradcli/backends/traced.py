@@ -7,9 +7,7 @@ from typing import Any, final
 
 from gradcli.backends.base import Backend
 from gradcli.cases import Argument
-from gradcli.traces import SourceSite, TraceGraph
-
-_MOST = 500
+from gradcli.traces import MOST_CHECKED, SourceSite, TraceGraph
 
 
 @final
@@ -36,7 +34,7 @@ class TracedCalls:
 
     def add(self, call: TracedCall) -> None:
         """Keep a call, or count it."""
-        if len(self.found) < _MOST:
+        if len(self.found) < MOST_CHECKED:
             self.found.append(call)
         else:
             self.left_out += 1

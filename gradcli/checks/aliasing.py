@@ -47,7 +47,7 @@ class AliasingCheck(Check):
             return
         if not subject.has_graph:
             note = (
-                f"does not apply: {subject.info.backend} keeps no graph, so that one array passed twice is the "
+                f"does not apply: {subject.info.backend} keeps no graph, so one array passed twice is the "
                 "same as two arrays"
             )
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
@@ -85,8 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                f"other outputs require a gradient when one tensor is passed for {both} than when two "
-                "tensors with the same values are passed",
+                f"which outputs require a gradient changes when one tensor is passed for {both} instead of two with "
+                "the same values",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:

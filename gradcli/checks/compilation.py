@@ -33,7 +33,8 @@ class CompilationCheck(Check):
         except UserCodeError as error:
             yield self.failed(
                 FindingKind.JIT_MISMATCH,
-                f"the function does not run both with and without jit: {error}",
+                "the function runs as it is, but raises when jit is switched on (or off, if the function is jitted): "
+                f"{error}",
                 raised=error,
             )
             return

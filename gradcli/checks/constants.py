@@ -22,7 +22,7 @@ class ConstantsCheck(Check):
     """A constant such as 1 or 0 can hide that backward leaves it out."""
 
     name = "constants"
-    sentence = "the gradients stay right for other values of the number arguments"
+    sentence = "the gradients stay right for other values of the numeric (non-tensor) arguments"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Verify once for another value of each number argument, defaults included, that forward accepts."""

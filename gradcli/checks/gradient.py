@@ -85,7 +85,7 @@ class HigherOrderCheck(Check):
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note=f"{reason}, so that higher derivatives are not checked",
+                note=f"{reason}, so higher derivatives are not checked",
             )
             return
         map_ = situation.map_of(subject, order)
@@ -122,8 +122,10 @@ class HigherOrderCheck(Check):
                 check=self.name,
                 order=order,
                 verdict=Verdict.SKIPPED,
-                note=f"{lower}: backward raises when it is differentiated{place} ({type(cause).__name__}: "
-                f"{text[0]}); this is a note, and would be a failure with --order {order}",
+                note=(
+                    f"{lower}: backward raises when it is differentiated{place} ({type(cause).__name__}: {text[0]}); "
+                    f"this is reported only as a note; with --order {order} it would be a failure"
+                ),
             )
         return self.failed(
             FindingKind.NOT_TWICE_DIFFERENTIABLE,

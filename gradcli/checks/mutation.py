@@ -35,8 +35,8 @@ class MutationCheck(Check):
             name = situation.input_name(position)
             if not requires_gradient(situation, position):
                 notes.append(
-                    f"{name} is changed in place by backward; this is a note, not a failure, because {name} requires "
-                    "no gradient"
+                    f"{name} is changed in place by backward; this is reported only as a note, not as a failure, "
+                    f"because {name} requires no gradient"
                 )
                 continue
             problems.append(

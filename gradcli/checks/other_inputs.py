@@ -38,8 +38,9 @@ class OtherInputsCheck(Check):
     name = "other-inputs"
     optional = True
     sentence = (
-        "the gradients are right at larger, smaller, negative, special and equal inputs as well; a wrong gradient "
-        "there is a failure if gradcli drew the inputs, and only a note if you gave their values"
+        "the gradients are right also at larger, smaller and negative inputs, at special values (such as 0 and 1) "
+        "and where entries are equal; a wrong gradient there is a failure if gradcli drew the inputs, and only a "
+        "note if you gave their values"
     )
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
@@ -72,7 +73,7 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
-        why = "you gave other inputs"
+        why = "you gave the inputs, and these values are not among them"
         if counts:
             lone = "the gradient at a kink is a matter of convention"
             why = "forward iterates, and may not have converged at these inputs" if steps else lone

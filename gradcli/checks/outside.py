@@ -38,8 +38,8 @@ def outside_memory(check: Check, situation: Situation) -> Iterator[Evidence]:
     depends = _dependence(memory, subject, subject.arguments, result)
     if depends is None:
         yield check.passed(
-            f"{sentence}; this is a note, because no result depends on what is read there, but on a GPU such a "
-            "read may end the program: mask it"
+            f"{sentence}; this is reported only as a note, because no result depends on what is read there, but on a "
+            "GPU such a read can crash the program (illegal memory access): mask it"
         )
         return
     kind, what = depends

@@ -38,7 +38,7 @@ class PrecisionCheck(Check):
             wrong = f"accepted: backward is right in {own}, the inputs' dtype, and wrong only in float64"
             why = wrong if subject.is_wrong_in_64_bits else "forward or backward does not run in float64"
             yield self.passed(
-                f"{why}, so that the gradients were checked in {own}, where errors below the rounding of {own} cannot "
+                f"{why}, so the gradients were checked in {own}, where errors below the rounding of {own} cannot "
                 "be detected"
             )
             return

@@ -92,7 +92,7 @@ class ForwardCheck(Check):
                     reason=Reason.DOMAIN,
                     note=(
                         f"output {number} is {_example(call.outputs[number])} at these inputs, without a finite "
-                        "entry, so that there is nothing to compare"
+                        "entry, so there is nothing to compare"
                     ),
                 )
 
@@ -145,8 +145,8 @@ def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
         if not requires_gradient(situation, position):
             name = situation.input_name(position)
             yield (
-                f"{name} is changed in place by forward; this is a note, not a failure, because {name} requires "
-                "no gradient"
+                f"{name} is changed in place by forward; this is reported only as a note, not as a failure, because "
+                f"{name} requires no gradient"
             )
 
 

@@ -28,7 +28,7 @@ _INTERLEAVED = (
 )
 _TIMES = 2
 """Repeats without anything in between: a backward that changes its result in every other call shows in one of two."""
-_RAISES = "backward raises when forward was called on other inputs before it"
+_RAISES = "backward raises when forward is called on other inputs before backward runs"
 _RETAINED = (
     FindingKind.SECOND_BACKWARD_FAILS,
     "a second backward through the retained graph gives a different gradient",

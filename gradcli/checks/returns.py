@@ -73,7 +73,7 @@ class ReturnsCheck(Check):
             return f"has {called}"
         one = len(filled) == 1
         return (
-            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} not passed, so that backward "
+            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} not passed, so backward "
             f"must return None for {'it' if one else 'them'}"
         )
 

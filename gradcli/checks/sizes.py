@@ -157,8 +157,8 @@ class EmptyCheck(BatchCheck):
             if isinstance(call.error, OverrunError):
                 raise call.error
             return self.passed(
-                f"backward raises {where}, which forward accepts; this is a note, because no wrong gradient is "
-                f"returned: {call.error}"
+                f"backward raises {where}, which forward accepts; this is reported only as a note, because no wrong "
+                f"gradient is returned: {call.error}"
             )
         return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
 

@@ -46,8 +46,8 @@ class UnusedOutputsCheck(Check):
                     name = situation.input_name(position)
                     yield self.failed(
                         FindingKind.UNDEFINED_GRAD,
-                        f"{name}: when only output {number} is used, its gradient differs from the gradient for "
-                        "zeros as the other outputs' grad_output",
+                        f"{name}: its gradient when only output {number} is used differs from its gradient when the "
+                        "other outputs get zeros as grad_output",
                         input=name,
                         output=number,
                     )

@@ -39,7 +39,7 @@ def ignored_output(suspect: Suspect) -> Named | None:
     which = f"output {numbers[0]}" if len(numbers) == 1 else f"outputs {', '.join(map(str, numbers))}"
     return (
         FindingKind.IGNORES_GRAD_OUTPUT,
-        f"{suspect.name}: backward does not use the grad_output of {which}, so that the gradient through "
+        f"{suspect.name}: backward does not use the grad_output of {which}, so the gradient through "
         f"{'this output' if len(numbers) == 1 else 'these outputs'} is lost",
         {},
     )
@@ -67,7 +67,7 @@ def ignored_part(suspect: Suspect) -> Named | None:
             return (
                 FindingKind.IGNORES_GRAD_OUTPUT,
                 f"{suspect.name}: backward uses only grad_output[{text}]: the other elements of grad_output change "
-                f"nothing, although their outputs depend on {suspect.name}",
+                f"nothing, although the output elements that they belong to depend on {suspect.name}",
                 {},
             )
     return None

@@ -72,7 +72,7 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
     strangers = subject.call().saved_strangers
     if strangers:
         return (
-            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so that no gradient "
+            f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient "
             "flows through it; save inputs or outputs, and compute this tensor from them in backward",
             None,
         )
@@ -80,7 +80,7 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
         return leaving
     attributes = subject.call().context_tensors
     if attributes:
-        stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so that no gradient flows through it"
+        stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
         return f"{stored}; save inputs or outputs, and compute this tensor from them in backward", None
     return None, None
 

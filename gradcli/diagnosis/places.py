@@ -84,7 +84,7 @@ def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple
             where = "" if len(axes) == len(shape) else f" along ax{'es' if len(axes) > 1 else 'is'} "
             where += "" if not where else ", ".join(map(str, axes))
             yield f"the border{where}", edge
-            yield f"the inside, off the border{where}", ~edge
+            yield f"the interior, away from the border{where}", ~edge
 
 
 def by_indices(

@@ -56,7 +56,7 @@ def wrong_axis(suspect: Suspect) -> Named | None:
                 axes = "all axes" if kept is None else f"all axes but axis {kept}"
                 return (
                     FindingKind.WRONG_REDUCTION,
-                    f"{suspect.name} lies along axis {right} of the output, so that its gradient is a sum over the "
+                    f"{suspect.name} lies along axis {right} of the output, so its gradient is a sum over the "
                     f"other axes; backward sums over {axes} instead",
                     {},
                 )

@@ -28,8 +28,8 @@ def write(patch: Patch, *, force: bool) -> None:
     why = None if force else _unsafe(path)
     if why is not None:
         raise UsageError(
-            f"{patch.shown_file}: {why}, so that git could not restore it; nothing was written. Commit the file "
-            "first, or give --force"
+            f"{patch.shown_file}: {why}, so git could not restore the original; nothing was written. Commit the file "
+            "to git first, or use --force to write anyway"
         )
     try:
         _replace(path, patch.after)

@@ -66,7 +66,7 @@ def _tensor(spec: InputSpec, *, seed: int, dtype: str, sample: int) -> Argument:
 def _sparsity(spec: InputSpec, domain: Domain, array: NDArray[Any], generator: np.random.Generator) -> Sparsity:
     """The entries of a sparse input: those of given values that are not zero, else about half of them, at least one."""
     if spec.layout not in LAYOUTS:
-        raise UsageError(f"unknown layout {spec.layout!r}; there are {', '.join(LAYOUTS)}")
+        raise UsageError(f"unknown layout {spec.layout!r}; expected one of {', '.join(LAYOUTS)}")
     if not array.ndim or (spec.layout == "csr" and array.ndim != 2):
         wanted = "a matrix" if spec.layout == "csr" else "at least one axis"
         raise UsageError(f"layout {spec.layout} needs {wanted}, got shape {list(array.shape)}")
@@ -136,7 +136,7 @@ def _natural_dtype(domain: Domain, dtype: str) -> str:
 def known_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype called `name`. Raises UsageError for one that gradcli does not know."""
     if name not in DTYPES:
-        raise UsageError(f"unknown dtype {name!r}; there are {', '.join(DTYPES)}")
+        raise UsageError(f"unknown dtype {name!r}; expected one of {', '.join(DTYPES)}")
     return np.dtype("float32" if name == "bfloat16" else name)
 
 
@@ -155,7 +155,9 @@ def _literal(spec: InputSpec, parameters: dict[str, Any], dtype: str) -> NDArray
     try:
         array = np.array(parameters["value"])
     except ValueError as error:
-        raise UsageError(f"value is not a regular nest of lists of numbers: {parameters['value']!r}") from error
+        raise UsageError(
+            f"value must be a number, or nested lists of numbers of equal lengths, got {parameters['value']!r}"
+        ) from error
     if array.size == 0 and spec.shape is not None and math.prod(spec.shape) == 0:
         array = np.zeros(spec.shape)
     if array.dtype.kind not in "biufc":

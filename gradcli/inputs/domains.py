@@ -51,7 +51,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(name="unit", sentence="Numbers between 0.05 and 0.95."),
         Domain(
             name="open-interval",
-            sentence="Numbers between lo and hi, a twentieth of the interval away from both ends.",
+            sentence="Numbers between lo and hi, at least 5 % of the interval's length from either end.",
             parameters=("lo", "hi"),
         ),
         Domain(name="distinct", sentence="Numbers no two of which are near each other, in random order."),
@@ -74,7 +74,7 @@ DOMAINS: Mapping[str, Domain] = {
         ),
         Domain(
             name="npz",
-            sentence="An array of a .npz or .npy file: npz:PATH, with key=NAME where it holds several.",
+            sentence="An array from a .npz or .npy file: npz:PATH, with key=NAME if the file holds several arrays.",
             parameters=("path", "key"),
             random=False,
         ),
@@ -98,7 +98,7 @@ def parse_domain(text: str) -> tuple[Domain, dict[str, Any]]:
     if match is None or match[1] not in DOMAINS:
         close = get_close_matches(re.split("[(:]", text, maxsplit=1)[0].strip(), list(DOMAINS), 1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise UsageError(f"unknown domain {text!r}{hint}; there are {', '.join(DOMAINS)}")
+        raise UsageError(f"unknown domain {text!r}{hint}; expected one of {', '.join(DOMAINS)}")
     domain = DOMAINS[match[1]]
     if match[3] is not None:
         if domain.name != "npz" or not match[3]:

@@ -30,9 +30,11 @@ def parse_input(text: str) -> InputSpec:
     """
     name, rest = _named(text, "-i", "-i x=3x4")
     shape_text, *pairs = _split(rest)
-    given = dict(_pair(text, pair) for pair in pairs)
-    if len(given) < len(pairs):
-        raise _refusal("-i", text, "a key is given twice")
+    entries = [_pair(text, pair) for pair in pairs]
+    given = dict(entries)
+    if len(given) < len(entries):
+        keys = [key for key, _ in entries]
+        raise _refusal("-i", text, f"{max(keys, key=keys.count)} is given twice")
     domain, parameters = _domain(text, given)
     return InputSpec(
         name=name,
@@ -78,7 +80,9 @@ def parse_argument(text: str) -> InputSpec:
 def _layout(text: str, layout: str | None) -> str | None:
     if layout is not None and layout not in LAYOUTS:
         raise _refusal(
-            "-i", text, f"unknown layout {layout!r}{_did_you_mean(layout, LAYOUTS)}; layouts are {', '.join(LAYOUTS)}"
+            "-i",
+            text,
+            f"unknown layout {layout!r}{_did_you_mean(layout, LAYOUTS)}; expected one of {', '.join(LAYOUTS)}",
         )
     return layout
 
@@ -114,7 +118,7 @@ def _pair(text: str, pair: str) -> tuple[str, str]:
             raise _refusal("-i", text, f"sizes are joined by x, not by commas: 3x{key}")
         raise _refusal("-i", text, f"expected key=value after the shape, got {pair!r}; keys are {', '.join(KEYS)}")
     if key not in KEYS:
-        raise _refusal("-i", text, f"unknown key {key!r}{_did_you_mean(key, KEYS)}; keys are {', '.join(KEYS)}")
+        raise _refusal("-i", text, f"unknown key {key!r}{_did_you_mean(key, KEYS)}; expected one of {', '.join(KEYS)}")
     if not value:
         raise _refusal("-i", text, f"nothing follows {key}=")
     return key, value
@@ -175,7 +179,7 @@ def _shape(text: str, shape: str, domain: Domain) -> tuple[int, ...] | None:
 def _dtype(text: str, dtype: str | None) -> str | None:
     if dtype is not None and dtype not in DTYPES:
         raise _refusal(
-            "-i", text, f"unknown dtype {dtype!r}{_did_you_mean(dtype, DTYPES)}; there are {', '.join(DTYPES)}"
+            "-i", text, f"unknown dtype {dtype!r}{_did_you_mean(dtype, DTYPES)}; expected one of {', '.join(DTYPES)}"
         )
     return dtype
 

@@ -55,14 +55,18 @@ class Doubt(Enum):
 
 _DOUBTS = {
     Doubt.KINK: (
-        "The function has no derivative here or nearby, and the gradient does not lie between its slopes on both sides."
+        "The function has no derivative here or nearby, and the gradient does not lie between the function's left "
+        "and right slopes."
     ),
-    Doubt.NOISE: "The function's values are rounded, iterated or noisy far above float64 rounding.",
-    Doubt.DOMAIN: "The function is not finite, or raises, at the point or everywhere near it that was tried.",
+    Doubt.NOISE: (
+        "The function's values are inexact far beyond float64 rounding: coarsely rounded, noisy, or from an "
+        "iteration that stops early."
+    ),
+    Doubt.DOMAIN: "The function is not finite, or raises, at the point itself or at every nearby point that was tried.",
     Doubt.NO_SIGNAL: (
         "There is nothing to compare: the input or the output is empty, or the derivative is lost in rounding."
     ),
-    Doubt.BUDGET: "The limit on evaluations of the function was reached first.",
+    Doubt.BUDGET: "The limit on function evaluations was reached before a decision.",
 }
 
 

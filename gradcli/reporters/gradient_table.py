@@ -55,7 +55,7 @@ def _heading(order: int, tables: tuple[GradientTable, ...]) -> str:
         what, differentiated = f"{ordinal(order)} derivative, of {combined} of backward's gradients", "backward"
     references = dict.fromkeys(_REFERENCES.get(r, r) for table in tables for r in table.references)
     verdict = f"; the verdict rests on {' and '.join(references)}" if references else ""
-    return f"{what}; numeric by finite differences of {differentiated}{verdict}"
+    return f"{what}; numeric: finite differences of {differentiated}{verdict}"
 
 
 def _rows(table: GradientTable) -> Iterator[tuple[str, ...]]:

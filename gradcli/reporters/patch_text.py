@@ -10,7 +10,7 @@ from gradcli.verdict import Verdict
 _NOTHING = {
     Verdict.PASSED: "passes the whole check: there is nothing to fix",
     Verdict.INCONCLUSIVE: (
-        "the check is inconclusive, so that no patch could be proven; run gradcli check for the reason"
+        "the check is inconclusive, so no patch could be verified; run gradcli check for the reason"
     ),
 }
 

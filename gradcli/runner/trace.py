@@ -178,8 +178,8 @@ def _instance(target: Any) -> Any:
     ]
     if required:
         raise UsageError(
-            f"{target.__name__} needs {', '.join(required)} to be made; expected an instance, a class without required "
-            "arguments, or a function that builds it and returns a loss"
+            f"{target.__name__} cannot be instantiated without {', '.join(required)}; expected an instance, a class "
+            "without required arguments, or a function that builds the model and returns a loss"
         )
     return target()
 

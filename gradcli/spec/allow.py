@@ -23,7 +23,7 @@ def read_allow(fields: Fields, inherited: Allowed, problems: Problems) -> Allowe
         return _by_name(node, problems)
     names = [child for child in _items(node) if _is_known(child, problems)]
     if not fields.text("reason"):
-        problems.add(node, "allow needs a reason: write allow: {NAME: why}, or give reason beside the list")
+        problems.add(node, "allow needs a reason: write allow: {NAME: why}, or add the key 'reason' next to 'allow'")
     return tuple((str(name.value), fields.text("reason")) for name in names)
 
 

@@ -48,7 +48,7 @@ class Fields:
         matches = get_close_matches(word, known, 1)
         if matches:
             return f" (did you mean {matches[0]!r}?)"
-        return f"; there are {', '.join(known)}" if len(known) <= 16 else ""
+        return f"; expected one of {', '.join(known)}" if len(known) <= 16 else ""
 
 
 def read_fields(

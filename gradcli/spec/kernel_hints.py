@@ -41,11 +41,11 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     (
         ("`_semantic` argument must be provided",),
         "a function of triton.language was called outside of a kernel; inside one, Triton's interpreter finds "
-        "triton.language only as a module of the kernel's own file (import triton.language as tl)",
+        "triton.language only if the kernel's own file imports it as a module (import triton.language as tl)",
     ),
     (
         ("outside of the scope of a kernel",),
-        "Triton was imported before TRITON_INTERPRET=1 was set, so that Triton's own functions are compiled and "
+        "Triton was imported before TRITON_INTERPRET=1 was set, so Triton's own functions are compiled and "
         "cannot run in its interpreter: set TRITON_INTERPRET=1 first, or let gradcli check import the target by its "
         "name",
     ),

@@ -119,9 +119,7 @@ class _Document:
             column=self.node.start_mark.column + 1,
         )
         if "reason" in document and "allow" not in document:
-            self.problems.add(
-                document.nodes["reason"], "a reason is given, but there is no allow here that it belongs to"
-            )
+            self.problems.add(document.nodes["reason"], "a 'reason' is given, but no 'allow', which it would explain")
         if "cases" not in document:
             return [self._overridden(base, defaults)]
         return [case for node in listed for case in self._case(node, base, defaults, sizes)]
@@ -201,12 +199,12 @@ class _Document:
         if given is not None and "reason" not in fields:
             self.problems.add(
                 fields.nodes["nondeterminism"],
-                "nondeterminism needs a reason beside it, as in reason: atomic additions",
+                "nondeterminism needs the key 'reason' next to it, as in reason: atomic additions",
             )
         if "reason" in fields and given is None and "allow" not in fields:
             self.problems.add(
                 fields.nodes["reason"],
-                "a reason is given, but there is neither a nondeterminism nor an allow here that it belongs to",
+                "a 'reason' is given, but neither 'nondeterminism' nor 'allow', which it would explain",
             )
 
     def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:

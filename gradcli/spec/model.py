@@ -39,16 +39,18 @@ RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
     "order": Key(kind=Kind.ORDER, sentence="The highest derivative order to check."),
     "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
-    "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case leaves out optional work, as --budget."),
+    "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case leaves out optional work, like --budget."),
     "nondeterminism": Key(
         kind=Kind.NUMBER,
-        sentence="How much results may differ between two calls with equal inputs, as a part of their largest entry.",
+        sentence=(
+            "How much results may differ between two calls with equal inputs, as a fraction of their largest entry."
+        ),
     ),
     "allow": Key(
         kind=Kind.ALLOWANCE,
         sentence=(
-            "Findings that are notes instead of failures, each with its reason; or a list of findings with "
-            "reason beside it."
+            "Findings that are reported as notes instead of failures, each with its reason; or a list of findings, "
+            "with the key reason next to it."
         ),
     ),
     "reason": Key(kind=Kind.TEXT, sentence="Why the target is not deterministic, or why findings are allowed."),
@@ -100,7 +102,9 @@ CASE_KEYS: Mapping[str, Key] = {
 INPUT_KEYS: Mapping[str, Key] = {
     "shape": Key(kind=Kind.SHAPE, sentence="The sizes; a name stands for a size given under sizes."),
     "dtype": Key(kind=Kind.TEXT, sentence="The dtype, by default the run's."),
-    "domain": Key(kind=Kind.TEXT, sentence="The set that values are drawn from, by default normal."),
+    "domain": Key(
+        kind=Kind.TEXT, sentence="How the values are drawn, such as normal (the default), uniform or positive."
+    ),
     "layout": Key(kind=Kind.TEXT, sentence="coo or csr, for a sparse tensor."),
     "grad": Key(kind=Kind.FLAG, sentence="Whether the input requires a gradient, by default yes for floats."),
     "lo": Key(kind=Kind.NUMBER, sentence="The lower end, for uniform and open-interval."),

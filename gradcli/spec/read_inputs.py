@@ -95,11 +95,11 @@ class InputsReader:
 
     def _python(self, name: str, node: yaml.Node, fields: Fields) -> ReadInput:
         if len(fields.nodes) > 1:
-            self.problems.add(node, "python gives the whole argument: leave out the other keys")
+            self.problems.add(node, "the key 'python' gives the whole argument: leave out the other keys")
         try:
             value = ast.literal_eval(fields.text("python"))
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            self.problems.add(fields.nodes["python"], "python must be a literal, such as '(2, 2)' or '-1'")
+            self.problems.add(fields.nodes["python"], "the key 'python' must be a literal, such as '(2, 2)' or '-1'")
             value = None
         return ReadInput(spec=InputSpec(name=name, kind="value", value=value))
 

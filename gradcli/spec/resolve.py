@@ -73,7 +73,9 @@ def require_text(target: str) -> None:
     try:
         target.encode()
     except UnicodeEncodeError:
-        raise TargetError(f"the target {target!r} is not UTF-8, so that no report could name it: rename it") from None
+        raise TargetError(
+            f"the name of the target {target!r} is not valid UTF-8, so reports cannot show it: rename it"
+        ) from None
     if not target.strip():
         raise TargetError(
             f"the target {target!r} is empty: expected package.module:Name, path/to/file.py:Name, a module, a .py "

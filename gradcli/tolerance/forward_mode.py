@@ -82,10 +82,10 @@ def _described(evidence: Evidence, seen: Mismatch) -> str:
     """A wrong column of forward mode in words, its worst entry told."""
     row, column = np.unravel_index(np.argmax(np.abs(seen.claimed - seen.numeric)), seen.claimed.shape)
     return (
-        f"Jacobian mismatch for output {evidence.output} with respect to input {seen.input},\n"
-        f"jvp-mismatch: forward mode is wrong for {evidence.input}: the derivative of output entry {seen.rows[row]} by "
-        f"input entry {seen.columns[column]} is {seen.numeric[row, column]:.9g} ± {seen.bound[row, column]:.1g} by "
-        f"finite differences, and {seen.claimed[row, column]:.9g} by forward mode"
+        f"Jacobian mismatch for output {evidence.output} with respect to input {seen.input},\njvp-mismatch: forward "
+        f"mode is wrong for {evidence.input}: the derivative of output entry {seen.rows[row]} with respect to input "
+        f"entry {seen.columns[column]} is {seen.numeric[row, column]:.9g} ± {seen.bound[row, column]:.1g} by finite "
+        f"differences, and {seen.claimed[row, column]:.9g} by forward mode"
     )
 
 
@@ -140,7 +140,8 @@ def check_batched_gradients(problem: Problem) -> None:
             batch = problem.gradients([output], [problem.torch.stack(seeds)], is_grads_batched=True)
         except RuntimeError as error:
             raise problem.error(f"{_BATCH_FAILED}output {number}: {error}") from error
-        _compare(problem, batch, list(zip(*single, strict=True)), f"the gradient of output {number}")
+        names = [f"the gradient of output {number} for input {place}" for place in problem.places]
+        _compare(problem, batch, list(zip(*single, strict=True)), names)
 
 
 def check_batched_forward_mode(problem: Problem) -> None:
@@ -172,7 +173,8 @@ def check_batched_forward_mode(problem: Problem) -> None:
             raise problem.error(
                 f"gradcheck failed while testing batched gradient computation in forward mode: input {number}: {error}"
             ) from error
-        _compare(problem, batch, list(zip(*single, strict=True)), f"the tangents along input {number}")
+        names = [f"the tangent of output {out} along input {problem.places[number]}" for out in problem.output_places]
+        _compare(problem, batch, list(zip(*single, strict=True)), names)
 
 
 def _drawn(source: np.random.Generator, like: Any) -> Any:
@@ -180,8 +182,8 @@ def _drawn(source: np.random.Generator, like: Any) -> Any:
     return values + 1j * source.standard_normal(like.shape) if like.dtype.kind == "c" else values
 
 
-def _compare(problem: Problem, batch: Sequence[Any], single: Sequence[Sequence[Any]], what: str) -> None:
-    for number, (together, alone) in enumerate(zip(batch, single, strict=True)):
+def _compare(problem: Problem, batch: Sequence[Any], single: Sequence[Sequence[Any]], names: Sequence[str]) -> None:
+    for name, together, alone in zip(names, batch, single, strict=True):
         if together is None or any(part is None for part in alone):
             continue
         found, wanted = array_of(together), np.stack([array_of(part) for part in alone])
@@ -189,6 +191,6 @@ def _compare(problem: Problem, batch: Sequence[Any], single: Sequence[Sequence[A
         room = _BATCH_TOLERANCE * float(np.finfo(wanted.dtype).eps) * scale
         if found.shape != wanted.shape or float(np.max(np.abs(found - wanted), initial=0.0)) > room:
             raise problem.error(
-                f"{_BATCH_FAILED}{what}, number {number}, differs between a batch of {BATCH} and one by one:\n"
-                f"{found}\n{wanted}"
+                f"{_BATCH_FAILED}{name} differs between one call on a batch of {BATCH} and {BATCH} "
+                f"single calls:\n{found}\n{wanted}"
             )

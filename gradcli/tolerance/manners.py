@@ -41,9 +41,9 @@ def check_undefined_gradients(problem: Problem, outputs: Sequence[Any] | None = 
         except Exception as error:
             what = "all are" if all(choice) else f"only output {choice.index(False)} is used and the others are"
             raise problem.error(
-                f"Expected backward function to handle undefined output grads: it fails where {what} None with "
-                f"{type(error).__name__}: {error}\nTest each grad_output for None, or leave "
-                "set_materialize_grads on, so that zeros arrive."
+                f"Expected backward function to handle undefined output grads: where {what} None, it raises "
+                f"{type(error).__name__}: {error}\nTest each grad_output for None, or leave set_materialize_grads "
+                "on, so that zeros arrive."
             ) from error
         if all(choice) and any(entry is not None and bool((array_of(entry) != 0).any()) for entry in found):
             raise problem.error(

@@ -76,6 +76,10 @@ class WrongNode:
         }
 
 
+MOST_CHECKED = 500
+"""Nodes of a trace that are checked; further ones are left out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCheck:
     """How many nodes were checked and right, the names of those without a verdict, and how many were left out."""

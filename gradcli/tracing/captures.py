@@ -6,11 +6,10 @@ from types import FrameType
 from typing import Any, final
 
 from gradcli.frozen import dataclass
-from gradcli.traces import SourceSite
+from gradcli.traces import MOST_CHECKED, SourceSite
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import site_of_frame, users_frame
 
-_MOST = 500
 _NO_NODES = ("setitem", "Parameter", "deepcopy")
 _RANDOM = ("dropout", "rand", "bernoulli", "normal", "multinomial", "uniform", "poisson", "exponential", "rrelu")
 
@@ -43,7 +42,7 @@ class Captures:
         """Whether a call of this name can be checked: a custom Function, or on request an operation without chance."""
         if function is None and (not self.every or name.endswith("_") or name in _NO_NODES or _is_random(name)):
             return False
-        if len(self.found) >= _MOST:
+        if len(self.found) >= MOST_CHECKED:
             self.left_out += 1
             return False
         return True

@@ -124,9 +124,9 @@ class NameTable:
             modules = [(key, held) for key, held in items if isinstance(held, self.lens.module_type)]
             kind, remedy = type(value).__name__, "Dict" if isinstance(value, dict) else "List"
             if modules:
-                self.stray.append(f"{label} is a plain {kind} with modules instead of an nn.Module{remedy}")
+                self.stray.append(f"{label} is a plain {kind} of modules, not an nn.Module{remedy}")
             elif any(isinstance(held, self.lens.parameter_type) for held in _values(value)):
-                self.stray.append(f"{label} is a plain {kind} with parameters instead of an nn.Parameter{remedy}")
+                self.stray.append(f"{label} is a plain {kind} of parameters, not an nn.Parameter{remedy}")
             for key, held in modules:
                 for name, parameter in held.named_parameters():
                     yield f"{label}[{key!r}].{name}", "parameter", parameter

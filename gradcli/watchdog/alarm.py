@@ -187,5 +187,5 @@ class Alarm:
             self._outer(number, frame)
         elif self._outer is not signal.SIG_IGN:
             raise RuntimeError(
-                "SIGALRM arrived and no handler was set: expected code that uses a timer to set a handler"
+                "SIGALRM arrived and no handler was set: code that uses a timer must set a handler first"
             )

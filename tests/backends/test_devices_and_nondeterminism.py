@@ -147,8 +147,8 @@ def test_a_declared_nondeterminism_excuses_no_wrong_gradient(folder):
 @pytest.mark.parametrize(
     ("defaults", "problem"),
     [
-        ("{nondeterminism: 1e-9}", "nondeterminism needs a reason"),
-        ("{reason: atomics}", "neither a nondeterminism nor an allow"),
+        ("{nondeterminism: 1e-9}", "nondeterminism needs the key 'reason'"),
+        ("{reason: atomics}", "neither 'nondeterminism' nor 'allow'"),
         ("{nondeterminism: 0.5, reason: atomics}", "at most 0.01, got 0.5"),
     ],
 )

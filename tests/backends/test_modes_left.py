@@ -65,7 +65,7 @@ class ExitsAgain(Square):
 def test_a_mode_that_is_left_entered_is_an_error_and_exited(function, phase):
     report = gradcli.check(function, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
     assert report.verdict is Verdict.ERROR
-    assert f"{phase} raised ModeLeftError: the target entered Doubling" in str(report.cases[0].error)
+    assert f"{phase} raised ModeLeftError: the target left Doubling switched on" in str(report.cases[0].error)
     assert torch._C._len_torch_dispatch_stack() == 0
 
 

@@ -106,7 +106,7 @@ def test_a_constructor_is_told_what_it_does_not_take(file):
 def test_a_class_that_cannot_be_made_says_what_to_give(file):
     case = gradcli.check(f"{file}:Demanding").cases[0]
     assert case.verdict is Verdict.ERROR
-    assert "no values found for table" in case.error
+    assert "found no values for table" in case.error
 
 
 def test_a_saved_failure_is_replayed_with_the_same_instance(file):

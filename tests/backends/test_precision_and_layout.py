@@ -86,8 +86,7 @@ def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-3
     assert any(
-        "does not run in float64, so that the gradients were checked in float32" in note
-        for note in report.cases[0].notes
+        "does not run in float64, so the gradients were checked in float32" in note for note in report.cases[0].notes
     )
     wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
@@ -115,8 +114,7 @@ def test_a_backward_that_refuses_64_bits_is_judged_in_the_precision_given():
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-2
     assert any(
-        "does not run in float64, so that the gradients were checked in float32" in note
-        for note in report.cases[0].notes
+        "does not run in float64, so the gradients were checked in float32" in note for note in report.cases[0].notes
     )
     wrong = gradcli.check(with_backward_in_low_precision_only(1.5), dtype="float32", order=1).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
@@ -231,7 +229,7 @@ def test_the_entries_are_those_of_the_pattern():
 
 
 def test_other_frameworks_and_layouts_refuse():
-    with pytest.raises(UsageError, match="layouts are coo, csr"):
+    with pytest.raises(UsageError, match="expected one of coo, csr"):
         parse_input("a=3x4,layout=bsr")
     with pytest.raises(UsageError, match="the numpy backend takes dense inputs only"):
         gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like)

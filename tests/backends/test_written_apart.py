@@ -161,7 +161,7 @@ def test_gradients_are_spread_over_the_floating_tensors():
 
 
 def test_saved_values_are_refused_for_numpy():
-    with pytest.raises(UsageError, match="--saved is for functions of PyTorch, JAX or the engine"):
+    with pytest.raises(UsageError, match=r"--saved is for functions of PyTorch, JAX or gradcli\.engine"):
         gradcli.check(np.sin, (np.ones(3),), grad=np.cos, saved="y")
 
 

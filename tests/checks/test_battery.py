@@ -342,7 +342,7 @@ def test_what_the_framework_refuses_of_a_function_inside_is_a_finding_at_its_bac
     verdict, _, findings = examined(backend, lambda x: ns.sin(Inside.apply(x)), tensor("x", [1.0, 2.0]))
     assert verdict is Verdict.FAILED
     assert [finding.kind for finding in findings] == [kind]
-    assert findings[0].message.startswith("Inside, which is called inside: ")
+    assert findings[0].message.startswith("in Inside, which the checked function calls, ")
     assert findings[0].location is not None
     assert findings[0].location.file == __file__
 

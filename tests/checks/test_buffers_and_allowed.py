@@ -65,7 +65,8 @@ def test_a_buffer_is_noted_and_the_gradient_is_judged(backend, ns, update):
     assert verdict is Verdict.PASSED, findings
     note = next(e.note for e in evidence if e.check == "forward")
     assert note.startswith(
-        "state is changed in place by forward; this is a note, not a failure, because state requires no gradient"
+        "state is changed in place by forward; this is reported only as a note, not as a failure, because "
+        "state requires no gradient"
     )
 
     verdict, _, findings = examined(backend, updating(ns, update, 1.5), X, state)
@@ -97,7 +98,8 @@ def test_a_buffer_that_backward_writes_into_is_noted(backend, ns):
     assert verdict is Verdict.PASSED
     notes = [e.note for e in evidence if e.check == "mutation"]
     assert notes[0].startswith(
-        "count is changed in place by backward; this is a note, not a failure, because count requires no gradient"
+        "count is changed in place by backward; this is reported only as a note, not as a failure, because "
+        "count requires no gradient"
     )
     verdict, _, findings = examined(backend, Counting, X, tensor("count", [0.0]), order=1)
     assert verdict is Verdict.FAILED

@@ -25,7 +25,7 @@ from gradcli.verdict import Verdict
 Formula = Callable[[Any, Any], Any]
 Derivative = Callable[[Any, Any, Any], Any]
 NOTE = re.compile(
-    r"at inputs that gradcli chose \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\) the gradient of"
+    r"at inputs that gradcli chose \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\), the gradient of"
 )
 MODEST = [0.6, 1.2, 0.9, 1.7, 0.3]
 

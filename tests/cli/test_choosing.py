@@ -112,7 +112,7 @@ def test_a_damaged_memory_is_said(gradcli: Run, suite: Path, text: str) -> None:
     (suite / FILE).write_text(text)
     ended = gradcli("check", "--last-failed")
     assert ended.returncode == 2
-    assert b"is damaged, delete it" in ended.stderr
+    assert b"is damaged (" in ended.stderr
     assert gradcli("check").returncode == 1
 
 

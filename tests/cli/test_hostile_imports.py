@@ -61,8 +61,8 @@ _NEXT = {name: list(_VERDICTS)[number % 3] for number, name in enumerate(MODULES
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (b"functions:\xff", "is not UTF-8"),
-        (b"\xff.py:F", "is not UTF-8"),
+        (b"functions:\xff", "is not valid UTF-8"),
+        (b"\xff.py:F", "is not valid UTF-8"),
         (b"x" * 5000 + b".py:F", "no file x"),
     ],
 )

@@ -60,8 +60,8 @@ class NoBackward(Function):
 SAID = {
     "Ends": "SystemExit: os._exit(0)",
     "EndsInBackward": "backward raised SystemExit: os._exit(0)",
-    "Replaces": "the target replaced numpy.isfinite while it ran",
-    "Nothing": "a result without a tensor in it",
+    "Replaces": "while it ran, the target replaced numpy.isfinite",
+    "Nothing": "a result that holds no tensor",
 }
 
 

@@ -180,7 +180,7 @@ def test_empty_and_scalar_shapes():
         ("x=3x4,domain=spd", "square matrix"),
         ("x=3,domain=orthogonal", "needs a matrix"),
         ("x=2,value=[1,2,3]", r"values have shape \[3\]"),
-        ("x=2,value=[[1],[2,3]]", "not a regular nest"),
+        ("x=2,value=[[1],[2,3]]", "of equal lengths"),
         ("x=2,value=['a','b']", "numbers only"),
         ("i=3,domain=indices,low=4,high=4", "low < high"),
         ("x=3,domain=uniform,lo=2,hi=1", "lo < hi"),

@@ -238,7 +238,7 @@ def operator(n, xs):
 def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(forward, name, given):
     with pytest.raises(InputsNotFoundError) as caught:
         infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=200)
-    assert f"forward expects a container for {name}" in str(caught.value)
+    assert f"forward expects a list, tuple or dict for {name}" in str(caught.value)
     assert f"gradcli.check(target, {given})" in str(caught.value)
     assert "-i " not in str(caught.value)
 
@@ -324,7 +324,7 @@ def test_defaults_are_given_where_backward_counts_on_them():
     found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
     assert found.as_flags() == "-i x=3x4 -a scale=2.0 -a axis=-1"
     assert found.notes == (
-        "forward also accepts -i x=3x4, but backward fails for these inputs, so that they are not checked",
+        "forward also accepts -i x=3x4, but backward fails for these inputs, so they are not checked",
     )
 
 
@@ -347,7 +347,7 @@ def test_sizes_are_equal_where_backward_asks_for_it():
     (rows, columns), other = (spec.shape for spec in found.specs)
     assert (rows, columns) == other
     assert rows != columns
-    assert "but backward fails for these inputs, so that they are not checked" in found.notes[0]
+    assert "but backward fails for these inputs, so they are not checked" in found.notes[0]
 
 
 def test_sizes_stay_different_where_the_framework_refuses_the_gradient():
@@ -453,7 +453,7 @@ def test_backward_breaks_a_tie_and_never_more():
     found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
     assert found.specs == (InputSpec(name="input", shape=(3,)),)
     assert found.notes == (
-        "forward also accepts -i input=3x4, but backward fails for these inputs, so that they are not checked",
+        "forward also accepts -i input=3x4, but backward fails for these inputs, so they are not checked",
     )
 
 

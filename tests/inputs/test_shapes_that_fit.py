@@ -135,7 +135,7 @@ def test_what_forward_takes_and_backward_does_not_is_a_note_with_its_flags(ns: A
     forward, vjp, shapes = BROADCAST[name]
     notes = checked(function_of(ns, forward, vjp(1))).notes
     (note,) = [note for note in notes if note.startswith("forward also accepts -i ")]
-    assert note.endswith("but backward fails for these inputs, so that they are not checked")
+    assert note.endswith("but backward fails for these inputs, so they are not checked")
     assert all(f"-i {argument}=" in note for argument in shapes)
 
 

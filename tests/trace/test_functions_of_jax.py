@@ -195,7 +195,7 @@ def counted_for_a_log(x, y):
 @pytest.mark.parametrize(
     ("function", "said", "symptom"),
     [
-        (chosen_by_order, "computed from the indices alone that sort at .*{} gives", "detached"),
+        (chosen_by_order, "computed only from the indices that sort at .*{} gives", "detached"),
         (chosen_by_a_sign, "gt at .*{} compares it, and True and False have no gradient", "detached"),
         (left_out_by_a_branch, "it is used at .*{}, but the result does not depend on", "not-reached"),
         (stopped_in_a_checkpoint, "stop_gradient at .*{} takes it out of the derivative", "detached"),
@@ -206,7 +206,7 @@ def counted_for_a_log(x, y):
         (stopped_inside_jit, "stop_gradient at .*{} takes it out of the derivative", "detached"),
         (compared, "gt at .*{} compares it, and True and False have no gradient", "detached"),
         (floored, "floor at .*{}: its derivative is 0 everywhere", "zero-gradient"),
-        (counted, "argmax at .*{} makes int.* numbers of it, which have no gradient", "detached"),
+        (counted, "argmax at .*{} turns it into int.* numbers, which have no gradient", "detached"),
         (unused, "the result was not computed from it: nothing used it", "not-reached"),
         (dropped, "it is used at .*, but the result does not depend on what was computed there", "not-reached"),
         (forgotten, "the rule of custom_vjp forgetful .* zeros for operand 1; its rule is at ", "zero-gradient"),
@@ -291,7 +291,7 @@ def overflow_then_quotient(x, y):
         (constant_with_nan, r"a constant of mul at .* holds NaN at entry \[1\] before anything is computed"),
         (power_at_zero, r"pow at .* in forward: 0 \*\* \(-0\.5\) = inf at entry \[2\]; keep its operand away from 0"),
         (divided_in_a_rule, r"^custom_vjp divider, .*, made the first NaN or Inf: it received .* and returned Inf"),
-        (overflow_then_quotient, r"exp\(5000\) = inf .*an overflow of float64; div at .* makes NaN of it: inf / inf"),
+        (overflow_then_quotient, r"exp\(5000\) = inf .*an overflow of float64; div at .* turns it into NaN: inf / inf"),
         (logarithm, r"log at .* made the first NaN or Inf, in forward: log\(0\) = -inf"),
         (quotient, r"div at .* made the first NaN or Inf, in forward"),
         (rooted, r"sqrt, .*, made the first NaN or Inf: the `where` at "),

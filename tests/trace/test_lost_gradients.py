@@ -308,8 +308,8 @@ def test_modules_and_parameters_in_plain_containers_are_reported(framework):
     net = Net()
     graph = traced(framework, lambda: net(framework.ones(3, 2)).sum(), modules={"": net})
     assert [lint.split(":")[0] for lint in graph.lints] == [
-        "layers is a plain list with modules instead of an nn.ModuleList",
-        "scales is a plain dict with parameters instead of an nn.ParameterDict",
+        "layers is a plain list of modules, not an nn.ModuleList",
+        "scales is a plain dict of parameters, not an nn.ParameterDict",
     ]
     assert fate(graph, "layers[0].weight").grad is not None
 
@@ -342,12 +342,12 @@ def returned_copy(f):
 
 
 RESULTS = [
-    (on_an_object, "box.hidden", "box.hidden is not a leaf: {# on an object} made it with mul from x, w; a result keeps"
-     " its gradient only after retain_grad()", "why is box.hidden.grad None?"),
-    (in_two_steps, "y", "y is not a leaf: {# two steps} made it with mul from x; a result keeps its gradient only after"
-     " retain_grad(); x.grad is filled", "y ({# two steps}, mul from x)"),
-    (returned_alone, "result", "result is not a leaf: {# returned} made it with mul from x; a result keeps its gradient"
-     " only after retain_grad(); x.grad is filled", "result ({# returned}, mul from x)"),
+    (on_an_object, "box.hidden", "box.hidden is not a leaf: {# on an object} made it with mul from x, w; a "
+     "non-leaf tensor keeps its gradient only after retain_grad()", "why is box.hidden.grad None?"),
+    (in_two_steps, "y", "y is not a leaf: {# two steps} made it with mul from x; a non-leaf tensor keeps its "
+     "gradient only after retain_grad(); x.grad is filled", "y ({# two steps}, mul from x)"),
+    (returned_alone, "result", "result is not a leaf: {# returned} made it with mul from x; a non-leaf tensor keeps "
+     "its gradient only after retain_grad(); x.grad is filled", "result ({# returned}, mul from x)"),
     (returned_copy, "result", "result is not a leaf: {# copy} made it with .to(f.float64) from x; x.grad is filled",
      "why is result.grad None?"),
 ]  # fmt: skip

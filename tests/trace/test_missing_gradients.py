@@ -118,7 +118,7 @@ def scaled_at_birth(framework):
         x = framework.tensor([1.0, 2.0], requires_grad=True) * 0.1
         return (x * w).sum()
 
-    return loss, "hidden-leaf", "no variable refers to the leaf behind it, so that the leaf's gradient cannot be read"
+    return loss, "hidden-leaf", "no variable refers to the leaf behind it, so the leaf's gradient cannot be read"
 
 
 def function_returns_none(framework):
@@ -333,7 +333,7 @@ def test_a_sound_program_has_no_symptom(framework):
     assert graph.symptoms == ()
     assert graph.lints == ()
     assert graph.root_name == "value"
-    assert fate(graph, "hidden").why.endswith("a result keeps its gradient only after retain_grad()")
+    assert fate(graph, "hidden").why.endswith("a non-leaf tensor keeps its gradient only after retain_grad()")
 
 
 def test_retained_gradients_are_shown(framework):

@@ -114,15 +114,15 @@ BACKWARD = "made the first NaN or Inf, in backward: "
 SOURCES = [
     (log_of_zero, f"log at {{# log of zero}} {FORWARD}log(0) = -inf at entry [1]"),
     (zero_by_zero, f"div at {{# zero by zero}} {FORWARD}0 / 0 = nan at entry [0]; keep the divisor away from 0"),
-    (zero_times_infinity, f"div at {{# by zero}} {FORWARD}1 / 0 = inf at entry [0]; mul at {{# times}} makes NaN of "
-     "it: 0 · inf = nan"),
+    (zero_times_infinity, f"div at {{# by zero}} {FORWARD}1 / 0 = inf at entry [0]; mul at {{# times}} turns it "
+     "into NaN: 0 · inf = nan"),
     (negative_power, f"pow at {{# negative power}} {FORWARD}0 ** (-1.5) = inf at entry [0]"),
     (root_of_a_negative_base, f"pow at {{# negative base}} {FORWARD}(-2) ** 0.5 = nan at entry [0]"),
     (deviation_of_one_entry, f"std at {{# one entry}} {FORWARD}std of one entry is 0/0, because it divides by n - 1 ="),
     (deviation_of_rows_of_one, f"std at {{# rows of one}} {FORWARD}std of one entry is 0/0"),
     (overflow, f"exp at {{# overflow}} {FORWARD}exp(1000) = inf at entry [1], an overflow of float32"),
     (overflow_that_becomes_nan, f"exp at {{# grows}} {FORWARD}exp(800) = inf at entry [0], an overflow of "
-     "float32; sub at {# becomes} makes NaN of it: inf - inf = nan"),
+     "float32; sub at {# becomes} turns it into NaN: inf - inf = nan"),
     (softmax_of_a_masked_row, f"softmax at {{# row}} {FORWARD}softmax of a row that holds only -inf is 0/0 at entry "
      "[0, 0]; the Inf comes from masked_fill at {# masked}; leave at least one entry of each row unmasked"),
     (nan_in_the_data, "tensor at {# data} puts NaN at entry [1] into the data"),

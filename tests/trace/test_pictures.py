@@ -79,7 +79,7 @@ def test_tree_tells_the_story_of_the_moved_input(framework):
     assert re.search(r"why is x\.grad None\?   x is not a leaf: \S+hook_network.py:\d+ made it with "
                      r"\.to\(framework\.float64\) from x0; x0\.grad is filled\n", text)  # fmt: skip
     assert "why is input.grad None?   input is not a leaf: a module with a full backward hook, called at " in text
-    assert text.endswith(", made it from x0, as it does with all its inputs; x0.grad is filled\n")
+    assert text.endswith(", put it in place of x0, as such a module does with all its inputs; x0.grad is filled\n")
 
 
 def test_table_has_one_line_a_node(small):

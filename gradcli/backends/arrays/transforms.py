@@ -317,7 +317,7 @@ class TransformedSubject(ArraySubject):
             code = getattr(inspect.unwrap(rule.forward), "__code__", None)
             raise UserCodeError(
                 f"output {wrong[0]} of the rule's own forward pass (fwd in JAX) differs from output {wrong[0]} of "
-                f"{self.info.name} at the same inputs, so that the rule gives the gradient of another function: make "
+                f"{self.info.name} at the same inputs, so the rule gives the gradient of another function: make "
                 "both compute the same",
                 phase="forward",
                 file=None if code is None else code.co_filename,

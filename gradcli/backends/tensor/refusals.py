@@ -75,16 +75,17 @@ def _shape_by_jax(found: re.Match[str], _: str) -> Refusal | None:
     if found["got"] == found["wanted"]:
         return None
     text = (
-        f"a custom_vjp function that is called inside: the gradient that its bwd returns for args{found['place']} "
-        f"has shape {_spaced(found['got'])}, but the argument has shape {_spaced(found['wanted'])}"
+        "in a custom_vjp function that the checked function calls, the gradient that bwd returns for "
+        f"args{found['place']} has shape {_spaced(found['got'])}, but the argument has shape "
+        f"{_spaced(found['wanted'])}"
     )
     return Refusal(kind=FindingKind.WRONG_SHAPE, message=text)
 
 
 def _structure_by_jax(_: re.Match[str], __: str) -> Refusal:
     text = (
-        "a custom_vjp function that is called inside: its bwd does not return a tuple with one gradient for each "
-        "argument, nested like the argument"
+        "in a custom_vjp function that the checked function calls, bwd does not return a tuple with one gradient for "
+        "each argument, nested like the argument"
     )
     return Refusal(kind=FindingKind.WRONG_ARITY, message=text)
 
@@ -118,7 +119,7 @@ def refusal_of(error: UserCodeError, target: str | None = None) -> Refusal | Non
 
 
 def _whose(name: str | None, target: str | None) -> str:
-    return "" if name == target else f"{name}, which is called inside: "
+    return "" if name == target else f"in {name}, which the checked function calls, "
 
 
 def _spaced(shape: str) -> str:

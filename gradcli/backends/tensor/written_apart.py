@@ -163,7 +163,7 @@ def _require_gradients(names: Sequence[str]) -> None:
     """Refuse names that are not those of gradients: forward may return them for backward, and nobody said so."""
     if strange := [name for name in names if not _OF_A_GRADIENT.search(name.lower())]:
         raise UsageError(
-            f"backward takes {', '.join(strange)}, which gradcli can neither match to an argument of forward nor to "
+            f"backward takes {', '.join(strange)}, which gradcli can match neither to an argument of forward nor to "
             f"the gradient of one of its {len(names)} outputs. If forward returns these values for backward, give "
             f"--saved {','.join(strange)}"
         )

@@ -148,12 +148,12 @@ def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where the gradient is wrong, both values, why that is accepted, and how to make it a failure."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
     at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
-    what = f"at inputs that gradcli chose{where} the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
+    what = f"at inputs that gradcli chose{where}, the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
     advice = (
         (f"to make it a failure, run with {flags}") if flags else "to make it a failure, give such inputs in a spec"
     )
-    return f"{what}; this is a note, not a failure, because {why}; {advice}"
+    return f"{what}; this is reported only as a note, not as a failure, because {why}; {advice}"
 
 
 def measured(wrong: Wrong) -> str:

@@ -99,7 +99,7 @@ RequireResolution = Annotated[
     typer.Option(
         "--require-resolution",
         metavar="R",
-        help="Fail a case that would not have caught a relative error of R in the gradient.",
+        help="Fail a case whose error bounds are too wide to detect a relative error of R in the gradient.",
         show_default=False,
     ),
 ]
@@ -108,8 +108,10 @@ Grad = Annotated[
     typer.Option(
         "--grad",
         metavar="MODULE:ATTR",
-        help="The hand-written gradient of a callable: a function that takes grad_output (PyTorch, JAX, the engine), "
-        "or the callable's own arguments (NumPy).",
+        help=(
+            "The hand-written gradient of a callable: a function that takes grad_output (PyTorch, JAX, "
+            "gradcli.engine), or the callable's own arguments (NumPy)."
+        ),
         show_default=False,
     ),
 ]
@@ -186,14 +188,14 @@ CacheResults = Annotated[
 ]
 ShardText = Annotated[
     str | None,
-    typer.Option("--shard", metavar="I/N", help=("Split the cases into N shares and run share I."), show_default=False),
+    typer.Option("--shard", metavar="I/N", help=("Split the cases into N shards and run shard I."), show_default=False),
 ]
 Executor = Annotated[
     str | None,
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Where cases run: processes, dask, dask:ADDRESS, or module:factory.",
+        help="Where cases run: processes, dask, dask:ADDRESS, or module:factory (a function that returns an executor).",
         show_default=False,
     ),
 ]

@@ -78,7 +78,7 @@ def require_options(*, diff: bool, write: bool, interactive: bool, force: bool) 
     if diff + write + interactive > 1:
         raise UsageError("expected only one of --diff, --write and --interactive")
     if force and not (write or interactive):
-        raise UsageError("--force: expected --write or --interactive beside it")
+        raise UsageError("--force needs --write or --interactive")
     if interactive and not sys.stdin.isatty():
         raise UsageError("--interactive: expected a terminal on standard input; use --write")
 

@@ -10,8 +10,8 @@ from gradcli.traces import GraphCut, TensorFate, TraceGraph, TraceNode
 
 _CONVERSIONS = ("ToCopyBackward0", "CopyBackwards", "CloneBackward0", "ToBackward0")
 _FEW = 3
-_KEPT = "a result keeps its gradient only after retain_grad()"
-_NO_VARIABLE = "no variable refers to the leaf behind it, so that the leaf's gradient cannot be read"
+_KEPT = "a non-leaf tensor keeps its gradient only after retain_grad()"
+_NO_VARIABLE = "no variable refers to the leaf behind it, so the leaf's gradient cannot be read"
 _FLOATING = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _CONVERSION_CALL = re.compile(
     r"\.(to|double|float|half|bfloat16|cuda|cpu|type|clone|contiguous)\([^()]*(?:\([^()]*\))?[^()]*\)"
@@ -67,7 +67,8 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
         module = f"a module with a full backward hook, called at {fate.site}"
         state = f"; {_state_of(graph, fate.origins[0])}" if len(fate.origins) == 1 and fate.origins[0] else ""
         return (
-            f"{fate.name} is not a leaf: {module}, made it from {origins}, as it does with all its inputs{state}",
+            f"{fate.name} is not a leaf: {module}, put it in place of {origins}, as such a module does with all its "
+            f"inputs{state}",
             None,
         )
     made = f"{fate.name} is not a leaf: {_made(fate)}"

@@ -48,8 +48,8 @@ def _unreached(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom]:
         if cut.how in _COMPARISONS:
             return f"{cut.how}{where} compares it, and True and False have no gradient", Symptom.DETACHED
         if cut.other_result:
-            return f"the result was computed from the indices alone that {cut.how}{where} gives", Symptom.DETACHED
-        return f"{cut.how}{where} makes {cut.gives} numbers of it, which have no gradient", Symptom.DETACHED
+            return f"the result was computed only from the indices that {cut.how}{where} gives", Symptom.DETACHED
+        return f"{cut.how}{where} turns it into {cut.gives} numbers, which have no gradient", Symptom.DETACHED
     if fate.used_at is not None:
         return (
             f"it is used at {fate.used_at}, but the result does not depend on what was computed there"

@@ -89,14 +89,15 @@ class Symptom(Enum):
         "A node's backward is not the derivative of its own forward.",
         "With --check: the backward of each custom Function, at the arguments it was called with, was compared with "
         "finite differences of its forward and their error bound.",
-        "Correct the backward named; gradcli check of that Function shows entries and the smallest input.",
+        "Correct the backward named; gradcli check of that Function shows the wrong entries and the smallest input "
+        "at which it fails.",
     )
 
     OVER_BUDGET = (
         "memory-over-budget",
         "The tensors of the backward pass need more memory at one time than the budget.",
-        "With --memory BUDGET: parameters, saved tensors, gradients on their way and .grad, added up at each "
-        "node, come to more than BUDGET.",
+        "With --memory BUDGET: parameters, saved tensors, gradients in flight between nodes and .grad, added up at "
+        "each node, come to more than BUDGET.",
         "Save less at the nodes listed first: recompute (checkpoint), save a mask instead of values, or drop copies.",
     )
 

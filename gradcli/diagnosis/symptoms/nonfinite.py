@@ -22,8 +22,8 @@ _REMEDIES = {
     "logit": "keep its operand between 0 and 1",
     "sub": "do not subtract infinite entries",
     "mul": "put an infinity in with masked_fill or where, not with a product",
-    "cross_entropy": "see that some target is counted: not all ignored, not all of weight 0",
-    "nll_loss": "see that some target is counted: not all ignored, not all of weight 0",
+    "cross_entropy": "make sure that at least one target is neither ignored nor of weight 0",
+    "nll_loss": "make sure that at least one target is neither ignored nor of weight 0",
 }
 _INSIDE = "keep its operand away from -1 and 1"
 _POLES = {
@@ -88,7 +88,7 @@ def _made(found: NonFinite) -> str:
     if found.cause is not None:
         told += f"; the Inf comes from {found.cause.name}{_at(found.cause.site)}"
     if found.became is not None:
-        told += f"; {found.became.name}{_at(found.became.site)} makes NaN of it: {found.became.text}"
+        told += f"; {found.became.name}{_at(found.became.site)} turns it into NaN: {found.became.text}"
     return told
 
 

@@ -71,7 +71,7 @@ def _lints(graph: TraceGraph) -> Iterator[str]:
             f"not of the returned {graph.root_name or 'result'}"
         )
     for held in graph.unregistered:
-        yield f"{held}: parameters(), to() and state_dict() leave its tensors out, so that no optimizer trains them"
+        yield f"{held}: parameters(), to() and state_dict() leave its tensors out, so no optimizer trains them"
     for call in graph.hooks:
         warning = _warning(call)
         if warning is not None:
@@ -117,12 +117,12 @@ def _hint(graph: TraceGraph) -> str | None:
     """The hook behind an error of backward: what it returned, and what was expected of it."""
     conflict = graph.version_conflict
     if conflict is not None:
-        changed = "an operation in place" if conflict.changed_by is None else conflict.changed_by
+        changed = "an in-place operation" if conflict.changed_by is None else conflict.changed_by
         where = "" if conflict.changed_at is None else f" at {conflict.changed_at}"
         saved = "" if conflict.saved_at is None else f" at {conflict.saved_at}"
         return (
             f"{conflict.node}{saved} saved the tensor for backward, and {changed}{where} changed it afterwards; "
-            "change a copy instead, or use an operation that is not in place"
+            "change a copy instead, or use an out-of-place operation"
         )
     if graph.error is None or graph.error_phase != "backward" or not graph.hooks:
         return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gradcli.traces import TraceGraph
+from gradcli.traces import MOST_CHECKED, TraceGraph
 
 
 def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
@@ -17,4 +17,7 @@ def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
         names = ", ".join(counts.undecided)
         yield f"no verdict on the backward of {names}: use gradcli check on each to see why"
     if counts is not None and counts.left_out:
-        yield f"{counts.left_out} more nodes were not checked, because --check checks only so many"
+        yield (
+            f"{counts.left_out} more nodes were not checked, because --check stops after {MOST_CHECKED} nodes: use "
+            "gradcli check on their Functions"
+        )

@@ -90,14 +90,14 @@ def notes_on(solution: Solution, slots: Sequence[Slot], overruled: Sequence[Inpu
     if overruled:
         notes.append(
             f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails for these "
-            "inputs, so that they are not checked"
+            "inputs, so they are not checked"
         )
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):
             bounds = "".join(f", {key}={value:g}" for key, value in parameters)
             notes.append(
-                f"{slots[index].name} is drawn from domain {domain}{bounds}, because forward rejected normal "
-                "random numbers"
+                f"{slots[index].name} is drawn from domain {domain}{bounds}, because forward rejected normally "
+                "distributed numbers"
             )
     return tuple(notes)
 

@@ -30,8 +30,9 @@ def failure_text(info: TargetInfo, best: Failure | None, budget: Budget, seconds
     if best is not None and best.error is not None:
         lines.append(f"  closest attempt failed with: {type(best.error).__name__}: {best.message}")
     elif best is not None:
-        what = "NaN or infinity" if best.non_finite else "an empty output, or one that an argument does not change"
-        what = "a result without a tensor in it: does it return one?" if best.no_tensor else what
+        unusable = "an empty output, or an output that does not depend on some argument"
+        what = "NaN or infinity" if best.non_finite else unusable
+        what = "a result that holds no tensor: does forward return one?" if best.no_tensor else what
         lines.append(f"  closest attempt gave {what}")
     if budget.ran_late is not None:
         lines.append(f"  {budget.ran_late}")
@@ -46,8 +47,8 @@ def _how_to_give(names: list[str], containers: dict[str, str]) -> str:
         return f"give the inputs: {flags} (a tensor by -i NAME=SHAPE, a constant by -a NAME=VALUE)"
     given = ", ".join(containers.get(name, name) for name in names) + ("," if len(names) == 1 else "")
     return (
-        f"forward expects a container for {' and '.join(containers)}: give one that holds tensors from Python, "
-        f"gradcli.check(target, ({given})), and one that holds constants by -a NAME=VALUE"
+        f"forward expects a list, tuple or dict for {' and '.join(containers)}: if it holds tensors, call "
+        f"gradcli.check(target, ({given})) in Python; if it holds constants, use -a NAME=VALUE"
     )
 
 

@@ -19,11 +19,11 @@ _CHOICES_ALONE, _CHOICES_TOGETHER = 6, 3
 
 
 class Reply(Enum):
-    """What backward does if an optional argument is given; the value is the wording for a note."""
+    """What backward does if an optional argument is given; the value is the wording for a note, if one is needed."""
 
-    FITS = "returns a gradient for it"
+    FITS = "fits"
     NONE = "returns None for it"
-    REFUSED = "returns a gradient that does not fit"
+    REFUSED = "returns gradients of the wrong shape or number"
     RAISES = "fails"
 
 

@@ -19,8 +19,8 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.regularity.quantisation import has_plateaus, is_rough
 
 FEW_DIGITS = (
-    "the outputs are rounded to {0:.0e} of their magnitude, so that finite differences with small steps show only "
-    "the rounding, and those with large steps do not decide"
+    "the outputs are rounded to {0:.0e} of their magnitude, so finite differences with small steps show only "
+    "the rounding, and those with large steps are inconclusive"
 )
 TWO_SLOPES = (
     "the outputs jump by about {0:.0e} of their magnitude: the gradient matches the average slope across many jumps, "

@@ -165,8 +165,8 @@ def _better_explanation(
         return Doubt.NOISE, text
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
         return Doubt.KINK, (
-            "the finite differences along different directions do not add up, so that forward has no derivative "
-            "at this point"
+            "finite differences along different directions are not linear in the direction, so forward has no "
+            "derivative at this point"
         )
     return None, None
 
@@ -185,8 +185,8 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
     if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
         return None
     return (
-        "forward's values look random at every step size, so that finite differences do not decide: if the gradient "
-        "is right, forward oscillates too fast for them"
+        "forward's values look random at every step size, so finite differences are inconclusive: if the gradient is "
+        "right, forward oscillates too fast for them"
     )
 
 
@@ -224,7 +224,7 @@ def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vect
     if gap < LOOSE and _claim_is_noisy(site, first, left):
         return (
             f"the gradient differs from finite differences by {of_largest(gap)}, but the gradient itself changes by "
-            "as much when the input changes by a few rounding errors, so that rounding may explain the difference"
+            "as much when the input changes by a few rounding errors, so rounding may explain the difference"
         )
     if _excused(site, first, site.rows(output), left, spread):
         return (

@@ -56,8 +56,8 @@ class Wrong:
         """What showed it, in one sentence."""
         return (
             f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
-            f"that stops early); the error shows in finite differences over changes of up to {self.reach:.1g} of the "
-            "input's magnitude, which average the jumps out"
+            f"that stops early); finite differences with steps of up to {self.reach:.1g} of the input's magnitude "
+            "average out the jumps and show the error"
         )
 
 

@@ -68,7 +68,7 @@ class Wide:
             "that stops"
         )
         cause = "the outputs change little relative to their magnitude" if self.exact else f"{jumps} early)"
-        return f"accepted, but {cause}, so that an error below {of_largest(self.resolution)} would not have been caught"
+        return f"accepted, but {cause}, so an error below {of_largest(self.resolution)} would not have been caught"
 
     @property
     def exact(self) -> bool:

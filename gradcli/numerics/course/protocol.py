@@ -351,9 +351,11 @@ class Protocol:
         kinked = {i for (i, _), seen in pending.items() if seen.impression is Impression.KINKED}
         for input_ in sorted(kinked):
             self.kinks += kink_notes(site.alone(), self.map.domain.slices[input_])
-        outside = [k.coordinate for k in self.kinks if not k.between]
-        if outside:
-            self.notes.append(f"at a kink the gradient is not between the slopes on both sides, in entries {outside}")
+        if outside := [k.coordinate for k in self.kinks if not k.between]:
+            self.notes.append(
+                "forward has a kink here, and the gradient does not lie between its left and right slopes, in "
+                f"entries {outside}"
+            )
 
     def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
         """Mark the pairs whose claim is proven wrong on the kink itself."""

@@ -32,7 +32,7 @@ from gradcli.numerics.screen.small_entries import TAILED, UNBALANCED, are_alike
 from gradcli.numerics.screen.survey import DROWNED, NEARER
 
 APART = (
-    "the derivatives of these output entries are far smaller than those of the others, so that each error is given "
+    "the derivatives of these output entries are far smaller than those of the others, so each error is given "
     "relative to the largest derivative among these entries"
 )
 HIDDEN = (

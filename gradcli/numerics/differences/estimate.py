@@ -45,7 +45,7 @@ _SENTENCES = {
     Status.CUSP: "The function is continuous here but its slope is unbounded.",
     Status.NOISE: "The values have noise far above float64 rounding; the bound includes this noise.",
     Status.STAIRCASE: (
-        "Over short distances the values are constant or jump, as rounded numbers do, so that there is no bound."
+        "Over short distances the values are constant or jump, as rounded numbers do, so there is no bound."
     ),
     Status.DOMAIN: "The function is finite on one side of the point only; the value is the slope on that side.",
     Status.UNRESOLVED: "No step size gave a consistent derivative.",

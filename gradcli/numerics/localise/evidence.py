@@ -386,5 +386,5 @@ def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, hal
 
 def _witness_of(site: Site) -> VectorMap:
     if site.witness is None:
-        raise ValueError("expected a point with autodiff of forward's body, got one without")
+        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
     return site.witness

@@ -32,7 +32,7 @@ class Ruling(Enum):
 
     CLAIM_WRONG = "finite differences agree with autodiff of forward's body, not with the gradient"
     WITNESS_WRONG = "finite differences agree with the gradient, not with autodiff of forward's body"
-    NEITHER = "finite differences do not decide"
+    NEITHER = "finite differences are inconclusive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
 def told_of(site: Site) -> Matrix:
     """What the witness says of the claim's rows; the site must have one."""
     if site.witness_rows is None:
-        raise ValueError("expected a point with autodiff of forward's body, got one without")
+        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
     return site.witness_rows
 
 

@@ -73,10 +73,7 @@ def hidden_by_format(site: Site, output: int, reading: Reading, rows: Mask) -> s
     if found is None or _exceeds(reading, rows, found.roundoff, found.smallest):
         return None
     size = f"{found.roundoff:.0e} of their magnitude"
-    return (
-        f"forward's values are rounded to {size}, and change by less than that here, so that there is nothing to "
-        "compare"
-    )
+    return f"forward's values are rounded to {size}, and change by less than that here, so there is nothing to compare"
 
 
 def floating_format(site: Site, output: int) -> Format | None:

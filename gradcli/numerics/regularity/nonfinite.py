@@ -172,7 +172,7 @@ def _singular(site: Site, input_: int, output: int, special: KinkNote | None) ->
     if beyond:
         note = (
             f"forward's output is NaN or infinite in {beyond} of {values.size} entries here, and so is the "
-            "gradient, so that there is nothing to compare"
+            "gradient, so there is nothing to compare"
         )
     return BlockOutcome(
         input=input_,

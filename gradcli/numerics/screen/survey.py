@@ -107,7 +107,7 @@ def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     if stored is None or seen.resolution is None or seen.resolution > stored.resolution:
         return seen
     note = (
-        f"accepted, but the outputs are {stored.name} numbers, so that an error below "
+        f"accepted, but the outputs are {stored.name} numbers, so an error below "
         f"{of_largest(seen.resolution)} cannot be detected"
     )
     return replace(seen, judgement=replace(seen.judgement, impression=Impression.AGREES), note=note)

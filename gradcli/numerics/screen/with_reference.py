@@ -23,12 +23,12 @@ from gradcli.numerics.wording import of_largest
 OFTEN = 0.1
 """Larger gaps are not examined for an early stop, which leaves smaller ones."""
 LARGE = (
-    "the outputs change little relative to their magnitude, so that the error shows only in finite differences over "
-    "changes as large as the input"
+    "the outputs change little relative to their magnitude, so the error shows only in finite differences with steps "
+    "as large as the input"
 )
 DETACHED = (
     "autodiff of forward's body disagrees with finite differences of forward (forward detaches, rounds, or computes "
-    "outside the framework), so that finite differences alone give the verdict"
+    "outside the framework), so finite differences alone give the verdict"
 )
 
 

@@ -17,7 +17,7 @@ def difference_text(found: TraceDifference) -> str:
 def _lines(found: TraceDifference) -> Iterator[str]:
     yield f"from {found.first} ({found.nodes[0]} nodes) to {found.second} ({found.nodes[1]} nodes)"
     if found.is_empty:
-        yield "nothing that was recorded differs: nodes, gradients (beyond rounding), hooks and symptoms are the same"
+        yield "no recorded differences: nodes, gradients (up to rounding), hooks and symptoms are the same"
         return
     yield from _nodes("gone", "-", found.gone)
     yield from _nodes("added", "+", found.added)

@@ -23,7 +23,7 @@ def memory_lines(graph: TraceGraph) -> Iterator[str]:
 def _facts(graph: TraceGraph, ledger: MemoryLedger) -> Iterator[tuple[str, str]]:
     count = sum(storage.kind == ACTIVATION for storage in ledger.storages)
     given = ledger.total(PARAMETER, DATA)
-    beside = f", beside {amount(given)} of parameters and data" if given else ""
+    beside = f", in addition to {amount(given)} of parameters and data" if given else ""
     yield (
         "saved for backward",
         f"{amount(ledger.total(ACTIVATION))} of activations in {count} tensor{'s' * (count != 1)}{beside}",
@@ -46,7 +46,7 @@ def _peak(graph: TraceGraph, ledger: MemoryLedger) -> Iterator[tuple[str, str]]:
     parts = (
         (peak.fixed, "parameters and data"),
         (peak.saved, "saved"),
-        (peak.gradients, "gradients on their way"),
+        (peak.gradients, "gradients in flight"),
         (peak.accumulated, ".grad"),
     )
     sums = " + ".join(f"{amount(count)} {what}" for count, what in parts if count)

@@ -15,8 +15,8 @@ _WITHOUT_SCRIPT = 200
 _KEYS = (
     ("/", "search"),
     ("↑ ↓ ← →", "along the graph; fold and unfold in the list"),
-    ("Enter", "fold or unfold a module; the first found node from the search"),
-    ("+ - 0", "larger, smaller, all of it"),
+    ("Enter", "fold or unfold a module; in the search, go to the first match"),
+    ("+ - 0", "zoom in, zoom out, fit the whole graph"),
     ("h", "the next hook call"),
     ("Esc", "end the search"),
 )

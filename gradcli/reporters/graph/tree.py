@@ -191,7 +191,7 @@ def _answers(graph: TraceGraph) -> Iterator[str]:
             yield f"why are {', '.join(f'{name}.grad' for name in names[:_LISTED])}{rest} {state}?   {why}"
     if graph.results:
         rest = f" and {len(graph.results) - _LISTED} more" if len(graph.results) > _LISTED else ""
-        yield f"results keep no .grad without retain_grad(): {', '.join(graph.results[:_LISTED])}{rest}"
+        yield f"non-leaf tensors keep no .grad without retain_grad(): {', '.join(graph.results[:_LISTED])}{rest}"
 
 
 def worth_telling(graph: TraceGraph) -> list[TensorFate]:

@@ -150,7 +150,7 @@ def resolution_scale(resolution: float, significance: float) -> str:
     )
     about = (
         f"resolution {magnitude(resolution)}: the smallest relative error that would have been reported; "
-        f"significance {magnitude(significance)}: the smallest that matters"
+        f"significance {magnitude(significance)}: the smallest relative error that counts as a failure"
     )
     marks = (
         f'<line class="claimed" x1="{x(significance):g}" x2="{x(significance):g}" y1="8" y2="28"/>'

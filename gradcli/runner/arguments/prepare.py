@@ -143,8 +143,8 @@ def _instance(
     if not names:
         raise refusals[0]
     raise InputsNotFoundError(
-        f"no values found for {', '.join(names)}, with which {takes.name} can be made; give them, as in "
-        f"-a {names[0]}=4 ({refusals[0]})"
+        f"found no values for {', '.join(names)} that {takes.name} can be constructed with; give them, as in -a "
+        f"{names[0]}=4 ({refusals[0]})"
     ) from refusals[0]
 
 

@@ -89,13 +89,13 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
         phases = [*watchdog.omissions.phases, *(o.phase for o in watchdog.overruns if not o.seconds)]
         where = ", ".join(dict.fromkeys(phases))
         notes.append(
-            f"at inputs that gradcli chose {watchdog.omissions.why} ({where}); the case was run again "
-            "without these inputs"
+            f"at inputs that gradcli chose, {watchdog.omissions.why} ({where}); the case was run again without these "
+            "inputs"
         )
     if watchdog.is_slow and 0 < samples < wanted:
         seconds = f"{watchdog.forward_seconds:.2g} s"
         notes.append(
-            f"forward takes {seconds}, so that only {samples} of {wanted} samples were checked; a larger "
+            f"forward takes {seconds}, so only {samples} of {wanted} samples were checked; a larger "
             "--budget allows more"
         )
     return tuple(notes)

@@ -118,4 +118,4 @@ def _and(one: Test, other: Test) -> Test:
 
 
 def _wrong(expression: str, problem: str) -> UsageError:
-    return UsageError(f"-k {expression!r}: {problem}; expected words with and, or, not and parentheses")
+    return UsageError(f"-k {expression!r}: {problem}; expected words combined with `and`, `or`, `not` and parentheses")

@@ -63,8 +63,10 @@ def plan(specs: Sequence[CheckSpec], settings: Settings, shard: Shard | None = N
     if shard is not None:
         cases = tuple(case for case in cases if shard.holds(case.spec.case_id))
     if not cases:
-        share = "" if shard is None else f" in share {shard.index}/{shard.count} of {len(specs)}"
-        raise NothingToCheckError(f"nothing to check: no case{share}")
+        if shard is None:
+            raise NothingToCheckError("nothing to check: there are no cases")
+        share = f"none of the {len(specs)} cases is in shard {shard.index}/{shard.count}"
+        raise NothingToCheckError(f"nothing to check: {share}")
     return cases
 
 

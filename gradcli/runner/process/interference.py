@@ -119,8 +119,8 @@ def own_kept() -> Iterator[None]:
         what = [*replaced, *(f"sys.modules[{name!r}]" for name in removed)]
         shown = ", ".join(what[:_SHOWN]) + (f" and {len(what) - _SHOWN} more" if len(what) > _SHOWN else "")
         raise UserCodeError(
-            f"the target replaced {shown} while it ran, which gradcli itself uses, so that the result could be "
-            "wrong: restore what you replace",
+            f"while it ran, the target replaced {shown}, which gradcli itself uses, so the result may be wrong: "
+            "restore what you replace",
             phase="forward",
         ) from trouble
     if trouble is not None:

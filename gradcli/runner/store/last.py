@@ -30,7 +30,7 @@ def last_failed(start: Path) -> frozenset[str]:
             raise ValueError("another schema")
         return frozenset(document["failed"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"{FILE}: is damaged, delete it: {error}") from error
+        raise UsageError(f"{FILE} is damaged ({error}); delete it") from error
 
 
 def note_failed(start: Path, results: Iterable[CheckResult]) -> str | None:

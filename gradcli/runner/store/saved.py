@@ -117,7 +117,7 @@ def _wrong_arguments(document: dict[str, Any]) -> list[str]:
         if key not in _ARGUMENT_KEYS
     ]
     names = [entry["name"] for entry in arguments]
-    problems += [f"the argument {name!r:.80} is there twice" for name in {n for n in names if names.count(n) > 1}]
+    problems += [f"the argument {name!r:.80} appears twice" for name in {n for n in names if names.count(n) > 1}]
     if document["input"] is not None and document["input"] not in names:
         problems.append(f"the finding is about the input {document['input']!r:.80}, which is not among the arguments")
     return problems

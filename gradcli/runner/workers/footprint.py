@@ -103,15 +103,15 @@ def _state() -> dict[str, object]:
         "the trace function": (sys.gettrace(), sys.getprofile()),
         "the garbage collector": (gc.isenabled(), gc.get_threshold(), tuple(map(id, gc.callbacks))),
         "the exception hook": id(sys.excepthook),
-        "the signals blocked": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
-        "the limits of resources": _limits(),
-        "the file mode mask": _mask(),
+        "the signal mask": signal.pthread_sigmask(signal.SIG_BLOCK, ()),
+        "the resource limits": _limits(),
+        "the umask": _mask(),
         "the locale": locale.setlocale(locale.LC_ALL),
         "the standard streams": (id(sys.stdout), id(sys.stderr), id(sys.stdin)),
         "the path": tuple(sys.path[:1]),
         **{f"descriptor {number}": _file_behind(number) for number in _STANDARD_DESCRIPTORS},
     }
-    state["modules that are None"] = frozenset(name for name, module in _modules() if module is None)
+    state["entries of sys.modules that are None"] = frozenset(name for name, module in _modules() if module is None)
     state |= {f"sys.modules[{name!r}]": id(module) for name, module in _modules()}
     for framework, settings in _SETTINGS.items():
         module: Any = sys.modules.get(framework)

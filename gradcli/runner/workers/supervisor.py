@@ -73,7 +73,10 @@ class Supervisor:
             mine.close()
             if crashes is not None:
                 os.close(crashes)
-        raise GradcliError("worker processes cannot be started: the process that makes them ends at once")
+        raise GradcliError(
+            "worker processes cannot be started: the process that starts them exits immediately; is the number of "
+            "processes limited (`ulimit -u`)?"
+        )
 
     def ended(self) -> list[Ended]:
         """The workers that have ended since the last call."""

@@ -103,10 +103,10 @@ def _begin(channel: Channel, task: Task, footprint: Footprint, modules: dict[str
     footprint.imported()
     channel.send(Begun())
     if footprint.lost_modules:
-        lost = ", ".join(footprint.lost_modules[:2])
+        lost = ", ".join(footprint.lost_modules[:2]) + (", ..." if len(footprint.lost_modules) > 2 else "")
         raise UsageError(
-            f"{task.job.target} removed or replaced modules of gradcli in sys.modules while it was imported ({lost}, "
-            "...): leave them there, since gradcli recognises a Function by its own classes"
+            f"{task.job.target} removed or replaced modules of gradcli in sys.modules while it was imported "
+            f"({lost}): leave them in place, because gradcli recognises a Function by the classes in these modules"
         )
 
 
