@@ -42,7 +42,13 @@ PLANT(
     "softmax",
     "x=NxM",
     ("missing-term", "missing-term", "x", "s * (g - (s * g).sum(axis=-1, keepdims=True))", "s * g"),
-    ("diagonal-only", "missing-term wrong-gradient", "x", "s * (g - (s * g).sum(axis=-1, keepdims=True))", "s * (1 - s) * g"),
+    (
+        "diagonal-only",
+        "missing-term wrong-gradient",
+        "x",
+        "s * (g - (s * g).sum(axis=-1, keepdims=True))",
+        "s * (1 - s) * g",
+    ),
     ("wrong-axis", "wrong-reduction", "x", "(s * g).sum(axis=-1, keepdims=True)", "(s * g).sum(axis=0, keepdims=True)"),
     ("sign-of-term", "wrong-sign missing-term", "x", "(g - (s", "(g + (s"),
 )
@@ -69,7 +75,13 @@ PLANT(
     "x=KxM gamma=M beta=M",
     ("missing-term", "missing-term", "x", " - xhat * (gx * xhat).sum(-1, keepdims=True)", ""),
     ("factor-of-size", "wrong-factor wrong-reduction", "x", "/ (n * sd)", "/ sd"),
-    ("factor-of-axis", "wrong-factor missing-term wrong-reduction wrong-gradient", "x", "n = x.shape[-1]", "n = x.shape[0]"),
+    (
+        "factor-of-axis",
+        "wrong-factor missing-term wrong-reduction wrong-gradient",
+        "x",
+        "n = x.shape[-1]",
+        "n = x.shape[0]",
+    ),
     ("other-factor-missing", "wrong-factor", "x", "gx = g * gamma", "gx = g"),
     ("swapped-two", "swapped-gradients", "gamma beta", "(g * xhat).sum(0), g.sum(0)", "g.sum(0), (g * xhat).sum(0)"),
     ("mean-for-sum", "wrong-reduction wrong-factor", "beta", ", g.sum(0)", ", g.mean(0)"),
@@ -95,7 +107,13 @@ def cross_entropy_vjp(logits, target, g):
 PLANT(
     "cross_entropy",
     "logits=NxM target=NxM,domain=unit",
-    ("other-factor-missing", "missing-term wrong-factor", "logits", "p * target.sum(1, keepdims=True) - target", "p - target"),
+    (
+        "other-factor-missing",
+        "missing-term wrong-factor",
+        "logits",
+        "p * target.sum(1, keepdims=True) - target",
+        "p - target",
+    ),
     ("factor-of-size", "wrong-factor wrong-reduction", "logits", "- target) / len(logits)", "- target)"),
     ("factor-of-size", "wrong-factor wrong-reduction", "logits", "- target) / len(logits)", "- target) / logits.size"),
     ("sign", "wrong-sign", "target", "-g * log_p", "g * log_p"),
@@ -129,7 +147,13 @@ PLANT(
     ("missing-term", "missing-term", "q k", "p * (dp - (dp * p).sum(1, keepdims=True)) * scale", "p * dp * scale"),
     ("wrong-axis", "wrong-reduction", "q k", "(dp * p).sum(1, keepdims=True)", "(dp * p).sum(0, keepdims=True)"),
     ("swapped-two", "swapped-gradients wrong-shape", "q k", "ds @ k, ds.T @ q", "ds.T @ q, ds @ k"),
-    ("power", "wrong-factor", "q k", "ds = p * (dp - (dp * p).sum(1, keepdims=True)) * scale", "ds = p * (dp - (dp * p).sum(1, keepdims=True)) / q.shape[1]"),
+    (
+        "power",
+        "wrong-factor",
+        "q k",
+        "ds = p * (dp - (dp * p).sum(1, keepdims=True)) * scale",
+        "ds = p * (dp - (dp * p).sum(1, keepdims=True)) / q.shape[1]",
+    ),
     flags=True,
 )
 
@@ -148,7 +172,13 @@ PLANT(
     ("mask-side", "wrong-entries", "x", "x > 0, 1.0", "x < 0, 1.0"),
     ("constant-wrong", "wrong-entries", "x", "1.0, slope)", "1.0, 0.0)"),
     ("ignored-grad-output", "ignores-grad-output", "x", "return g * np.where", "return np.where"),
-    ("mutated-grad-output", "mutates-grad-output", "", "return g * np.where(x > 0, 1.0, slope)", "g *= np.where(x > 0, 1.0, slope)\n    return g"),
+    (
+        "mutated-grad-output",
+        "mutates-grad-output",
+        "",
+        "return g * np.where(x > 0, 1.0, slope)",
+        "g *= np.where(x > 0, 1.0, slope)\n    return g",
+    ),
     flags=True,
 )
 
@@ -193,9 +223,21 @@ def embedding_mean_vjp(table, index, g):
 PLANT(
     "embedding_mean",
     "table=KxM index=NxT,domain=indices,high=K",
-    ("duplicates-overwritten", "wrong-entries wrong-gradient", "table", "np.add.at(out, index, g[:, None, :] / index.shape[1])", "out[index] = g[:, None, :] / index.shape[1]"),
+    (
+        "duplicates-overwritten",
+        "wrong-entries wrong-gradient",
+        "table",
+        "np.add.at(out, index, g[:, None, :] / index.shape[1])",
+        "out[index] = g[:, None, :] / index.shape[1]",
+    ),
     ("factor-of-size", "wrong-factor wrong-reduction", "table", "/ index.shape[1]", ""),
     ("factor-of-axis", "wrong-factor wrong-reduction", "table", "/ index.shape[1]", "/ index.shape[0]"),
-    ("duplicates-overwritten", "wrong-entries wrong-gradient", "table", "np.add.at(out, index, g[:, None, :] / index.shape[1])", "out[index] += g[:, None, :] / index.shape[1]"),
+    (
+        "duplicates-overwritten",
+        "wrong-entries wrong-gradient",
+        "table",
+        "np.add.at(out, index, g[:, None, :] / index.shape[1])",
+        "out[index] += g[:, None, :] / index.shape[1]",
+    ),
     flags=True,
 )

@@ -31,10 +31,22 @@ def pair_energy_vjp(positions, epsilon, sigma, g):
 PLANT(
     "pair_energy",
     "positions=KxN epsilon=scalar,domain=positive sigma=scalar,domain=positive",
-    ("sign", "wrong-sign missing-term wrong-gradient", "positions", "np.add.at(out, j, -force", "np.add.at(out, j, force"),
+    (
+        "sign",
+        "wrong-sign missing-term wrong-gradient",
+        "positions",
+        "np.add.at(out, j, -force",
+        "np.add.at(out, j, force",
+    ),
     ("factor-missing", "wrong-factor missing-term", "positions", "-12 * s6**2 + 6 * s6", "-6 * s6**2 + 6 * s6"),
     ("missing-term", "missing-term", "positions", "    np.add.at(out, j, -force[:, None] * d)\n", ""),
-    ("sign", "wrong-sign", "positions", "force = 4 * epsilon * (-12 * s6**2 + 6 * s6) / r2", "force = 4 * epsilon * (12 * s6**2 - 6 * s6) / r2"),
+    (
+        "sign",
+        "wrong-sign",
+        "positions",
+        "force = 4 * epsilon * (-12 * s6**2 + 6 * s6) / r2",
+        "force = 4 * epsilon * (12 * s6**2 - 6 * s6) / r2",
+    ),
     ("power", "wrong-factor wrong-gradient", "positions", "/ r2\n    out", "/ np.sqrt(r2)\n    out"),
     ("factor-missing", "wrong-factor", "sigma", ".sum() / sigma", ".sum()"),
     flags=True,
@@ -58,7 +70,13 @@ def discounted_vjp(cash, rate, g):
 PLANT(
     "discounted",
     "cash=NxM rate=N,domain=unit",
-    ("off-by-one", "wrong-factor wrong-shift", "cash", "dcash = g[:, None] / base**t", "dcash = g[:, None] / base ** (t - 1)"),
+    (
+        "off-by-one",
+        "wrong-factor wrong-shift",
+        "cash",
+        "dcash = g[:, None] / base**t",
+        "dcash = g[:, None] / base ** (t - 1)",
+    ),
     ("power", "wrong-factor wrong-gradient", "rate", "base ** (t + 1)", "base**t"),
     ("factor-missing", "wrong-factor wrong-gradient", "rate", "(t * cash / base", "(cash / base"),
     ("sign", "wrong-sign", "rate", "drate = -g", "drate = g"),
@@ -80,7 +98,13 @@ def portfolio_risk_vjp(weights, cov, g):
 PLANT(
     "portfolio_risk",
     "weights=M cov=MxM,domain=spd",
-    ("factor-missing", "wrong-factor", "cov", "np.outer(weights, weights) / (2 * risk)", "np.outer(weights, weights) / risk"),
+    (
+        "factor-missing",
+        "wrong-factor",
+        "cov",
+        "np.outer(weights, weights) / (2 * risk)",
+        "np.outer(weights, weights) / risk",
+    ),
     ("missing-term", "missing-term wrong-factor transposed", "weights", "(cov + cov.T) @ weights", "cov @ weights"),
     ("power", "wrong-factor", "weights", "@ weights / (2 * risk)", "@ weights / (2 * risk**2)"),
     ("ignored-grad-output", "ignores-grad-output", "cov", "dcov = g * np.outer", "dcov = np.outer"),
@@ -105,7 +129,13 @@ PLANT(
     ("kernel-not-flipped", "wrong-shift wrong-entries wrong-gradient", "signal", "kernel[::-1]", "kernel"),
     ("kernel-not-flipped", "wrong-shift wrong-entries wrong-gradient", "kernel", "x[::-1]", "x"),
     ("wrong-argument", "wrong-shape", "signal", 'kernel[::-1], mode="valid"', 'kernel[::-1], mode="same"'),
-    ("order-reversed", "wrong-shift wrong-entries wrong-gradient", "kernel", "return dsignal, dkernel", "return dsignal, dkernel[::-1]"),
+    (
+        "order-reversed",
+        "wrong-shift wrong-entries wrong-gradient",
+        "kernel",
+        "return dsignal, dkernel",
+        "return dsignal, dkernel[::-1]",
+    ),
     flags=True,
 )
 
@@ -121,9 +151,27 @@ def running_total_vjp(x, g):
 PLANT(
     "running_total",
     "x=MxM",
-    ("order-forgotten", "wrong-shift wrong-gradient wrong-reduction", "x", "np.cumsum(g[:, ::-1], axis=1)[:, ::-1]", "np.cumsum(g, axis=1)"),
-    ("wrong-axis", "wrong-reduction wrong-gradient transposed", "x", "np.cumsum(g[:, ::-1], axis=1)", "np.cumsum(g[:, ::-1], axis=0)"),
-    ("off-by-one", "wrong-shift missing-term", "x", "np.cumsum(g[:, ::-1], axis=1)[:, ::-1]", "np.cumsum(g[:, ::-1], axis=1)[:, ::-1] - g"),
+    (
+        "order-forgotten",
+        "wrong-shift wrong-gradient wrong-reduction",
+        "x",
+        "np.cumsum(g[:, ::-1], axis=1)[:, ::-1]",
+        "np.cumsum(g, axis=1)",
+    ),
+    (
+        "wrong-axis",
+        "wrong-reduction wrong-gradient transposed",
+        "x",
+        "np.cumsum(g[:, ::-1], axis=1)",
+        "np.cumsum(g[:, ::-1], axis=0)",
+    ),
+    (
+        "off-by-one",
+        "wrong-shift missing-term",
+        "x",
+        "np.cumsum(g[:, ::-1], axis=1)[:, ::-1]",
+        "np.cumsum(g[:, ::-1], axis=1)[:, ::-1] - g",
+    ),
     ("order-forgotten", "wrong-shift wrong-gradient wrong-reduction", "x", "axis=1)[:, ::-1]", "axis=1)"),
     flags=True,
 )
@@ -177,7 +225,13 @@ PLANT(
     ("one-entry", "wrong-entries wrong-gradient wrong-sign", "angle", "[[-s, c], [-c, -s]]", "[[-s, c], [-c, s]]"),
     ("sign", "wrong-sign", "angle", "(g * (points @ dturn)).sum()", "-(g * (points @ dturn)).sum()"),
     ("derivative-forgotten", "wrong-gradient wrong-factor", "angle", "(points @ dturn)", "(points @ turn)"),
-    ("missing-reduction", "missing-reduction wrong-shape", "angle", "(g * (points @ dturn)).sum()", "g * (points @ dturn)"),
+    (
+        "missing-reduction",
+        "missing-reduction wrong-shape",
+        "angle",
+        "(g * (points @ dturn)).sum()",
+        "g * (points @ dturn)",
+    ),
     flags=True,
 )
 
@@ -216,6 +270,12 @@ PLANT(
     ("conjugate", "missing-conjugate", "a", "g @ b.conj().T", "g @ b.T"),
     ("conjugate", "missing-conjugate", "b", "a.conj().T @ g", "a.T @ g"),
     ("transposed-operand", "transposed", "a", "g @ b.conj().T", "g @ b.conj()"),
-    ("swapped-two", "swapped-gradients", "a b", "return g @ b.conj().T, a.conj().T @ g", "return a.conj().T @ g, g @ b.conj().T"),
+    (
+        "swapped-two",
+        "swapped-gradients",
+        "a b",
+        "return g @ b.conj().T, a.conj().T @ g",
+        "return a.conj().T @ g, g @ b.conj().T",
+    ),
     flags=True,
 )
