@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from gradcli.diagnosis import cotangents, reductions, regions, whole
 from gradcli.diagnosis.entries import outputs_of, worst_entries
 from gradcli.diagnosis.facts import Facts
+from gradcli.diagnosis.remembered import remembered
 from gradcli.diagnosis.residual import lacking_form
 from gradcli.diagnosis.slips.naming import explained_by_slip
 from gradcli.diagnosis.suspect import Named, Suspect, error_size
@@ -79,6 +80,7 @@ def _wrong(suspect: Suspect) -> Named:
 
 
 _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
+    remembered,
     whole.missing,
     whole.non_finite,
     whole.swapped,
