@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.edits.deciding import decides
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import (
     Candidate,
@@ -171,7 +172,7 @@ def near(setting: Setting) -> Iterator[Candidate]:
     for node in setting.expressions:
         yield from swaps(node, setting.scope, setting.idiom)
         yield from reversed_runs(node, setting.idiom)
-        if _computes(setting, node):
+        if _computes(setting, node) and not _decides(setting, node):
             yield from turned(node, setting.idiom)
             yield from wraps(node, setting.idiom, _rank(setting), is_complex=setting.is_complex)
     for place in slots(setting):
@@ -219,7 +220,7 @@ def farther(setting: Setting) -> Iterator[Candidate]:
             if not _is_scaled_above(setting, node):
                 yield from scaled(node, [*simple, *sizes])
             yield from shifted(node, own if carries else ones)
-            if not carries and not isinstance(node, ast.Constant):
+            if not carries and not isinstance(node, ast.Constant) and not _decides(setting, node):
                 yield from of_function(node, setting.idiom)
 
 
@@ -231,6 +232,10 @@ def farthest(setting: Setting) -> Iterator[Candidate]:
             yield from centred(node, setting.scope, setting.idiom, _rank(setting))
             if not _is_scaled_above(setting, node):
                 yield from scaled(node, derived)
+
+
+def _decides(setting: Setting, node: ast.expr) -> bool:
+    return decides(node, setting.draft.backward.node, setting.draft.tree)
 
 
 def _is_scaled_above(setting: Setting, node: ast.expr) -> bool:

@@ -80,6 +80,11 @@ class Probes:
         """These probes, then others."""
         return Probes((*self.each, *others.each))
 
+    def run(self) -> None:
+        """Run backward at every probe."""
+        for probe in self.each:
+            probe.returned()
+
     def wrong(self) -> frozenset[int] | None:
         """The active inputs whose gradient is wrong now at a probe; None where backward fails at one."""
         found: set[int] = set()

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from gradcli.backends.jax.rules import rule_of
+from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.edits.draft import Draft, draft_of
 from gradcli.edits.expressions import Candidate
@@ -102,11 +103,15 @@ class Search:
         if setting is None:
             return None
         partial: list[tuple[float, Candidate]] = []
+        framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
+        conditions = Conditions(draft, probes.run, framework)
         for stage in _stages(setting, probes, wrong, seen):
             if self.is_over:
                 break
             proofs = 0
             for candidate, left in self._screened(stage, draft, probes, wrong):
+                if conditions.are_settled_by(candidate.changes):
+                    continue
                 if left:
                     partial.append((candidate.cost, candidate))
                     continue

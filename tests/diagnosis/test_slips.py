@@ -32,6 +32,7 @@ SAID = {
     "torch-HeatStep-3-index": ("wrong-shift", "`k[:-1]"),
     "torch-SoftPlusBeta-0-argument": ("wrong-factor", "`g * torch.sigmoid(x * ctx.beta)` belongs"),
     "torch-Conv1d-3-factor": ("wrong-factor", "+= g[i] * w` belongs"),
+    "jax-swish-3-factor": ("wrong-factor", "`y` lacks the factor `y` in `g * (1 - y)`"),
     "numpy-sine-0-function": ("wrong-factor", "`g * a * np.sin(x)` where `g * a * np.cos(x)` belongs"),
 }
 
@@ -174,7 +175,7 @@ def test_hooked_code_computes_the_same_and_gives_other_values_where_it_is_told_t
             poly(3.0, [])
         assert [value for value, _ in seen[number]] == [9.0]
         assert seen[number][0][1]["x"] == 3.0
-        with hooks.giving(number, 100.0):
+        with hooks.giving(number, lambda: 100.0):
             assert poly(3.0, []) == 112.0
     assert poly(3.0, [1]) == 21.0
     assert inspect.unwrap(poly).__code__ is not code

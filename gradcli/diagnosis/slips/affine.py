@@ -42,7 +42,7 @@ def affine_at(place: int, bench: Bench, framework: Any, present: FloatArray) -> 
     value = array.astype(np.float64)
 
     def given(changed: NDArray[Any]) -> FloatArray:
-        with bench.hooks.giving(place, framework.like(original, changed.astype(array.dtype))):
+        with bench.hooks.giving(place, lambda: framework.like(original, changed.astype(array.dtype))):
             found = bench.projected()
         return np.full(present.shape, np.nan) if found is None else found
 

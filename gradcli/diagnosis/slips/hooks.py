@@ -3,7 +3,7 @@
 import ast
 import sys
 import warnings
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType, FunctionType
 from typing import Any, final
@@ -50,7 +50,7 @@ class Hooks:
         self.seen: dict[int, list[tuple[Any, dict[str, Any]]]] | None = None
         self._place: int | None = None
         self._code: CodeType | None = None
-        self._value: Any = None
+        self._made: Callable[[], Any] = _nothing
         self._more: Mapping[str, Any] = {}
         self._compared: list[tuple[CodeType, list[Any]]] | None = None
 
@@ -67,7 +67,7 @@ class Hooks:
                     values.append(_evaluated(code, frame))
                 return value
             if self._code is None:
-                return self._value
+                return self._made()
             made = eval(self._code, frame.f_globals, {**self._more, **frame.f_locals})  # noqa: S307 - an edit made here
             return made.clone() if hasattr(made, "clone") else made  # written into, a name's tensor would be changed
         return value
@@ -82,13 +82,13 @@ class Hooks:
             self.seen = None
 
     @contextmanager
-    def giving(self, place: int, value: Any) -> Iterator[None]:
-        """Inside, a place has this value."""
-        self._place, self._code, self._value = place, None, value
+    def giving(self, place: int, made: Callable[[], Any]) -> Iterator[None]:
+        """Inside, a place has the value that is made there, in the precision that the user's code runs in."""
+        self._place, self._code, self._made = place, None, made
         try:
             yield
         finally:
-            self._place = self._value = None
+            self._place, self._made = None, _nothing
 
     @contextmanager
     def comparing(self, place: int, codes: Sequence[CodeType]) -> Iterator[list[list[Any]]]:
@@ -107,6 +107,10 @@ class Hooks:
             yield
         finally:
             self._place, self._code, self._more = None, None, {}
+
+
+def _nothing() -> None:
+    """The value of a place that has been given none."""
 
 
 def _evaluated(code: CodeType, frame: FrameType) -> Any:
@@ -178,13 +182,13 @@ def places_in(node: Definition, expressions: Collection[ast.expr]) -> list[ast.e
         each = waiting.pop(0)
         if isinstance(each, _OWN_NAMES):
             continue
-        if isinstance(each, ast.expr) and each in expressions and not _writes(each):
+        if isinstance(each, ast.expr) and each in expressions and not writes(each):
             found.append(each)
         waiting += list(ast.iter_child_nodes(each))
     return found
 
 
-def _writes(node: ast.expr) -> bool:
+def writes(node: ast.expr) -> bool:
     """Whether evaluating it twice may do something twice: a method such as `add_` is called in it."""
     return any(
         isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")

@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Array, Form, distinct
+from gradcli.diagnosis.slips.hooks import writes
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.scope import scope_of
 from gradcli.edits.source import Definition
@@ -15,25 +17,38 @@ from gradcli.frozen import dataclass
 
 _MOST = 2000
 """Entries of a tensor that is used in forms."""
+_MOST_TRIED, _MOST_COMPUTED = 60, 24
+"""Expressions of forward and backward that are evaluated, and of these those that are used in forms."""
+_NO_VALUES = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "apply")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     """Forms of single names: `plain` ones, those that carry grad_output, numbers; and which are not backward's own.
 
-    `borrowed` are names of forward's that backward does not have.
+    `borrowed` are names of forward's that backward does not have; `computed` are expressions of either function in the
+    names that backward has.
     """
 
     plain: tuple[Form, ...]
     carriers: tuple[Form, ...]
     numbers: tuple[tuple[str, float], ...]
     borrowed: frozenset[str]
+    computed: tuple[Form, ...] = ()
 
 
 def names_at(
-    place: int, benches: Sequence[Bench], definition: Definition, framework: Any, borrowed_from: Sequence[str]
+    place: int,
+    benches: Sequence[Bench],
+    definition: Definition,
+    framework: Any,
+    borrowed_from: Sequence[str],
+    computed: Sequence[tuple[ast.expr, Sequence[Any]]],
 ) -> Names:
-    """The names known when the place is computed; of forward's only values that backward has under no name."""
+    """The names known when the place is computed; of forward's only values that backward has under no name.
+
+    `computed` are expressions with their values there, one for each bench.
+    """
     scopes = [scope_of(b.seen[place][0][1], definition, framework.is_tensor, framework=framework.name) for b in benches]
     given = {a.text.split("[")[0] for a in scopes[0].cotangents}
     carried = carrying(definition, given) | given
@@ -57,12 +72,40 @@ def names_at(
             if form is not None:
                 borrowed.append(form)
     known = distinct([*plain, *borrowed])
+    texts = {f.text for f in known}
+    made = [_form(_cost(node), ast.unparse(node), values, framework.to_array) for node, values in computed]
+    more = [f for f in distinct([*known, *(_bound(f) for f in made if f is not None)]) if f.text not in texts]
     return Names(
         plain=tuple(known),
         carriers=tuple(distinct(carriers)),
         numbers=tuple(numbers),
         borrowed=frozenset(f.text for f in borrowed if f in known),
+        computed=tuple(more[:_MOST_COMPUTED]),
     )
+
+
+def _cost(node: ast.expr) -> float:
+    """What an expression costs: as much as its names and numbers with what joins them."""
+    return 0.5 + 0.5 * sum(isinstance(n, ast.Name | ast.Constant | ast.Call | ast.BinOp) for n in ast.walk(node))
+
+
+def _bound(form: Form) -> Form:
+    """The form of an expression, which binds as loosely as a sum unless it is a call."""
+    whole = isinstance(ast.parse(form.text, mode="eval").body, ast.Call | ast.Attribute | ast.Subscript)
+    return form if whole else replace(form, binds=0)
+
+
+def expressions_known(definitions: Sequence[Definition], carried: set[str]) -> list[ast.expr]:
+    """What functions compute without grad_output: calls and operations, each text once, the shortest first."""
+    found: dict[str, ast.expr] = {}
+    for definition in definitions:
+        for node in ast.walk(definition):
+            if not isinstance(node, ast.Call | ast.BinOp) or names_in(node) & carried or writes(node):
+                continue
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NO_VALUES:
+                continue
+            found.setdefault(ast.unparse(node), node)
+    return sorted(found.values(), key=_cost)[:_MOST_TRIED]
 
 
 def _form(cost: float, text: str, values: Sequence[Any], to_array: Callable[[Any], Array]) -> Form | None:

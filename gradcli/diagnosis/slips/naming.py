@@ -26,8 +26,10 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
         return None
     in_part = _is_right_in_part(suspect)
     kind = kind_of(slip, search.draft, search.cotangents, in_part=in_part)
-    if in_part and kind is FindingKind.WRONG_FACTOR and slip.role is not Role.FACTOR:
-        return None  # which entries are wrong says more
+    if in_part and kind is FindingKind.WRONG_FACTOR:
+        if slip.role is not Role.FACTOR:
+            return None  # which entries are wrong says more
+        kind = FindingKind.WRONG_ENTRIES
     extra = {"location": location_of(slip, search.draft), "corrected": _corrected(slip, search.draft)}
     return kind, sentence_of(slip, search.draft, suspect.name), extra
 

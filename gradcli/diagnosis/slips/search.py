@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.bench import Bench, summed_down
+from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import steers
@@ -65,7 +66,7 @@ class SlipSearch:
 
         None where forward's derivative is zero: much makes a gradient vanish, and a surrogate is no mistake.
         """
-        if self._draft is None or self._framework.name == "jax" or not self._facts.is_felt(place):
+        if self._draft is None or not self._facts.is_felt(place):
             return None
         if place not in self._proven:
             with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings():
@@ -85,7 +86,7 @@ class SlipSearch:
             found = [s for s in stage if place in s.mends]
             found.sort(key=lambda s: s.cost - _SHARED * len(s.mends & tried.trial.wrong))
             for slip in found[:PROOFS]:
-                if self._holds(slip, draft, tried):
+                if self._holds(slip, draft, tried) and not tried.conditions.are_settled_by(slip.changes):
                     for mended in slip.mends & tried.trial.wrong:
                         self._proven.setdefault(mended, slip)
                     return
@@ -105,7 +106,15 @@ class SlipSearch:
                 return None  # nothing of backward's own ran: it is called in a way that its source does not show
             trial = Trial(draft, places, benches, hooks, codes, self._framework)
         self._cotangents = trial.cotangents
-        return None if trial.present is None else _Prepared(trial, places, codes, hooks, ahead)
+        if trial.present is None:
+            return None
+        conditions = Conditions(draft, lambda: self._run_everywhere(benches), self._framework)
+        return _Prepared(trial, places, codes, hooks, ahead, conditions)
+
+    def _run_everywhere(self, benches: Sequence[Bench]) -> None:
+        """Run backward at the benches and at the other inputs."""
+        for facts in {id(f): f for f in (*(bench.facts for bench in benches), *self._elsewhere())}.values():
+            facts.returned_for(facts.cotangents[1])
 
     def _benches(self, hooks: Hooks, ahead: Hooks, draft: Draft) -> tuple[Bench, ...]:
         """One bench, or as many as a few small inputs need for enough equations."""
@@ -175,6 +184,7 @@ class _Prepared:
     codes: Mapping[FunctionType, CodeType]
     hooks: Hooks
     ahead: Hooks
+    conditions: Conditions
 
 
 class _putting:  # noqa: N801 - used as a function

@@ -41,7 +41,9 @@ class Stock:
         squares = [f for a in plain[:_SQUARED] if (f := times(a, a)) is not None]
         several = [f for a in plain for b in plain if a is not b and (f := plus(a, b, minus=True)) is not None]
         made = (*plain, *functions(plain, self._speller), *sums([*plain, *squares], self._speller), *several)
-        return distinct(made, _BASE)
+        computed = self.names.computed
+        inverse = [f for a in computed if (f := times(self.one, a, divided=True)) is not None]
+        return distinct((*made, *computed, *inverse, *sums(computed, self._speller)), _BASE)
 
     @cached_property
     def matrices(self) -> list[Form]:

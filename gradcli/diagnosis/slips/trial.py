@@ -14,10 +14,11 @@ from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Speller
 from gradcli.diagnosis.slips.hooks import Hooks, marks_of, running
 from gradcli.diagnosis.slips.library import Place, fitted
-from gradcli.diagnosis.slips.names import Names, names_at
+from gradcli.diagnosis.slips.names import Names, expressions_known, names_at
 from gradcli.diagnosis.slips.slip import Slip
 from gradcli.diagnosis.slips.standing import is_scaled_above, steers
 from gradcli.diagnosis.slips.stock import Stock
+from gradcli.edits.deciding import decides
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import (
     Candidate,
@@ -172,7 +173,9 @@ class Trial:
         node = self._places[number]
         value = self._benches[0].seen.get(number, [(None, {})])[0][0]
         if self._framework.is_tensor(value):
-            found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
+            found = []
+            if not decides(node, self._draft.backward.node, self._draft.tree):
+                found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
             if not is_scaled_above(self._draft, node):
                 found += scaled(node, simple_factors(self._scope(number)))
             yield from self._tried(number, found)
@@ -259,7 +262,8 @@ class Trial:
             yield from fitted(place, self._stock(place.names), PROOFS, deep=deep)
 
     def _stock(self, names: Names) -> Stock:
-        key = tuple((f.text, *(v.tobytes() for v in f.values)) for f in (*names.plain, *names.carriers))
+        known = (*names.plain, *names.carriers, *names.computed)
+        key = tuple((f.text, *(v.tobytes() for v in f.values)) for f in known)
         if key not in self._stocks:
             self._stocks[key] = Stock(names, self._speller)
         return self._stocks[key]
@@ -279,10 +283,20 @@ class Trial:
             number=number,
             node=self._places[number],
             influence=influence,
-            names=names_at(number, self._benches, node, self._framework, beside),
+            names=names_at(number, self._benches, node, self._framework, beside, self._computed(number)),
             carries=bool(names_in(self._places[number]) & self._carried),
             inner=is_scaled_above(self._draft, self._places[number]),
         )
+
+    def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
+        """Expressions of forward and backward that have one tensor as their value where a place is, with the values."""
+        functions = [p.node for p in self._draft.parts if p.role in ("backward", "forward")]
+        nodes = expressions_known(functions, self._carried)
+        codes = [(node, code) for node in nodes if (code := _code_of(node)) is not None]
+        values = self._values(number, [code for _, code in codes])
+        single = [all(len(v) == 1 and self._framework.is_tensor(v[0]) for v in each) for each in values]
+        found = zip(codes, values, single, strict=False)
+        return [(node, [here[0] for here in each]) for (node, _), each, is_one in found if is_one]
 
     def _influence(self, number: int) -> Influence | None:
         maps = []

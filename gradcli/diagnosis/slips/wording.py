@@ -178,7 +178,9 @@ def _is_index(node: ast.AST, draft: Draft) -> bool:
         if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Add | ast.Sub):
             return False
         node, above = above, draft.tree.parent(above)
-    return isinstance(above, ast.Subscript) and above.slice is node
+    if not isinstance(above, ast.Subscript) or above.slice is not node:
+        return False
+    return not (isinstance(above.value, ast.Attribute) and above.value.attr == "shape")  # the size of another axis
 
 
 def _leaves(node: ast.AST) -> list[str]:

@@ -1,0 +1,81 @@
+"""Conditions of backward: an edit that makes one true or false throughout takes a branch away, and mends neither."""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any, final
+
+import numpy as np
+
+from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
+from gradcli.edits.draft import Draft
+from gradcli.edits.expressions import expressions_of
+from gradcli.edits.flow import names_in
+from gradcli.edits.render import Change
+
+Truth = frozenset[bool]
+_PLAIN = (ast.Name, ast.Attribute, ast.Constant)
+
+
+@final
+class Conditions:
+    """The truth values that the conditions of a draft's backward take while it runs at known inputs."""
+
+    def __init__(self, draft: Draft, run: Callable[[], object], framework: Any) -> None:
+        """Take what runs backward at all inputs; it is called when the first edit is judged, and for each edit."""
+        self._draft, self._run, self._framework = draft, run, framework
+        self._before: dict[ast.AST, Truth] | None = None
+
+    def are_settled_by(self, changes: Sequence[Change]) -> bool:
+        """Whether a condition that held in places, or held nowhere, is true or false throughout with the changes made.
+
+        Only edits that bring in names or functions are judged: another number or comparison may well leave all of a few
+        entries on one side of an edge, and so may another flag that is a condition by itself.
+        """
+        new = [change for change in changes if _brings_names(change)]
+        if not new:
+            return False
+        if self._before is None:
+            self._before = self._seen({})
+        conditions = [node for node, truth in self._before.items() if truth]
+        flags = [c for c in new if c.old in conditions and isinstance(c.old, _PLAIN) and isinstance(c.new, _PLAIN)]
+        if len(flags) == len(new) or not conditions:
+            return False
+        with self._draft.tree.having(changes):
+            after = self._seen({c.new: c.old for c in changes if isinstance(c.new, ast.expr)})
+        return any(len(truth) == 1 and truth != self._before.get(node, truth) for node, truth in after.items())
+
+    def _seen(self, made_of: Mapping[ast.AST, ast.AST]) -> dict[ast.AST, Truth]:
+        """The truth values of each condition; that of a new one by what it stands for."""
+        part = self._draft.backward
+        node = part.node
+        body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
+        places = places_in(node, set(expressions_of(body, self._draft.tree)))
+        hooks = Hooks()
+        code = hooked(node, part.function, places, hooks)
+        if code is None:
+            return {}
+        codes: dict[FunctionType, CodeType] = {**self._draft.codes, part.function: code}
+        with running(codes), hooks.recording() as seen, np.errstate(all="ignore"):
+            self._run()
+        found = {places[number]: frozenset(self._truths(value for value, _ in seen[number])) for number in seen}
+        return {made_of.get(place, place): truth for place, truth in found.items() if truth}
+
+    def _truths(self, values: Iterator[Any]) -> Iterator[bool]:
+        for value in values:
+            if isinstance(value, bool):
+                yield value
+            elif self._framework.is_tensor(value):
+                array = np.asarray(self._framework.to_array(value))
+                yield from set(array.reshape(-1).tolist()) if array.dtype.kind == "b" else ()
+
+
+def _brings_names(change: Change) -> bool:
+    """Whether new syntax has names or attributes that what it replaces has not."""
+    new = change.new if isinstance(change.new, tuple) else (change.new,)
+    brought = set().union(*(_words(each) for each in new)) if new else set()
+    return bool(brought - _words(change.old))
+
+
+def _words(node: ast.AST) -> set[str]:
+    return names_in(node) | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
