@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from types import CodeType, FunctionType
 from typing import Any, final
 
-from gradcli.backends.guard import is_users_file
+from gradcli.backends.attribution import is_users_file
 from gradcli.diagnosis.slips.hooks import hooked, running
 from gradcli.diagnosis.suspect import Named, Suspect
 from gradcli.edits.source import Written, written
