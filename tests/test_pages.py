@@ -50,6 +50,15 @@ def test_links_inside_the_project_lead_somewhere(page):
         assert not anchor or anchor in anchors(place), f"{page.name}: {target}"
 
 
+def test_the_constants_that_the_numerics_page_names_are_in_the_code():
+    """docs/constants.md, which a test keeps equal to the code, lists all of them."""
+    text = (ROOT / "docs" / "numerics.md").read_text(encoding="utf-8")
+    listed = (ROOT / "docs" / "constants.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z][A-Z_]+)`", text))
+    assert len(named) > 50
+    assert named <= set(re.findall(r"^\| `(\w+)` \|", listed, re.M))
+
+
 def test_the_site_has_every_page_in_its_navigation():
     docs = ROOT / "docs"
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
