@@ -366,7 +366,11 @@ def test_messages_use_the_words_of_the_glossary() -> None:
         r"could be had|\bis another one\b|nobody asked for|this very point|\bmend|\btread|\btestimony|\bis heard|"
         r"\bis no (?:regular file|target|tensor|number|shape)\b|without a word|comes? farthest|came farthest|"
         r"\bwitness|\bclaim|below the significance|moves? in steps|argument number|of its largest entry|"
-        r"the trace saw|not requested|with (?:it|them), it is right|\bstands alone\b|a mark each|is called that"
+        r"the trace saw|not requested|with (?:it|them), it is right|\bstands alone\b|a mark each|is called that|"
+        r", so that (?!zeros arrive)|called inside|\bmakes? (?:\S+ ){1,3}of it\b|; there (?:is|are) |"
+        r"\b(?:is|are) a note\b|\bdo(?:es)? not decide|\bthe engine\b|operation in place|\bbeside it\b|"
+        r"on (?:its|their) way|in share|\bto be made\b|and one by one|on both sides|do(?:es)? not add up|"
+        r"does not fit$|is there twice|(?:is|are) not UTF-8|ends at once|the signals blocked"
     )
     lines = [line for line in sheet([]) if not line.startswith("\n")]
     filled_in = re.compile(r"\{[^{}]*\}")

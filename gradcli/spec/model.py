@@ -73,7 +73,7 @@ DOCUMENT_KEYS: Mapping[str, Key] = {
             "after its outputs."
         ),
     ),
-    "construct": Key(kind=Kind.MAPPING, sentence="Arguments that make an instance of a target that is a class."),
+    "construct": Key(kind=Kind.MAPPING, sentence="Arguments to instantiate a target that is a class."),
     "allow": RUN_KEYS["allow"],
     "reason": Key(kind=Kind.TEXT, sentence="Why the findings in allow are allowed."),
     "defaults": Key(kind=Kind.MAPPING, sentence="Defaults for all cases."),

@@ -228,7 +228,7 @@ STACKED = [
     (two_factors, "grad of p.w is -6x", r"a new value \(2x\) and `<lambda>` at \S+ returned a new value \(-3x\)$"),
     (factor_and_in_place, "grad of p.w is 1x", r"\(2x\) and `<lambda>` at \S+ mutated in place \(0.5x\)$"),
     (one_that_returns_none_beside, "grad of p.w is 2x", f"{DOUBLED} returned a new value$"),
-    (factor_and_sum, "grad of p.w differs from what the operations gave", r"\(2x\) and `<lambda>` at \S+ returned"),
+    (factor_and_sum, "grad of p.w differs from the computed one", r"\(2x\) and `<lambda>` at \S+ returned"),
     (node_hook_and_tensor_hook, "grad of p.w is 10x", rf"\(5x\) and {DOUBLED} returned a new value \(2x\)$"),
     (node_post_hook_twice, "grad of p.x and p.w is 4x", r"`<lambda>` at \S+ fired twice and each time returned"),
 ]

@@ -360,9 +360,9 @@ def before_the_node(f):
 
 
 PUZZLES = (
-    (copied_net_is_trained, r"net\.weight\.grad None\?.*: {here} makes another leaf of it with deepcopy\(\)"),
-    (copied_leaf_is_used, r"w\.grad None\?.*: {here} makes another leaf of it with deepcopy\(\)"),
-    (result_made_a_parameter, r"base\.grad None\?.*: {here} makes another leaf of it with nn\.Parameter\(\)"),
+    (copied_net_is_trained, r"net\.weight\.grad None\?.*: {here} turns it into a new leaf with deepcopy\(\)"),
+    (copied_leaf_is_used, r"w\.grad None\?.*: {here} turns it into a new leaf with deepcopy\(\)"),
+    (result_made_a_parameter, r"base\.grad None\?.*: {here} turns it into a new leaf with nn\.Parameter\(\)"),
     (parameter_made_in_forward, r"scale\.grad None\?.*: {here} takes it out of the graph with \.data"),
     (flag_set_after_use, r"x\.grad None\?.*: {here} used it when its requires_grad was still False"),
     (pass_for_others, r"a\.grad None\?.*restricted to other tensors \(inputs=\.\.\.\)"),
@@ -388,7 +388,7 @@ PUZZLES = (
     (infinite_constant, r"mul at {here} made .*: 0 · inf = nan at entry \[0\]"),
     (root_of_negative_behind_a_where, r"sqrt at {here} made .*sqrt\(-1\) = nan.*the result does not show it"),
     (masked_row_behind_nan_to_num, r"softmax at {here} made .* a row that holds only -inf .*leave at least one entry"),
-    (no_target_counts, r"cross_entropy at {here} made .*see that some target is counted"),
+    (no_target_counts, r"cross_entropy at {here} made .*make sure that at least one target"),
     (overflow_of_a_gradient, r"MulBackward0, {here}, .*gradient of 1e\+38 .*an overflow; scale the loss down"),
     (log1p_at_its_pole, r"log1p at {here} made .*log1p\(-1\) = -inf at entry \[0\]; keep its operand above -1"),
     (normalised_without_spread, r"div at {here} made .*: 0 / 0 = nan"),
@@ -526,4 +526,4 @@ def test_a_parameter_made_of_a_leaf_before_the_trace_is_told_by_its_memory(frame
     w0, x = leaf(framework), leaf(framework)
     w = framework.nn.Parameter(w0)
     graph = traced(framework, lambda: (w * x).sum(), named={"w0": w0, "w": w, "x": x})
-    assert any("used w in its place, another leaf on the same memory" in line for line in told(graph))
+    assert any("used w in its place, a different leaf that shares its memory" in line for line in told(graph))

@@ -236,7 +236,7 @@ class FunctionBackend(Backend):
                 made: object = kind(**keywords)
         except (Exception, SystemExit) as error:
             raise user_code_error(
-                error, f"making {kind.__name__}({', '.join(f'{k}={v!r}' for k, v in keywords.items())})"
+                error, f"constructing {kind.__name__}({', '.join(f'{k}={v!r}' for k, v in keywords.items())})"
             ) from error
         return made
 

@@ -205,8 +205,8 @@ def _unused(fate: TensorFate) -> str:
         return f"{fate.replaced_at} replaces this parameter of the module by another one, which is then used"
     if fate.used_at is None and fate.same_memory is not None:
         return (
-            f"the program used {fate.same_memory} in its place, another leaf on the same memory (as nn.Parameter(t) "
-            f"makes); the gradient is in {fate.same_memory}.grad"
+            f"the program used {fate.same_memory} in its place, a different leaf that shares its memory (as "
+            f"nn.Parameter(t) does); the gradient is in {fate.same_memory}.grad"
         )
     if fate.used_at is None:
         return "no traced operation used it"
@@ -231,7 +231,7 @@ def _what_cut(cut: GraphCut) -> str:
         entered = "" if cut.used_at in (None, cut.site) else f", which {cut.site} turned on"
         return f"{cut.used_at} computes under {cut.how}{entered}"
     if cut.new_leaf:
-        return f"{cut.site} makes another leaf of it with {cut.how}, and gradients end there"
+        return f"{cut.site} turns it into a new leaf with {cut.how}, and gradients end there"
     return _taken_out(cut, f"{cut.site} takes it out of the graph with {cut.how}")
 
 

@@ -68,7 +68,7 @@ def _panes(graph: TraceGraph) -> Iterator[str]:
     yield '<span id="count" class="soft" role="status" aria-live="polite"></span></div>'
     yield '<section class="pane" id="outline" role="tree" tabindex="0" aria-label="Nodes by module"></section>'
     yield '<section class="pane picture"><canvas id="picture" tabindex="0" role="img" '
-    yield 'aria-label="The graph; the list of nodes beside it holds the same"></canvas></section>'
+    yield 'aria-label="The graph; the list of nodes next to it holds the same"></canvas></section>'
     yield '<section class="pane" id="details" aria-label="The chosen node" aria-live="polite"></section>'
     if graph.hooks:
         yield f'<h2>Hooks, in the order they fired <span class="soft">({len(graph.hooks)})</span></h2>'

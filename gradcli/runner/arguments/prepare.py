@@ -153,7 +153,9 @@ def _noted(ready: Prepared, takes: TargetInfo, keywords: Mapping[str, Any], give
     if not inferred:
         return ready
     made = ", ".join(f"{name}={keywords[name]!r}" for name in inferred)
-    note = f"the module was made as {takes.name}({made}): give other values with -a, or under construct in a spec"
+    note = (
+        f"the module was constructed as {takes.name}({made}): give other values with -a, or under construct in a spec"
+    )
     return replace(ready, supply=replace(ready.supply, notes=(note, *ready.supply.notes)))
 
 
