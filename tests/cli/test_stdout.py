@@ -19,7 +19,7 @@ LOUD = [
 
 @pytest.mark.parametrize("workers", [[], ["-j", "2"]], ids=["in process", "in workers"])
 def test_json_is_one_document_and_nothing_else_whatever_the_target_prints(gradcli: Run, workers: list[str]) -> None:
-    ended = gradcli("check", "noisy:Loud", "--format", "json", *workers)
+    ended = gradcli("check", "noisy:Loud", "--format", "json", *workers, environment={"PYTHONUNBUFFERED": ""})
     document = json.loads(ended.stdout)
     assert document["schema"] == "gradcli.report/1"
     assert document["cases"][0]["verdict"] == "passed"
@@ -32,7 +32,7 @@ def test_json_is_one_document_and_nothing_else_whatever_the_target_prints(gradcl
 
 @pytest.mark.parametrize("form", ["plain", "table", "ndjson"])
 def test_no_print_of_the_target_reaches_the_other_formats_either(gradcli: Run, form: str) -> None:
-    ended = gradcli("check", "noisy:Loud", "--format", form)
+    ended = gradcli("check", "noisy:Loud", "--format", form, capture_output=True)
     assert not any(text in ended.stdout for text in [*LOUD, b"printed", b"written"])
     assert b"noisy:Loud" in ended.stdout
 

@@ -65,7 +65,7 @@ def end() -> Never:
     """
     with contextlib.suppress(BaseException):
         atexit._run_exitfuncs()
-    for value in gc.get_objects():
+    for value in (sys.__stdout__, sys.__stderr__, *gc.get_objects()):  # what was frozen is not among the objects
         if issubclass(type(value), _BUFFERED):
             with contextlib.suppress(BaseException):
                 value.flush()
