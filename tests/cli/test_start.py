@@ -147,6 +147,6 @@ def test_where_the_command_cannot_be_copied_it_goes_on(monkeypatch: pytest.Monke
 
 def test_a_nursery_that_nobody_takes_ends_with_the_command(gradcli: Run) -> None:
     """It holds standard error, which is read to its end here."""
-    ended = gradcli("check", "--dtype", "float31", "functions:Square")
+    ended = gradcli("check", "--dtype", "float31", "functions:Square", capture_output=True)
     assert (ended.returncode, ended.stdout) == (2, b"")
     assert b"float31" in ended.stderr

@@ -52,6 +52,20 @@ class Server:
         self._process.communicate()
 
 
+def run(
+    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, **environment: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command to its end, in an environment with these variables beside those of the tests.
+
+    Raises:
+        TimeoutExpired: it takes longer than `timeout` seconds.
+    """
+    known = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
+    for name in ("PYTHONWARNINGS", "PYTEST_CURRENT_TEST"):
+        known.pop(name, None)
+    return server(os.getpid(), frozenset(known.items())).run(arguments, folder, timeout)
+
+
 @cache
 def server(process: int, environment: frozenset[tuple[str, str]]) -> Server:
     """The server of a process of pytest and of an environment."""
