@@ -162,6 +162,7 @@ def test_who_holds_what_was_saved_is_named(framework):
     finally:
         HISTORY.clear()
         Store.last = None
+        gc.freeze()
     found = {held.holder: held.bytes for held in memory.held}
     assert found == dict.fromkeys(
         ("`kept` of a Store", f"`HISTORY`, a global of {shown_path(__file__)}", "`view` of a Store", "`Store.last`",
