@@ -1,6 +1,6 @@
 """Custom Functions of public packages, run with the framework named on the command line under the name `torch`.
 
-`python third_party.py gradcli.engine PACKAGE` (or `torch`) prints, for each of the package's cases, values and
+`python third_party.py gradcli.engine PACKAGE...` (or `torch`) prints, for each of the packages' cases, values and
 gradients as JSON. The packages are imported as they are installed.
 """
 
@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import json
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,11 +148,17 @@ def outcome(torch: Any, case: Case) -> Any:
     }
 
 
-def main(framework: str, package: str) -> None:
-    """Print the outcomes of one package's cases."""
+def main(framework: str, *packages: str) -> None:
+    """Print the outcomes of the packages' cases; the traceback of a package that raises."""
     torch = take_the_place_of_torch(framework)
-    cases = PACKAGES[package][2](torch)
-    print(json.dumps({name: outcome(torch, case) for name, case in cases.items()}))
+    found: dict[str, Any] = {}
+    for package in packages:
+        try:
+            cases = PACKAGES[package][2](torch)
+            found[package] = {name: outcome(torch, case) for name, case in cases.items()}
+        except Exception:
+            found[package] = traceback.format_exc()
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
