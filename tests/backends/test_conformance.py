@@ -12,6 +12,7 @@ from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.backends.functions import TABLE, arguments
+from tests.pairs import FRAMEWORKS, each_pair
 
 ROWS = pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 
@@ -68,18 +69,18 @@ def one_entry(gradient):
     return changed
 
 
-@pytest.mark.parametrize(
-    ("spoil", "kind"),
-    [
-        (lambda g: g * 1.001, FindingKind.WRONG_FACTOR),
-        (lambda g: g * (1 + 1e-6), FindingKind.WRONG_FACTOR),
-        (lambda g: -g, FindingKind.WRONG_SIGN),
-        (one_entry, FindingKind.WRONG_ENTRIES),
-    ],
-    ids=["factor-1e-3", "factor-1e-6", "sign", "one-entry-1e-3"],
-)
-@pytest.mark.parametrize("row", [r for r in TABLE if r.name not in ("in-place", "cube-scalar")], ids=lambda r: r.name)
-def test_a_planted_error_is_caught_at_the_right_input(backend, row, spoil, kind):
+SPOILT = {
+    "factor-1e-3": (lambda g: g * 1.001, FindingKind.WRONG_FACTOR),
+    "factor-1e-6": (lambda g: g * (1 + 1e-6), FindingKind.WRONG_FACTOR),
+    "sign": (lambda g: -g, FindingKind.WRONG_SIGN),
+    "one-entry-1e-3": (one_entry, FindingKind.WRONG_ENTRIES),
+}
+SPOILABLE = {row.name: row for row in TABLE if row.name not in ("in-place", "cube-scalar")}
+
+
+@each_pair(["backend"], backend=FRAMEWORKS, name=SPOILABLE, error=SPOILT)
+def test_a_planted_error_is_caught_at_the_right_input(backend, name, error):
+    row, (spoil, kind) = SPOILABLE[name], SPOILT[error]
     given = arguments(row)
     subject = backend.bind(planted(row, backend.framework.namespace, spoil), given)
     evidence = run_battery(subject, Settings(order=1), seed=0)

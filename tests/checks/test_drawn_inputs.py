@@ -19,6 +19,7 @@ from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import backend, ns
 from tests.checks.test_other_inputs import PLANTED, function_of
+from tests.pairs import FRAMEWORKS, each_pair
 
 __all__ = ["backend", "ns"]
 
@@ -45,9 +46,8 @@ def planted(ns, name):
     return function_of(ns, PLANTED[name].forward, PLANTED[name].backward)
 
 
-@pytest.mark.parametrize("name", FAR)
-@pytest.mark.parametrize("shape", ["4", "3x4"])
-def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(ns, name, shape):
+@each_pair(["backend"], backend=FRAMEWORKS, shape=("4", "3x4"), name=FAR)
+def test_what_is_wrong_at_other_ordinary_values_fails_with_its_place(backend, ns, name, shape):
     result = drawn(planted(ns, name), f"x={shape}", samples=1)
     assert result.verdict is Verdict.FAILED
     assert [e.check for e in result.evidence if e.verdict is Verdict.FAILED] == ["other-inputs"]
@@ -78,13 +78,13 @@ def test_positive_inputs_are_not_asked_about_negative_ones(ns, name):
 @pytest.mark.parametrize("name", FAR)
 def test_where_the_user_gave_the_values_it_is_a_note(backend, ns, name):
     given = ns.tensor(list(PLANTED[name].given), dtype=ns.float64, requires_grad=True)
-    (result,) = gradcli.check(planted(ns, name), (given,), order=1).cases
+    (result,) = gradcli.check(planted(ns, name), (given,), order=1, shrink=False).cases
     assert result.verdict is Verdict.PASSED
     assert any("not as a failure" in note for note in result.notes)
 
 
 def test_inferred_inputs_were_chosen_by_nobody(ns):
-    (result,) = gradcli.check(planted(ns, "beyond a hundred"), order=1).cases
+    (result,) = gradcli.check(planted(ns, "beyond a hundred"), order=1, shrink=False).cases
     assert result.verdict is Verdict.FAILED
     assert "do not contain" in result.findings[0].message
 
@@ -226,9 +226,8 @@ RIGHT = {
 }
 
 
-@pytest.mark.parametrize("name", RIGHT)
-@pytest.mark.parametrize("shape", ["1", "5", "3x7"])
-def test_conventions_limits_and_rounding_fail_nothing(ns, name, shape):
+@each_pair(["backend"], backend=FRAMEWORKS, shape=("1", "5", "3x7"), name=RIGHT)
+def test_conventions_limits_and_rounding_fail_nothing(backend, ns, name, shape):
     forward, backward = RIGHT[name]
     domain = ",domain=positive" if name in ("logarithm", "root") else ""
     result = drawn(function_of(ns, forward, backward), f"x={shape}{domain}", samples=2)

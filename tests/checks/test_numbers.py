@@ -18,6 +18,7 @@ from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+from tests.pairs import FRAMEWORKS, each_pair
 
 POSITIVE = (0.8, 1.7, 2.9, 0.3)
 SIGNED = (0.7, -1.3, 0.2, -0.4)
@@ -62,7 +63,7 @@ def _with_signature_of(forward: Callable[..., Any], run: Callable[..., Any]) -> 
 
 def checked(target: Any, x: tuple[float, ...], ns: Any, *numbers: Any, order: int = 1) -> CheckResult:
     leaf = ns.tensor(list(x), dtype=ns.float64, requires_grad=True)
-    return gradcli.check(target, (leaf, *numbers), order=order, samples=1).cases[0]
+    return gradcli.check(target, (leaf, *numbers), order=order, samples=1, shrink=False).cases[0]
 
 
 def newton(ns, x, tol=1e-14):
@@ -167,8 +168,7 @@ ACCURATE = {
 }
 
 
-@pytest.mark.parametrize("given", [True, False])
-@pytest.mark.parametrize("name", ACCURATE)
+@each_pair(["ns"], ns=FRAMEWORKS, name=ACCURATE, given=(True, False))
 def test_a_right_function_passes_whatever_its_accuracy(ns: Any, name: str, given: bool) -> None:
     forward, vjp, x = ACCURATE[name]
     numbers = forward.__defaults__ if given else ()
@@ -232,8 +232,7 @@ def euler_slope(ns, x, steps):
     return slope
 
 
-@pytest.mark.parametrize("given", [True, False])
-@pytest.mark.parametrize("name", FORMULAS)
+@each_pair(["ns"], ns=FRAMEWORKS, name=FORMULAS, given=(True, False))
 def test_a_mistake_that_the_number_of_a_formula_hides_is_found(ns: Any, name: str, given: bool) -> None:
     forward, mistake, shown = FORMULAS[name]
     numbers = forward.__defaults__ if given else ()
@@ -333,7 +332,7 @@ def test_loops_of_jax_count_as_well(wrong: float) -> None:
         lambda x, nearness: (solve(x, nearness),) * 2,
         lambda nearness, y, g: (wrong * g / (1 - jax.numpy.cos(y) / 20),),
     )
-    result = gradcli.check(root, (jax.numpy.array(SIGNED), 0.05**4 / 1.2), order=1).cases[0]
+    result = gradcli.check(root, (jax.numpy.array(SIGNED), 0.05**4 / 1.2), order=1, shrink=False).cases[0]
     assert result.verdict is (Verdict.PASSED if wrong == 1.0 else Verdict.FAILED), result
     assert wrong != 1.0 or any("nearness decides how many iterations" in note for note in result.notes)
 

@@ -14,6 +14,7 @@ from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.backends.functions import Row, arguments
 from tests.diagnosis.mistakes import MISTAKES
+from tests.pairs import FRAMEWORKS, each_pair
 
 
 @pytest.fixture(params=["engine", "torch"])
@@ -23,9 +24,9 @@ def backend(request):
     return backend_named(request.param)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[m.name for m in MISTAKES])
-def test_a_mistake_gets_its_name_its_input_and_its_line(backend, mistake, seed):
+@each_pair(["backend"], backend=FRAMEWORKS, name=[m.name for m in MISTAKES], seed=(0, 1, 2))
+def test_a_mistake_gets_its_name_its_input_and_its_line(backend, name, seed):
+    mistake = next(m for m in MISTAKES if m.name == name)
     given = arguments(Row(mistake.name, mistake.build, mistake.inputs), seed)
     subject = backend.bind(mistake.build(backend.framework.namespace), given)
     evidence = run_battery(subject, Settings(), seed=seed)

@@ -21,6 +21,7 @@ from gradcli.runner.store.failures import load
 from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+from tests.pairs import FRAMEWORKS, each_pair
 
 SETTINGS = Settings(order=1, samples=1, shrink=False)
 Product = Callable[..., Any]
@@ -195,12 +196,12 @@ def drawn(ns: Any) -> Any:
 
 def by_tuple(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
     values = tuple(2.0 if name == "p" else drawn(ns) for name in names)
-    return gradcli.check(target, values, order=1, samples=1).cases[0]
+    return gradcli.check(target, values, order=1, samples=1, shrink=False).cases[0]
 
 
 def by_name(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
     values = {name: 2.0 if name == "p" else drawn(ns) for name in reversed(names)}
-    return gradcli.check(target, values, order=1, samples=1).cases[0]
+    return gradcli.check(target, values, order=1, samples=1, shrink=False).cases[0]
 
 
 def by_flags(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
@@ -223,11 +224,13 @@ def of_spec(ns: Any, target: Any, **more: Any) -> CheckResult:
 
 
 WAYS = (by_tuple, by_name, by_flags, without_the_default, inferred)
+MANNERS = {**{way.__name__: (way, 1) for way in WAYS}, "by_flags, wrong": (by_flags, 2)}
+"""How the inputs are given, and the factor by which the gradient is off."""
 
 
-@pytest.mark.parametrize(("way", "factor"), [*((way, 1) for way in WAYS), (by_flags, 2)])
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_callables_of_every_signature_are_called_as_python_does(ns: Any, name: str, way: Any, factor: int) -> None:
+@each_pair(["ns"], ns=FRAMEWORKS, name=SIGNATURES, manner=MANNERS)
+def test_callables_of_every_signature_are_called_as_python_does(ns: Any, name: str, manner: str) -> None:
+    way, factor = MANNERS[manner]
     make, names = SIGNATURES[name]
     if (way is by_tuple and name in NOT_BY_POSITION) or (way is inferred and name in NOT_INFERRED):
         names = names[:1] if name in NOT_INFERRED else names
@@ -345,9 +348,9 @@ FUNCTIONS = (
 )
 
 
-@pytest.mark.parametrize(("way", "factor"), [*((way, 1) for way in WAYS), (by_flags, 2)])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_every_signature_are_called_as_python_does(ns: Any, name: str, way: Any, factor: int) -> None:
+@each_pair(["ns"], ns=FRAMEWORKS, name=FUNCTIONS, manner=MANNERS)
+def test_functions_of_every_signature_are_called_as_python_does(ns: Any, name: str, manner: str) -> None:
+    way, factor = MANNERS[manner]
     target, names = functions_of(ns, factor)[name]
     result = way(ns, target, names)
     assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), result
@@ -434,7 +437,7 @@ def test_a_saved_failure_is_called_in_the_same_way(name: str, flags: tuple[str, 
 
 def test_too_many_by_position_names_what_can_be_given_by_name() -> None:
     with pytest.raises(UsageError, match=r"expected at most 1 inputs \(x\), got 2; y, k can be given by name, in a di"):
-        gradcli.check(wrong_by_keyword, (np.ones(3), np.ones(3)))
+        gradcli.check(wrong_by_keyword, (np.ones(3), np.ones(3)), shrink=False)
 
 
 def np_product(x: Any, *rest: Any, scale: float = 1.0) -> Any:
@@ -493,7 +496,7 @@ PAIRS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
 def test_a_derivative_of_numpy_is_called_with_the_functions_arguments_by_name(name: str, factor: int) -> None:
     function, gradient, more = PAIRS[name]
     x = np.random.default_rng(1).normal(size=(3, 4))
-    report = gradcli.check(function, (x, *more), grad=gradient(factor), order=1)
+    report = gradcli.check(function, (x, *more), grad=gradient(factor), order=1, shrink=False)
     assert report.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), report
 
 
@@ -532,5 +535,5 @@ def test_functions_of_jax_are_called_as_python_does(kind: str, factor: int) -> N
     names = ("xs[0]", "xs[1]") if kind == "variadic" else ("x", "y")
     values = [jnp.array([0.5, -1.25, 2.0]), jnp.array([1.5, 0.75, -0.5])]
     for given in (tuple(values), dict(zip(names, values, strict=True))):
-        report = gradcli.check(target, given, order=1, samples=1)
+        report = gradcli.check(target, given, order=1, samples=1, shrink=False)
         assert report.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED), report

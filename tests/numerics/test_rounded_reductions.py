@@ -9,6 +9,7 @@ import pytest
 
 from gradcli.numerics.verify import BlockOutcome, Outcome, verify
 from tests.numerics.cases import FormulaMap, space
+from tests.pairs import each_pair
 
 Array = np.ndarray
 MANY = 10_000
@@ -66,9 +67,7 @@ def test_a_right_gradient_of_a_rounded_reduction_agrees_at_a_resolution_that_is_
     assert block.resolution <= 0.1
 
 
-@pytest.mark.parametrize("plant", WRONG)
-@pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize("format_", FORMATS)
+@each_pair(format_=FORMATS, name=REDUCTIONS, plant=WRONG)
 def test_a_wrong_gradient_of_a_rounded_reduction_differs(name: str, format_: str, plant: str) -> None:
     precision, size = FORMATS[format_]
     assert judged(name, size, precision, WRONG[plant]).outcome is Outcome.DIFFERS
