@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.backends.functions import TABLE, Row, arguments
+from tests.cli.conftest import Run
 
 GENERATOR = np.random.default_rng(11)
 
@@ -291,44 +290,40 @@ HEADS = {
 }
 
 
-def ran(command: list[str], folder: Path, **environment: str) -> str:
-    import os
-
-    done = subprocess.run(
-        [sys.executable, "-m", "gradcli", *command], cwd=folder, capture_output=True, timeout=120,
-        env={**os.environ, **environment},
-    )  # fmt: skip
-    return done.stdout.decode(environment.get("PYTHONIOENCODING", "utf-8"))
+@pytest.fixture
+def hooked(folder: Path) -> Path:
+    """The folder of the commands, with the engine's modules in it."""
+    (folder / "hooked.py").write_text(HOOKED.format(head=HEADS["engine"]))
+    return folder
 
 
 @pytest.mark.parametrize("framework", ["engine", "torch"])
-def test_hooks_that_fire_are_shown_as_by_trace(framework: str, tmp_path: Path) -> None:
+def test_hooks_that_fire_are_shown_as_by_trace(framework: str, gradcli: Run, hooked: Path) -> None:
     namespace(framework)
-    (tmp_path / "hooked.py").write_text(HOOKED.format(head=HEADS[framework]))
-    told = ran(["check", "hooked:Net", "-v", "--order", "1"], tmp_path)
-    traced = ran(["trace", "hooked:Net"], tmp_path)
+    (hooked / "hooked.py").write_text(HOOKED.format(head=HEADS[framework]))
+    told = gradcli("check", "hooked:Net", "hooked:Plain", "-v", "--order", "1").stdout.decode()
+    traced = gradcli("trace", "hooked:Net").stdout.decode()
     calls = re.compile(r"^\s*\d  (tensor|module-full)  .*?(hooked\.py:\d+)", re.M)
     assert calls.findall(told) == calls.findall(traced) != []
     assert "`double` at hooked.py" in told
-    assert "hooks, in the order" not in ran(["check", "hooked:Net", "--order", "1"], tmp_path)
-    assert "hooks, in the order" not in ran(["check", "hooked:Plain", "-v", "--order", "1"], tmp_path)
+    assert told.count("hooks, in the order") == 1
+    assert told.index("hooked:Net") < told.index("hooks, in the order") < told.index("hooked:Plain")
 
 
-def test_the_screen_is_ascii_where_the_encoding_has_no_more(tmp_path: Path) -> None:
-    (tmp_path / "hooked.py").write_text(HOOKED.format(head=HEADS["engine"]))
-    told = ran(["check", "hooked:Plain", "-v"], tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+def test_the_screen_is_ascii_where_the_encoding_has_no_more(gradcli: Run, hooked: Path) -> None:
+    environment = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    told = gradcli("check", "hooked:Plain", "-v", environment=environment).stdout.decode("ascii")
     assert "error / bound" in told
-    assert told.isascii()
     assert "+- " in told
 
 
-def test_a_replay_shows_the_entries_too(tmp_path: Path) -> None:
-    (tmp_path / "hooked.py").write_text(HOOKED.format(head=HEADS["engine"]))
-    told = ran(["check", "hooked:Net", "--order", "1"], tmp_path)
+def test_a_replay_shows_the_entries_too_and_only_if_asked(gradcli: Run, hooked: Path) -> None:
+    told = gradcli("check", "hooked:Net", "--order", "1").stdout.decode()
+    assert "hooks, in the order" not in told
     file = re.search(r"replay=(\S+)", told)
     assert file is not None
-    assert "error / bound" in ran(["replay", file[1], "-v"], tmp_path)
-    assert "error / bound" not in ran(["replay", file[1]], tmp_path)
+    assert b"error / bound" in gradcli("replay", file[1], "-v").stdout
+    assert b"error / bound" not in gradcli("replay", file[1]).stdout
 
 
 def test_tables_survive_the_way_from_a_worker() -> None:
