@@ -15,6 +15,8 @@ from tests.cli.conftest import Run
 Pytest = Callable[..., "subprocess.CompletedProcess[str]"]
 PLUGIN = ("-p", "no:gradcli", "-p", "gradcli.pytest_plugin")
 """This checkout's plugin, whichever is installed."""
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Without the other plugins that are installed, whose packages pytest would rewrite, gradcli among them."""
 SPEC = """
 target: functions:Square
 defaults: {order: 1, tags: quick}
@@ -41,7 +43,7 @@ def pytest_in(folder: Path) -> Pytest:
     (folder / "other.yaml").write_text("some: other file\n")
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = {**os.environ, **ALONE, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
         environment.pop("PYTEST_ADDOPTS", None)
         return subprocess.run(
             [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", *arguments],
@@ -106,7 +108,7 @@ def test_a_spec_that_is_wrong_is_an_error_with_its_line(pytest_in: Pytest, folde
 
 def test_xdist_runs_the_same_cases(pytest_in: Pytest) -> None:
     pytest.importorskip("xdist", reason="needs pytest-xdist")
-    text = pytest_in("-v", "-n", "2", "--gradcli", "specs").stdout
+    text = pytest_in("-p", "xdist", "-v", "-n", "2", "--gradcli", "specs").stdout
     found = set(re.findall(r"(PASSED|FAILED) specs/a\.yaml::(\S+)", text))
     assert found == {(outcome, name) for name, outcome in VERDICTS.items()}
 
@@ -146,8 +148,8 @@ def test_a_run_without_specs_imports_nothing_of_gradcli(folder: Path) -> None:
         "    assert 'numpy' not in sys.modules\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *PLUGIN, "-p", "no:hypothesispytest", "test_nothing.py"],
+        [sys.executable, "-m", "pytest", "-q", *PLUGIN, "test_nothing.py"],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, **ALONE, "PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout

@@ -17,7 +17,9 @@ from tests.cli.suite_of_sixty import MISTAKES, PER_MISTAKE, RIGHT, write_suite
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/reporters/data"
-TIMEOUT = ("--timeout", "12")
+LONGEST = 12.0
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""pytest without the other plugins that are installed."""
 Cases = dict[str, list[object]]
 
 
@@ -36,7 +38,7 @@ def run(folder: Path) -> Command:
     def run(*arguments: str, module: str = "gradcli") -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", module, *arguments], cwd=folder, capture_output=True, text=True, timeout=500,
-            check=False, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+            check=False, env={**os.environ, **ALONE, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
 
     return run
@@ -48,9 +50,17 @@ REPORTS = ("r.json", "r.ndjson", "r.xml", "r.sarif", "r.md", "r.html")
 @pytest.fixture(scope="module")
 def alone(run: Command, folder: Path) -> Cases:
     """One process, every report written beside."""
-    ended = run("check", *TIMEOUT, *(part for name in REPORTS for part in ("--report", name)), "-q")
+    ended = run("check", "--timeout", f"{LONGEST}", *(part for name in REPORTS for part in ("--report", name)), "-q")
     assert ended.returncode == 1, ended.stderr
     return essence((folder / "r.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def limit(alone: Cases, folder: Path) -> str:
+    """Seconds after which the case that hangs is ended: far more than any other case took here."""
+    cases = json.loads((folder / "r.json").read_text())["cases"]
+    slowest = max(case["seconds"] for case in cases if case["verdict"] != "error")
+    return f"{min(LONGEST, max(2.0, 30 * slowest)):.1f}"
 
 
 def essence(text: str) -> Cases:
@@ -113,23 +123,25 @@ def test_github_is_told_of_every_finding(alone: Cases, run: Command) -> None:
 
 
 @pytest.mark.parametrize("options", [("-j", "2"), ("-j", "2", "--executor", "dask")], ids=["-j 2", "dask"])
-def test_workers_change_nothing(alone: Cases, run: Command, options: tuple[str, ...]) -> None:
+def test_workers_change_nothing(alone: Cases, run: Command, limit: str, options: tuple[str, ...]) -> None:
     if "dask" in options:
         pytest.importorskip("distributed", reason="needs Dask: pip install 'gradcli[dask]'")
-    assert essence(run("check", *TIMEOUT, "--format", "json", *options).stdout) == alone
+    assert essence(run("check", "--timeout", limit, "--format", "json", *options).stdout) == alone
 
 
-def test_shares_change_nothing(alone: Cases, run: Command) -> None:
+def test_shares_change_nothing(alone: Cases, run: Command, limit: str) -> None:
     for share in (1, 2, 3):
-        run("check", *TIMEOUT, "-q", "--shard", f"{share}/3", "--report", f"s{share}.json")
+        run("check", "--timeout", limit, "-q", "--shard", f"{share}/3", "--report", f"s{share}.json")
     merged = essence(run("merge", "s1.json", "s2.json", "s3.json", "--format", "json").stdout)
     assert merged == alone
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["pytest", "xdist"])
-def test_pytest_comes_to_the_same_verdicts(alone: Cases, run: Command, folder: Path, options: tuple[str, ...]) -> None:
-    (folder / "pyproject.toml").write_text("[tool.gradcli]\ntimeout = 12\n")
-    plugin = ("-p", "no:gradcli", "-p", "gradcli.pytest_plugin", "-p", "no:cacheprovider")
+def test_pytest_comes_to_the_same_verdicts(
+    alone: Cases, run: Command, folder: Path, limit: str, options: tuple[str, ...]
+) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.gradcli]\ntimeout = {limit}\n")
+    plugin = ("-p", "gradcli.pytest_plugin", "-p", "no:cacheprovider", *(("-p", "xdist") if options else ()))
     path = folder / f"pytest{len(options)}.xml"
     run(*plugin, *options, "--gradcli", "specs", f"--junit-xml={path}", module="pytest")
     (folder / "pyproject.toml").unlink()
