@@ -106,9 +106,7 @@ def gradcli(tmp_path):
         (tmp_path / f"{name}.py").write_text(text)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        ended = warm.run(arguments, tmp_path, JAX_PLATFORMS="cpu")
-        out, error = ended.stdout.decode(), ended.stderr.decode()
-        return subprocess.CompletedProcess(ended.args, ended.returncode, out, error)
+        return warm.run_for_text(arguments, tmp_path, JAX_PLATFORMS="cpu")
 
     return run
 

@@ -2,10 +2,7 @@
 
 import functools
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +17,7 @@ from gradcli.engine.autograd import Function
 from gradcli.errors import TargetError, UsageError
 from gradcli.inputs.search.inference import infer
 from gradcli.verdict import Verdict
+from tests.cli import warm
 
 BACKEND = backend_named("numpy")
 
@@ -155,11 +153,11 @@ def test_a_backward_pass_of_nodes_is_not_there_to_trace():
 def test_a_function_without_a_derivative_is_told_to_give_one():
     for inputs in (None, (np.ones(3),)):
         with pytest.raises(UsageError, match="--grad module:attr"):
-            gradcli.check(squares, inputs)
+            gradcli.check(squares, inputs, shrink=False)
 
 
 def test_inputs_are_those_at_which_the_derivative_fits():
-    (case,) = gradcli.check(logistic, grad=logistic_slopes).cases
+    (case,) = gradcli.check(logistic, grad=logistic_slopes, shrink=False).cases
     assert case.verdict is Verdict.PASSED
     assert [spec.shape for spec in case.inputs] == [(3,), (4, 3), (4,)]
     assert any("the function also accepts" in note for note in case.notes)
@@ -177,9 +175,9 @@ def test_inference_works_on_attempts_alone():
 
 
 def test_a_derivative_that_fits_nowhere_is_a_finding_and_no_search_without_end():
-    (case,) = gradcli.check(squares, grad=lambda x: np.ones((7, 7, 7))).cases
+    (case,) = gradcli.check(squares, grad=lambda x: np.ones((7, 7, 7)), shrink=False).cases
     assert [f.kind.value for f in case.findings] == ["wrong-shape"]
-    (case,) = gradcli.check(squares, grad=lambda x: (x, x)).cases
+    (case,) = gradcli.check(squares, grad=lambda x: (x, x), shrink=False).cases
     assert [f.kind.value for f in case.findings] == ["wrong-arity"]
 
 
@@ -187,10 +185,10 @@ def test_errors_of_the_derivative_are_the_users():
     def failing(x):
         raise ZeroDivisionError("in the derivative")
 
-    (case,) = gradcli.check(squares, (np.ones(3),), grad=failing).cases
+    (case,) = gradcli.check(squares, (np.ones(3),), grad=failing, shrink=False).cases
     assert case.verdict is Verdict.ERROR
     assert "backward raised ZeroDivisionError: in the derivative" in case.error
-    (case,) = gradcli.check(lambda x: None, (np.ones(3),), grad=slopes).cases
+    (case,) = gradcli.check(lambda x: None, (np.ones(3),), grad=slopes, shrink=False).cases
     assert "returned NoneType, expected numbers" in case.error
 
 
@@ -206,11 +204,11 @@ def test_methods_partials_and_callable_objects_can_be_pairs():
             return self.matrix * (1 - np.tanh(x) ** 2)
 
     model = Model()
-    assert gradcli.check(model, (np.linspace(-1, 1, 4),), grad=model.jacobian).ok
+    assert gradcli.check(model, (np.linspace(-1, 1, 4),), grad=model.jacobian, shrink=False).ok
     inputs = (np.ones(3), np.random.default_rng(0).normal(size=(5, 3)), np.array([1.0, -1, 1, 1, -1]))
     pair = (functools.partial(logistic, strength=0.5), functools.partial(logistic_slopes, strength=0.5))
-    assert gradcli.check(pair[0], inputs, grad=pair[1]).ok
-    assert not gradcli.check(pair[0], inputs, grad=logistic_slopes).ok
+    assert gradcli.check(pair[0], inputs, grad=pair[1], shrink=False).ok
+    assert not gradcli.check(pair[0], inputs, grad=logistic_slopes, shrink=False).ok
 
 
 def test_the_callers_arrays_and_the_generators_are_untouched():
@@ -222,14 +220,14 @@ def test_the_callers_arrays_and_the_generators_are_untouched():
         x *= 2
         return x
 
-    (case,) = gradcli.check(squares, (x,), grad=writing).cases
+    (case,) = gradcli.check(squares, (x,), grad=writing, shrink=False).cases
     assert [f.kind.value for f in case.findings] == ["mutates-input"]
     np.testing.assert_array_equal(x, np.ones(3))
     np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
 def test_single_precision_is_judged_in_double():
-    (case,) = gradcli.check(squares, (np.ones(3, np.float32),), grad=lambda x: (2 + 1e-5) * x).cases
+    (case,) = gradcli.check(squares, (np.ones(3, np.float32),), grad=lambda x: (2 + 1e-5) * x, shrink=False).cases
     assert [f.kind.value for f in case.findings] == ["wrong-factor"]
 
 
@@ -276,11 +274,7 @@ def run(tmp_path):
     (tmp_path / "arrays.yaml").write_text(SPEC)
 
     def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
-        return subprocess.run(
-            [sys.executable, "-m", "gradcli", *arguments],
-            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, timeout=120, capture_output=True, text=True,
-        )  # fmt: skip
+        return warm.run_for_text(arguments, tmp_path)
 
     return ended
 

@@ -66,6 +66,14 @@ def run(
     return server(os.getpid(), frozenset(known.items())).run(arguments, folder, timeout)
 
 
+def run_for_text(arguments: tuple[str, ...], folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """As `run`, with both streams as text."""
+    ended = run(arguments, folder, **environment)
+    return subprocess.CompletedProcess(
+        ended.args, ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8")
+    )
+
+
 @cache
 def server(process: int, environment: frozenset[tuple[str, str]]) -> Server:
     """The server of a process of pytest and of an environment."""

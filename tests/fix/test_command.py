@@ -1,9 +1,7 @@
 """`gradcli fix` on the command line: what it prints, when it writes, and its exit codes."""
 
 import io
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from gradcli.cli.commands.fix import require_options
 from gradcli.errors import UsageError
 from gradcli.fix.writing import write
 from gradcli.patches import Patch
+from tests.cli import warm
 
 SOURCE = (
     "from gradcli.engine.autograd import Function\n\n\n"
@@ -29,11 +28,7 @@ PATCHED = SOURCE.replace("return -2", "return 2")
 
 
 def gradcli(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(
-        [sys.executable, "-m", "gradcli", *arguments],
-        cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    return warm.run_for_text(arguments, folder)
 
 
 def git(folder: Path, *arguments: str) -> None:

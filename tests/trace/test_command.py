@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import warm
+
 PROGRAM = """
 from gradcli import engine as torch
 
@@ -86,6 +88,8 @@ def gradcli(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
 
     def run(*arguments, **environment):
+        if not environment:
+            return warm.run_for_text(("trace", *arguments), tmp_path)
         settings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1", **environment}
         settings.pop("PYTHONWARNINGS", None)
         command = [sys.executable, "-m", "gradcli", "trace", *arguments]

@@ -1,13 +1,12 @@
 """The page on the trace stays true: its program is run, and its output and names are compared."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gradcli.diagnosis.symptoms.rules import Symptom
+from tests.cli import warm
 
 PAGE = Path(__file__).parents[2] / "docs" / "trace.md"
 
@@ -23,8 +22,7 @@ def test_an_example_prints_what_the_page_shows(tmp_path, command):
     pytest.importorskip("torch", reason="the page's examples are on PyTorch")
     for name in ("train.py", "step.py"):
         (tmp_path / name).write_text(block_after(f"file: {name}"), encoding="utf-8")
-    arguments = [sys.executable, "-m", "gradcli", *command.split()]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    done = warm.run_for_text(tuple(command.split()), tmp_path)
     assert done.returncode == 0, done.stderr
     assert block_after(f"output: gradcli {command}") in done.stdout
 
