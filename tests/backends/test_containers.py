@@ -69,29 +69,29 @@ WAYS = {
 def test_a_right_function_of_a_container_passes_and_a_wrong_one_fails_at_its_leaf(framework, way):
     function_of, inputs_of, name = WAYS[way]
     given = inputs_of(vector(framework, [0.5, -1.25]), vector(framework, [1.5, 0.75]))
-    assert gradcli.check(function_of(product(framework, wrong=False)), given).verdict is Verdict.PASSED
-    (case,) = gradcli.check(function_of(product(framework, wrong=True)), given).cases
+    assert gradcli.check(function_of(product(framework, wrong=False)), given, shrink=False).verdict is Verdict.PASSED
+    (case,) = gradcli.check(function_of(product(framework, wrong=True)), given, shrink=False).cases
     assert {finding.input for finding in case.findings} == {name}
 
 
 def test_a_container_may_be_given_by_name(framework):
     given = {"d": {"a": vector(framework, [0.5, -1.25]), "b": vector(framework, [1.5, 0.75])}}
     apply = product(framework, wrong=True)
-    (case,) = gradcli.check(lambda d: apply(d["a"], d["b"]), given).cases
+    (case,) = gradcli.check(lambda d: apply(d["a"], d["b"]), given, shrink=False).cases
     assert {finding.input for finding in case.findings} == {"d['b']"}
 
 
 def test_tensors_in_a_dict_that_is_returned_are_outputs(framework):
     apply = product(framework, wrong=True)
     given = (vector(framework, [0.5, -1.25]), vector(framework, [1.5, 0.75]))
-    report = gradcli.check(lambda x, y: {"sum": x + y, "more": [None, (apply(x, y),)]}, given)
+    report = gradcli.check(lambda x, y: {"sum": x + y, "more": [None, (apply(x, y),)]}, given, shrink=False)
     assert report.verdict is Verdict.FAILED
     assert report.cases[0].findings[0].output == 2
 
 
 def test_the_callers_containers_are_left_alone(framework):
     given = [vector(framework, [0.5, -1.25]), vector(framework, [1.5, 0.75])]
-    gradcli.check(lambda xs: xs[0] * xs[1], (given,))
+    gradcli.check(lambda xs: xs[0] * xs[1], (given,), shrink=False)
     assert [np.asarray(x.detach()).tolist() for x in given] == [[0.5, -1.25], [1.5, 0.75]]
     assert [x.grad for x in given] == [None, None]
 
@@ -107,7 +107,7 @@ def test_a_module_that_takes_a_dict_is_checked_by_its_tensors(framework):
         def forward(self, batch):
             return {"y": apply(batch["x"], self.scale)}
 
-    (case,) = gradcli.check(Model(), ({"x": vector(framework, [0.5, -1.25])},)).cases
+    (case,) = gradcli.check(Model(), ({"x": vector(framework, [0.5, -1.25])},), shrink=False).cases
     assert {finding.input for finding in case.findings} == {"scale"}
 
 
@@ -123,7 +123,7 @@ def test_a_function_is_told_that_it_sees_no_tensors_in_a_list(framework):
             return grad_output * ctx.others[0], None
 
     given = (vector(framework, [0.5, -1.25]), [vector(framework, [1.5, 0.75])])
-    report = gradcli.check(Blind, given, order=1)
+    report = gradcli.check(Blind, given, order=1, shrink=False)
     assert report.verdict is Verdict.PASSED
     assert any("the tensors in others get no gradient" in note for note in report.cases[0].notes)
 
@@ -156,5 +156,5 @@ def test_an_operator_that_takes_a_list_is_checked():
 
     torch.library.register_autograd("containers_of_gradcli::joined", backward, setup_context=keep)
     given = ([vector(torch, [0.5, -1.25]), vector(torch, [1.5, 0.75])],)
-    (case,) = gradcli.check(torch.ops.containers_of_gradcli.joined, given).cases
+    (case,) = gradcli.check(torch.ops.containers_of_gradcli.joined, given, shrink=False).cases
     assert {finding.input for finding in case.findings} == {"xs[1]"}

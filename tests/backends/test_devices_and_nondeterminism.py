@@ -70,19 +70,19 @@ def test_generators_of_the_device_are_put_back(elsewhere):
 
 def test_autocast_is_off_while_the_users_code_runs():
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        report = gradcli.check(torch.nn.Linear(3, 2), (torch.randn(5, 3),), order=1)
+        report = gradcli.check(torch.nn.Linear(3, 2), (torch.randn(5, 3),), order=1, shrink=False)
     assert report.ok, str(report)
     assert report.cases[0].resolution < 1e-6
 
 
 def test_a_device_that_is_not_there_is_refused():
     with pytest.raises(UsageError, match="PyTorch has no such device on this machine; available: cpu"):
-        gradcli.check(Product, device="cuda:77")
+        gradcli.check(Product, device="cuda:77", shrink=False)
     with pytest.raises(UsageError, match="the engine backend computes on the CPU only"):
-        gradcli.check("gradcli.examples.cube:Cube", device="cuda")
+        gradcli.check("gradcli.examples.cube:Cube", device="cuda", shrink=False)
     backend = backend_for(Product)
     assert backend.on("cpu") is backend
-    assert gradcli.check(Product, tuple(map(torch.tensor, inputs())), device="cpu", order=1).cases
+    assert gradcli.check(Product, tuple(map(torch.tensor, inputs())), device="cpu", order=1, shrink=False).cases
 
 
 PROGRAM = """
@@ -131,16 +131,16 @@ DECLARED = "defaults: {nondeterminism: 1e-9, reason: own generator, order: 1}\n"
 
 
 def test_what_varies_fails_until_it_is_declared(folder):
-    case = gradcli.check(f"{folder}/shaken.py:Shaken", order=1).cases[0]
+    case = gradcli.check(f"{folder}/shaken.py:Shaken", order=1, shrink=False).cases[0]
     assert "nondeterministic-forward" in {f.kind.value for f in case.findings}
-    report = gradcli.check(spec(folder, "Shaken", DECLARED))
+    report = gradcli.check(spec(folder, "Shaken", DECLARED), shrink=False)
     assert report.ok, str(report)
     assert "results may differ between calls by 1e-09 of their largest entry: own generator" in report.cases[0].notes
     assert 1e-10 < report.cases[0].resolution < 1e-4
 
 
 def test_a_declared_nondeterminism_excuses_no_wrong_gradient(folder):
-    case = gradcli.check(spec(folder, "Wrong", DECLARED)).cases[0]
+    case = gradcli.check(spec(folder, "Wrong", DECLARED), shrink=False).cases[0]
     assert [f.kind.value for f in case.findings] == ["wrong-factor"]
 
 
@@ -154,4 +154,4 @@ def test_a_declared_nondeterminism_excuses_no_wrong_gradient(folder):
 )
 def test_a_nondeterminism_is_bounded_and_gives_its_reason(folder, defaults, problem):
     with pytest.raises(SpecError, match=problem):
-        gradcli.check(spec(folder, "Shaken", f"defaults: {defaults}\n"))
+        gradcli.check(spec(folder, "Shaken", f"defaults: {defaults}\n"), shrink=False)

@@ -219,7 +219,7 @@ def folder(tmp_path_factory):
 
 
 def case_of(target, *inputs):
-    return gradcli.check(target, inputs or None, order=1, samples=1, only=["gradient"]).cases[0]
+    return gradcli.check(target, inputs or None, order=1, samples=1, only=["gradient"], shrink=False).cases[0]
 
 
 X = np.array([0.5, -1.25, 2.0])
@@ -285,5 +285,5 @@ def test_a_function_of_numpy_without_a_derivative_is_refused_beside_other_framew
 
 @pytest.mark.usefixtures("folder")
 def test_a_hand_written_gradient_is_checked_where_the_module_alone_has_a_framework():
-    case = gradcli.check("polymorphic:plain", (X,), grad="polymorphic:plain_gradient").cases[0]
+    case = gradcli.check("polymorphic:plain", (X,), grad="polymorphic:plain_gradient", shrink=False).cases[0]
     assert (case.backend, case.verdict) == ("numpy", Verdict.PASSED), case.error

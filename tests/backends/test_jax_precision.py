@@ -55,24 +55,24 @@ def file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "shape"), [("smoothed", [1, 2, 5]), ("summed", [3, 4]), ("right", [3, 4])])
 def test_right_functions_of_float32_pass_and_say_so(file, name, shape):
-    case = gradcli.check(f"{file}:{name}", {"x": {"shape": shape}}, order=1).cases[0]
+    case = gradcli.check(f"{file}:{name}", {"x": {"shape": shape}}, order=1, shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED, (case.findings, case.error)
     assert any("checked in float32" in str(e.note) for e in case.evidence)
     assert 1e-8 < case.resolution < 1e-3
 
 
 def test_inputs_are_inferred_for_them(file):
-    assert gradcli.check(f"{file}:right", order=1).cases[0].verdict is Verdict.PASSED
+    assert gradcli.check(f"{file}:right", order=1, shrink=False).cases[0].verdict is Verdict.PASSED
 
 
 def test_a_wrong_one_fails(file):
-    (finding,) = gradcli.check(f"{file}:wrong", {"x": {"shape": [3, 4]}}, order=1).cases[0].findings
+    (finding,) = gradcli.check(f"{file}:wrong", {"x": {"shape": [3, 4]}}, order=1, shrink=False).cases[0].findings
     assert finding.kind is FindingKind.WRONG_FACTOR
     assert finding.input == "x"
 
 
 def test_what_is_no_matter_of_precision_is_the_users_error(file):
-    case = gradcli.check(f"{file}:mixed", {"x": {"shape": [3]}}).cases[0]
+    case = gradcli.check(f"{file}:mixed", {"x": {"shape": [3]}}, shrink=False).cases[0]
     assert case.verdict is Verdict.ERROR
     assert "do not mix" in str(case.error)
 

@@ -63,7 +63,7 @@ class ExitsAgain(Square):
 
 @pytest.mark.parametrize(("function", "phase"), [(EntersInForward, "forward"), (EntersInBackward, "backward")])
 def test_a_mode_that_is_left_entered_is_an_error_and_exited(function, phase):
-    report = gradcli.check(function, (torch.ones(3, dtype=torch.float64, requires_grad=True),))
+    report = gradcli.check(function, (torch.ones(3, dtype=torch.float64, requires_grad=True),), shrink=False)
     assert report.verdict is Verdict.ERROR
     assert f"{phase} raised ModeLeftError: the target left Doubling switched on" in str(report.cases[0].error)
     assert torch._C._len_torch_dispatch_stack() == 0
@@ -71,7 +71,7 @@ def test_a_mode_that_is_left_entered_is_an_error_and_exited(function, phase):
 
 def test_a_mode_that_is_exited_again_is_no_error():
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
-    assert gradcli.check(ExitsAgain, (x,)).verdict is Verdict.PASSED
+    assert gradcli.check(ExitsAgain, (x,), shrink=False).verdict is Verdict.PASSED
 
 
 class Counting(TorchDispatchMode):
@@ -84,6 +84,6 @@ class Counting(TorchDispatchMode):
 def test_a_mode_of_the_caller_stays_entered():
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
     with Counting():
-        report = gradcli.check(Square, (x,))
+        report = gradcli.check(Square, (x,), shrink=False)
         assert torch._C._len_torch_dispatch_stack() == 1
     assert report.verdict is Verdict.PASSED

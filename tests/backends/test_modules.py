@@ -42,7 +42,7 @@ def held(case):
 
 @pytest.mark.parametrize("name", ["Layer", "Stack", "stack", "counting"])
 def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
-    report = gradcli.check(f"{file}:{name}", order=2)
+    report = gradcli.check(f"{file}:{name}", order=2, shrink=False)
     assert report.ok, str(report)
     expected = {
         "Layer": ["weight", "norm.weight", "norm.bias"],
@@ -53,7 +53,7 @@ def test_right_modules_pass_with_their_parameters_as_inputs(file, name):
 
 
 def test_a_planted_mistake_is_named_and_placed_in_the_function_inside(file):
-    case = gradcli.check(f"{file}:MeanLayer").cases[0]
+    case = gradcli.check(f"{file}:MeanLayer", shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     (finding,) = case.findings
     assert (finding.kind.value, finding.input) == ("wrong-factor", "weight")
@@ -61,7 +61,7 @@ def test_a_planted_mistake_is_named_and_placed_in_the_function_inside(file):
 
 
 def test_parameters_move_off_their_initial_values(file):
-    case = gradcli.check(f"{file}:Gate").cases[0]
+    case = gradcli.check(f"{file}:Gate", shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert [f.input for f in case.findings] == ["x"]
 
@@ -77,14 +77,14 @@ def test_the_null_backend_fails(file):
 def test_what_the_module_holds_is_as_before(file):
     module = resolve(f"{file}:counting").object
     before = [(name, np.array(t.detach().numpy())) for name, t in (*module.named_parameters(), *module.named_buffers())]
-    assert gradcli.check(module, samples=2).ok
+    assert gradcli.check(module, samples=2, shrink=False).ok
     for (name, value), (_, tensor) in zip(before, (*module.named_parameters(), *module.named_buffers()), strict=True):
         assert np.array_equal(value, tensor.detach().numpy()), name
         assert tensor.grad is None
 
 
 def test_values_for_the_constructor_come_from_flags_and_specs(file):
-    (case,) = gradcli.check(f"{file}:MeanLayer").cases
+    (case,) = gradcli.check(f"{file}:MeanLayer", shrink=False).cases
     assert any("made as MeanLayer(features=" in note for note in case.notes)
     spec = file.with_suffix(".yaml")
     spec.write_text(
@@ -93,18 +93,18 @@ def test_values_for_the_constructor_come_from_flags_and_specs(file):
     )
     (read,) = load_specs(spec)
     assert read.construct == (("features", 3), ("gain", 5.0))
-    assert gradcli.check(str(spec)).ok
+    assert gradcli.check(str(spec), shrink=False).ok
 
 
 def test_a_constructor_is_told_what_it_does_not_take(file):
     spec = file.with_suffix(".yaml")
     spec.write_text(f"target: {file.name}:MeanLayer\nconstruct: {{sizes: 3}}\n")
     with pytest.raises(UsageError, match="no argument 'sizes'; it has features, gain"):
-        gradcli.check(str(spec))
+        gradcli.check(str(spec), shrink=False)
 
 
 def test_a_class_that_cannot_be_made_says_what_to_give(file):
-    case = gradcli.check(f"{file}:Demanding").cases[0]
+    case = gradcli.check(f"{file}:Demanding", shrink=False).cases[0]
     assert case.verdict is Verdict.ERROR
     assert "found no values for table" in case.error
 
@@ -126,7 +126,7 @@ def test_a_saved_failure_is_replayed_with_the_same_instance(file):
 def test_a_module_without_sizes_is_refused():
     nn = pytest.importorskip("torch", reason="lazy modules are PyTorch's").nn
     with pytest.raises(UsageError, match="has no shape yet"):
-        gradcli.check(nn.LazyLinear(3))
+        gradcli.check(nn.LazyLinear(3), shrink=False)
 
 
 def test_a_compiled_module_is_refused_in_words():
@@ -135,7 +135,7 @@ def test_a_compiled_module_is_refused_in_words():
         warnings.simplefilter("ignore")  # PyTorch means to give compilation up
         compiled = torch.jit.script(torch.nn.Linear(3, 2))
     with pytest.raises(TargetError, match="give the Python module"):
-        gradcli.check(compiled, (torch.ones(4, 3),))
+        gradcli.check(compiled, (torch.ones(4, 3),), shrink=False)
 
 
 def test_what_is_checkpointed_is_computed_again_with_the_parameters_of_its_call(tmp_path, monkeypatch):

@@ -58,7 +58,7 @@ class InsistsAndErrs(Insists):
 
 @pytest.mark.parametrize("dtype", LOW)
 def test_lower_precisions_are_judged_in_64_bits_and_compared_in_their_own(dtype):
-    report = gradcli.check(Square, dtype=dtype)
+    report = gradcli.check(Square, dtype=dtype, shrink=False)
     assert report.ok, str(report)
     case = report.cases[0]
     assert case.resolution < 1e-10
@@ -67,8 +67,8 @@ def test_lower_precisions_are_judged_in_64_bits_and_compared_in_their_own(dtype)
 
 @pytest.mark.parametrize("dtype", LOW)
 def test_a_mistake_in_the_lower_precision_alone_is_named(dtype):
-    assert gradcli.check(ForgetsInLow).ok
-    case = gradcli.check(ForgetsInLow, dtype=dtype).cases[0]
+    assert gradcli.check(ForgetsInLow, shrink=False).ok
+    case = gradcli.check(ForgetsInLow, dtype=dtype, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert {f.kind.value for f in case.findings} == {"low-precision"}
 
@@ -76,19 +76,19 @@ def test_a_mistake_in_the_lower_precision_alone_is_named(dtype):
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_the_callers_own_tensor_keeps_its_precision(name):
     x = torch.randn(3, 4).to(LOW[name]).requires_grad_()
-    case = gradcli.check(ForgetsInLow, (x,)).cases[0]
+    case = gradcli.check(ForgetsInLow, (x,), shrink=False).cases[0]
     assert [f.kind.value for f in case.findings] == ["low-precision"]
     assert case.inputs[0].dtype == name
 
 
 def test_a_forward_that_refuses_64_bits_is_judged_in_its_own_precision():
-    report = gradcli.check(Insists, dtype="float32", order=1)
+    report = gradcli.check(Insists, dtype="float32", order=1, shrink=False)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-3
     assert any(
         "does not run in float64, so the gradients were checked in float32" in note for note in report.cases[0].notes
     )
-    wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1).cases[0]
+    wrong = gradcli.check(InsistsAndErrs, dtype="float32", order=1, shrink=False).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
 
 
@@ -110,15 +110,15 @@ def with_backward_in_low_precision_only(factor):
 
 
 def test_a_backward_that_refuses_64_bits_is_judged_in_the_precision_given():
-    report = gradcli.check(with_backward_in_low_precision_only(1.0), dtype="float32", order=1)
+    report = gradcli.check(with_backward_in_low_precision_only(1.0), dtype="float32", order=1, shrink=False)
     assert report.ok, str(report)
     assert 1e-8 < report.cases[0].resolution < 1e-2
     assert any(
         "does not run in float64, so the gradients were checked in float32" in note for note in report.cases[0].notes
     )
-    wrong = gradcli.check(with_backward_in_low_precision_only(1.5), dtype="float32", order=1).cases[0]
+    wrong = gradcli.check(with_backward_in_low_precision_only(1.5), dtype="float32", order=1, shrink=False).cases[0]
     assert [f.kind.value for f in wrong.findings] == ["wrong-factor"]
-    refused = gradcli.check(with_backward_in_low_precision_only(1.0), order=1).cases[0]
+    refused = gradcli.check(with_backward_in_low_precision_only(1.0), order=1, shrink=False).cases[0]
     assert refused.verdict is Verdict.ERROR
     assert "backward raised KeyError: torch.float64" in refused.error
 
@@ -177,7 +177,9 @@ def case_of(path, name, layout, **options):
     inputs = {"a": {"shape": [3, 4], "layout": layout}}
     if name != "sparse_output":
         inputs["x"] = {"shape": [4, 2]}
-    return gradcli.check(f"{path.name}:{name}", inputs, **options).cases[0]  # the seed comes from the target's name
+    return gradcli.check(f"{path.name}:{name}", inputs, **options, shrink=False).cases[
+        0
+    ]  # the seed comes from the target's name
 
 
 @pytest.mark.parametrize("layout", ["coo", "csr"])
@@ -203,10 +205,10 @@ def test_a_callers_sparse_tensors_are_taken_apart(sparse):
     a = torch.tensor([[0.0, 2.0], [3.0, 0.0]], dtype=torch.float64).to_sparse().requires_grad_()
     x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
     product, twice = (resolve(f"{sparse}:{name}").object for name in ("Product", "Twice"))
-    assert gradcli.check(product, (a, x)).ok
-    assert not gradcli.check(twice, (a, x)).ok
+    assert gradcli.check(product, (a, x), shrink=False).ok
+    assert not gradcli.check(twice, (a, x), shrink=False).ok
     with pytest.raises(UsageError, match="COO or CSR layout whose entries are numbers, got sparse_csc"):
-        gradcli.check(product, (a.detach().to_sparse_csc(), x))
+        gradcli.check(product, (a.detach().to_sparse_csc(), x), shrink=False)
 
 
 def test_a_sparse_failure_is_replayed(sparse):
@@ -232,9 +234,9 @@ def test_other_frameworks_and_layouts_refuse():
     with pytest.raises(UsageError, match="expected one of coo, csr"):
         parse_input("a=3x4,layout=bsr")
     with pytest.raises(UsageError, match="the numpy backend takes dense inputs only"):
-        gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like)
+        gradcli.check(np.sum, {"a": {"shape": [3], "layout": "coo"}}, grad=np.ones_like, shrink=False)
     with pytest.raises(UsageError, match="the engine backend has no sparse tensors"):
-        gradcli.check("gradcli.examples.cube:Cube", {"x": {"shape": [3], "layout": "coo"}})
+        gradcli.check("gradcli.examples.cube:Cube", {"x": {"shape": [3], "layout": "coo"}}, shrink=False)
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["right", "wrong"])
@@ -291,7 +293,7 @@ class DetachedInSingle(TanhInSingle):
 )
 def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, verdict):
     x = torch.linspace(-1.1, 1.3, 6).to(dtype).requires_grad_()
-    report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"))
+    report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"), shrink=False)
     assert report.verdict is verdict, str(report)
     told = any("is right in float32" in note for note in report.cases[0].notes)
     assert told == (verdict is Verdict.PASSED)

@@ -109,7 +109,7 @@ def line_of(text):
 
 @pytest.mark.parametrize("name", ["cube", "pair"])
 def test_right_operators_pass(file, name):
-    report = gradcli.check(f"{file}:{name}")
+    report = gradcli.check(f"{file}:{name}", shrink=False)
     assert report.ok, str(report)
     assert report.cases[0].orders == (1, 2)
 
@@ -124,7 +124,7 @@ def test_right_operators_pass(file, name):
     ],
 )
 def test_planted_mistakes_are_named_and_placed(file, name, input, factor, line):
-    (finding,) = gradcli.check(f"{file}:{name}").cases[0].findings
+    (finding,) = gradcli.check(f"{file}:{name}", shrink=False).cases[0].findings
     assert (finding.kind.value, finding.input, finding.factor) == ("wrong-factor", input, factor)
     assert finding.location.line == line_of(line)
 
@@ -147,7 +147,7 @@ def test_the_null_backend_fails(file):
 
 def test_an_operator_without_a_backward_is_refused(file):
     with pytest.raises(TargetError, match="gradcli_tests::bare has no backward"):
-        gradcli.check(f"{file}:bare")
+        gradcli.check(f"{file}:bare", shrink=False)
 
 
 def test_a_file_alone_stands_for_its_operators(file):

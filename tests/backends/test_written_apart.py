@@ -91,9 +91,13 @@ def test_a_right_one_passes_and_a_wrong_one_fails(module, framework, source, for
     inputs = {"x": np.linspace(-1.0, 2.0, 8).reshape(2, 4)}
     further = {"layer_norm": ("weight", "bias"), "scale": ("w",)}
     inputs |= {name: np.linspace(0.5, 1.0, 4) for name in further.get(forward, ())}
-    passed, none = finding(gradcli.check(named(forward), inputs, grad=named("right"), saved=saved, samples=1))
+    passed, none = finding(
+        gradcli.check(named(forward), inputs, grad=named("right"), saved=saved, samples=1, shrink=False)
+    )
     assert (passed, none) == (Verdict.PASSED, [])
-    failed, kinds = finding(gradcli.check(named(forward), inputs, grad=named("wrong"), saved=saved, samples=1))
+    failed, kinds = finding(
+        gradcli.check(named(forward), inputs, grad=named("wrong"), saved=saved, samples=1, shrink=False)
+    )
     assert failed is Verdict.FAILED
     assert kind is None or kind in kinds
 
@@ -102,7 +106,9 @@ def test_a_backward_that_returns_too_few_gradients_fails(module):
     pytest.importorskip("torch")
     named = module("apart_few", TORCH)
     inputs = {"x": np.ones((2, 4)), "weight": np.ones(4), "bias": np.ones(4)}
-    report = gradcli.check(named("layer_norm"), inputs, grad=named("too_few"), saved=("mean", "rstd"), samples=1)
+    report = gradcli.check(
+        named("layer_norm"), inputs, grad=named("too_few"), saved=("mean", "rstd"), samples=1, shrink=False
+    )
     assert finding(report)[0] is Verdict.FAILED
 
 
@@ -149,7 +155,7 @@ def test_a_spec_names_saved_values(tmp_path):
         "cases:\n  - inputs: &all {x: {shape: [2, 3]}, weight: {shape: [3]}, bias: {shape: [3]}}\n"
         "  - {name: wrong, grad: apart_spec.py:wrong, expect: failed, inputs: *all}\n"
     )
-    report = gradcli.check(str(tmp_path / "a.yaml"))
+    report = gradcli.check(str(tmp_path / "a.yaml"), shrink=False)
     assert [case.verdict for case in report.cases] == [Verdict.PASSED, Verdict.PASSED]
 
 
@@ -184,7 +190,7 @@ def scaled_backward_of_half(g, state, w):
 def test_a_saved_value_need_not_be_a_tensor(backward, verdict):
     generator = np.random.default_rng(3)
     inputs = tuple(engine.tensor(generator.normal(size=size), requires_grad=True) for size in ((3, 4), (4,)))
-    report = gradcli.check(scaled, inputs, grad=backward, saved=("state", "w"))
+    report = gradcli.check(scaled, inputs, grad=backward, saved=("state", "w"), shrink=False)
     (case,) = report.cases
     assert (case.verdict.value, case.error) == (verdict, None)
     assert {finding.input for finding in case.findings} == ({"w"} if verdict == "failed" else set())
@@ -204,4 +210,6 @@ def test_saved_values_without_a_backward_are_refused(tmp_path, monkeypatch, caps
 
 def test_a_value_saved_twice_is_refused():
     with pytest.raises(UsageError, match="--saved names state twice"):
-        gradcli.check(scaled, (np.ones((2, 2)), np.ones(2)), grad=scaled_backward, saved=("state", "state"))
+        gradcli.check(
+            scaled, (np.ones((2, 2)), np.ones(2)), grad=scaled_backward, saved=("state", "state"), shrink=False
+        )

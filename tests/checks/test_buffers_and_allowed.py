@@ -116,7 +116,7 @@ def test_an_inferred_buffer_takes_no_gradient(ns, update):
                 update(ns, x, running_mean)
             return x * x
 
-    case = gradcli.check(Layer).cases[0]
+    case = gradcli.check(Layer, shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED, case.findings
     assert [(spec.name, spec.requires_grad) for spec in case.inputs] == [("x", None), ("running_mean", False)]
 
@@ -134,7 +134,7 @@ def test_an_inferred_input_that_forward_doubles_in_place_is_no_buffer(ns):
         def backward(ctx, g):
             return g * 2, None
 
-    case = gradcli.check(Doubling).cases[0]
+    case = gradcli.check(Doubling, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
 
 
@@ -182,16 +182,16 @@ def test_logits_handed_over_fail_unless_that_is_allowed(ns, parts):
     overwrite, forward, backward = parts
     given = ns.tensor([[0.5, -1.5, 2.0], [0.25, 1.0, -0.75]], dtype=ns.float64, requires_grad=True)
     function = handed_over(ns, overwrite, forward, backward)
-    case = gradcli.check(function, (given,)).cases[0]
+    case = gradcli.check(function, (given,), shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert [(f.kind, f.input) for f in case.findings] == [(FindingKind.MUTATES_INPUT, case.inputs[0].name)]
 
-    case = gradcli.check(function, (given,), allow=ALLOWED).cases[0]
+    case = gradcli.check(function, (given,), allow=ALLOWED, shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED, case.findings
     assert any(f"[mutates-input, allowed: {REASON}]" in note for note in case.notes)
 
     wrong = handed_over(ns, overwrite, forward, lambda ns, kept, g: 1.01 * backward(ns, kept, g))
-    case = gradcli.check(wrong, (given,), allow=ALLOWED).cases[0]
+    case = gradcli.check(wrong, (given,), allow=ALLOWED, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert [f.kind for f in case.findings] == [FindingKind.WRONG_FACTOR]
 
@@ -219,11 +219,11 @@ def test_any_finding_may_be_allowed_and_only_that_one(ns, name, backward):
             return backward(ctx.saved_tensors[0], g)
 
     given = (ns.tensor([0.5, -1.5, 2.0], dtype=ns.float64, requires_grad=True),)
-    names = {f.kind.value for f in gradcli.check(Square, given, order=1).cases[0].findings}
+    names = {f.kind.value for f in gradcli.check(Square, given, order=1, shrink=False).cases[0].findings}
     assert name in names
     allowed = dict.fromkeys([name], "by design")
     while True:
-        case = gradcli.check(Square, given, order=1, allow=allowed).cases[0]
+        case = gradcli.check(Square, given, order=1, allow=allowed, shrink=False).cases[0]
         more = {f.kind.value for f in case.findings} - set(allowed)
         if case.verdict is not Verdict.FAILED:
             break
@@ -231,17 +231,17 @@ def test_any_finding_may_be_allowed_and_only_that_one(ns, name, backward):
         allowed |= dict.fromkeys(more, "by design")
     assert any(f"[{name}, allowed: by design]" in note for note in case.notes)
     other = "transposed"
-    assert gradcli.check(Square, given, order=1, allow={other: "by design"}).verdict is Verdict.FAILED
+    assert gradcli.check(Square, given, order=1, allow={other: "by design"}, shrink=False).verdict is Verdict.FAILED
 
 
 def test_names_and_reasons_from_python_are_held_to_account():
     function = updating(engine, BUFFERS["a counter"])
     with pytest.raises(UsageError, match=r"allow: there is no finding 'mutate-input'; did you mean 'mutates-input'\?"):
-        gradcli.check(function, allow=["mutate-input"])
+        gradcli.check(function, allow=["mutate-input"], shrink=False)
     with pytest.raises(UsageError, match="expected the reason for which 'stateful' is allowed"):
-        gradcli.check(function, allow={"stateful": ""})
+        gradcli.check(function, allow={"stateful": ""}, shrink=False)
     given = tuple(engine.tensor(v, requires_grad=True) for v in (np.ones((2, 3)) * 0.5, np.ones(3)))
-    report = gradcli.check(function, given, allow=["mutates-input"])
+    report = gradcli.check(function, given, allow=["mutates-input"], shrink=False)
     assert report.verdict is Verdict.PASSED
     assert any("[mutates-input, allowed: as the caller asked]" in note for note in report.cases[0].notes)
 

@@ -80,23 +80,23 @@ def checked(target: type, *inputs: InputSpec, folder: Path | None = None) -> Che
 
 
 GIVEN = {
-    "a tuple": lambda: gradcli.check(Damped, (leaf(), 0.0)).cases[0],
-    "a list of tuples": lambda: gradcli.check(Damped, [(leaf(), 0.0)]).cases[0],
-    "a dict": lambda: gradcli.check(Damped, {"x": leaf(), "strength": 0.0}).cases[0],
+    "a tuple": lambda: gradcli.check(Damped, (leaf(), 0.0), shrink=False).cases[0],
+    "a list of tuples": lambda: gradcli.check(Damped, [(leaf(), 0.0)], shrink=False).cases[0],
+    "a dict": lambda: gradcli.check(Damped, {"x": leaf(), "strength": 0.0}, shrink=False).cases[0],
     "flags": lambda: checked(Damped, parse_input("x=3"), parse_argument("strength=0.0")),
     "a flag beside inferred inputs": lambda: checked(Damped, parse_argument("strength=0.0")),
     "sample_inputs": lambda: checked(Sampled),
 }
 NOT_GIVEN = {
-    "a tuple": lambda: gradcli.check(Damped, (leaf(),)).cases[0],
-    "a dict": lambda: gradcli.check(Damped, {"x": leaf()}).cases[0],
+    "a tuple": lambda: gradcli.check(Damped, (leaf(),), shrink=False).cases[0],
+    "a dict": lambda: gradcli.check(Damped, {"x": leaf()}, shrink=False).cases[0],
     "flags": lambda: checked(Damped, parse_input("x=3")),
     "nothing": lambda: checked(Damped),
 }
 HIDDEN = {
-    "a tuple": lambda: gradcli.check(Scaled, (leaf(), 1.0)).cases[0],
+    "a tuple": lambda: gradcli.check(Scaled, (leaf(), 1.0), shrink=False).cases[0],
     "flags": lambda: checked(Scaled, parse_input("x=3"), parse_argument("scale=1.0")),
-    "a default": lambda: gradcli.check(Scaled, (leaf(),)).cases[0],
+    "a default": lambda: gradcli.check(Scaled, (leaf(),), shrink=False).cases[0],
     "nothing": lambda: checked(Scaled),
 }
 

@@ -64,7 +64,7 @@ def ns(request):
 
 
 def test_a_right_jvp_passes(ns):
-    case = gradcli.check(product(ns), {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4]}}, order=1).cases[0]
+    case = gradcli.check(product(ns), {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4]}}, order=1, shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED, case.findings
     assert [e.verdict for e in case.evidence if e.check == "forward-mode"] == [Verdict.PASSED]
 
@@ -75,7 +75,9 @@ def test_a_right_jvp_passes(ns):
     ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_a_wrong_jvp_is_named_and_placed(ns, rule, input):
-    case = gradcli.check(with_jvp(ns, rule), {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4]}}, order=1).cases[0]
+    case = gradcli.check(
+        with_jvp(ns, rule), {"x": {"shape": [3, 4]}, "w": {"shape": [3, 4]}}, order=1, shrink=False
+    ).cases[0]
     assert case.verdict is Verdict.FAILED
     (finding,) = case.findings
     assert (finding.kind, finding.input) == (FindingKind.JVP_MISMATCH, input)
@@ -153,14 +155,14 @@ class WrongAlone(ByHand):
 def test_right_rules_for_vmap_pass(function):
     inputs = {next(iter(inspect.signature(function.forward).parameters)): {"shape": [3, 4]}}
     inputs["scale" if function is Rows else "w"] = {"shape": []}
-    case = gradcli.check(function, inputs, order=1).cases[0]
+    case = gradcli.check(function, inputs, order=1, shrink=False).cases[0]
     assert case.verdict is Verdict.PASSED, case.findings
     assert [e.verdict for e in case.evidence if e.check == "batching"] == [Verdict.PASSED]
 
 
 @pytest.mark.parametrize("function", [ForgetsTheBatch, WrongAlone])
 def test_wrong_rules_for_vmap_are_named_and_placed(function):
-    case = gradcli.check(function, {"x": {"shape": [3, 4]}, "w": {"shape": []}}, order=1).cases[0]
+    case = gradcli.check(function, {"x": {"shape": [3, 4]}, "w": {"shape": []}}, order=1, shrink=False).cases[0]
     assert case.verdict is Verdict.FAILED
     assert [f.kind for f in case.findings] == [FindingKind.VMAP_MISMATCH]
     lines, first = inspect.getsourcelines(function.vmap)

@@ -284,7 +284,7 @@ def test_numpy_functions_that_share_a_cache_are_found():
 
     for x in ([0.5, -1.5, 2.0], [0.5, 1.5, 2.0]):
         value, gradient = pair(shared=True)
-        (case,) = gradcli.check(value, (np.array(x),), grad=gradient).cases
+        (case,) = gradcli.check(value, (np.array(x),), grad=gradient, shrink=False).cases
         assert {finding.kind for finding in case.findings} == {FindingKind.STATEFUL}
         value, gradient = pair(shared=False)
-        assert gradcli.check(value, (np.array(x),), grad=gradient).ok
+        assert gradcli.check(value, (np.array(x),), grad=gradient, shrink=False).ok
