@@ -199,6 +199,7 @@ def test_mistakes_for_sparse_inputs_are_named(sparse, layout):
     assert (finding.kind.value, finding.input) == ("wrong-entries", "a")
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support is in beta")  # the first time in a process
 def test_a_callers_sparse_tensors_are_taken_apart(sparse):
     from gradcli.spec.resolve import resolve
 
