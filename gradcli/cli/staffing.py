@@ -34,7 +34,7 @@ class Site:
         (outcome,) = self.staff.outcomes([job])
         if isinstance(outcome, Done):
             return outcome.value
-        raise RelayedError(outcome.told_of(job.target), outcome.exit_code)
+        raise RelayedError(outcome.message_for(job.target), outcome.exit_code)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Multiplication by a number, which is no tensor and has no gradient."""
+"""Multiplication by a number, which is not a tensor and has no gradient."""
 
 from typing import Any
 

@@ -66,7 +66,7 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
         return replace(broken, error_traceback=outcome.trace)
     if isinstance(outcome, Refused):
         return _faulty(case, _placed(case, outcome.message), outcome.exit_code)
-    lost = _faulty(case, outcome.told_of(case.spec.target), outcome.exit_code, crashed=True)
+    lost = _faulty(case, outcome.message_for(case.spec.target), outcome.exit_code, crashed=True)
     return replace(lost, seconds=outcome.seconds, error_traceback=outcome.trace)
 
 

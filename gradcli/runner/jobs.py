@@ -168,7 +168,7 @@ class Refused:
     message: str
     exit_code: int
 
-    def told_of(self, target: str) -> str:  # noqa: ARG002 - the message names it
+    def message_for(self, target: str) -> str:  # noqa: ARG002 - the message names it
         """Why the job on `target` was not done."""
         return self.message
 
@@ -180,7 +180,7 @@ class Broken:
     trace: str
     exit_code: ClassVar[int] = GradcliError.exit_code
 
-    def told_of(self, target: str) -> str:
+    def message_for(self, target: str) -> str:
         """Why the job on `target` was not done, with the traceback."""
         return f"{target}: internal error in gradcli:\n{self.trace}"
 
@@ -204,7 +204,7 @@ class Lost:
         """2 if the target was still being imported, 3 if its code ran."""
         return UserCodeError.exit_code if self.begun else UsageError.exit_code
 
-    def told_of(self, target: str) -> str:
+    def message_for(self, target: str) -> str:
         """Why the job on `target` was not done."""
         if not self.begun:
             return f"{target}: {self.how} while it was imported{self.place}"

@@ -145,7 +145,7 @@ class HookLog:
     has_packed: bool = False
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
-        """A stand-in for a hook of the user's; None for a framework's own, and for what is no function."""
+        """A stand-in for a hook of the user's; None for a framework's own, and for what is not a function."""
         if not callable(hook) or isinstance(hook, HookStandIn) or not is_users_function(hook):
             return None
         made = HookStandIn(hook, self, kind, owner)

@@ -59,7 +59,7 @@ class Lens:
         return self._summary(tensor, self.array(tensor))
 
     def summarise_each(self, tensors: Any) -> tuple[ArraySummary | None, ...]:
-        """One summary for each entry, None for what is no tensor."""
+        """One summary for each entry, None for what is not a tensor."""
         return tuple(self.summarise(t) if self.is_tensor(t) else None for t in as_tuple(tensors))
 
     def _summary(self, tensor: Any, array: NDArray[Any] | None) -> ArraySummary:

@@ -40,13 +40,13 @@ Distance = Callable[[], float]
 class Phase:
     """A part of a case: a check, the inference of inputs, naming, shrinking.
 
-    `cut` says why it was ended early. A `sparing` phase ends after `SLOW_CALLS` of a slow forward, a
+    `cut` says why it was ended early. A `calls_limited` phase ends after `SLOW_CALLS` of a slow forward, a
     `searching` one, in which no inputs are known yet, when calls that did not return took `SEARCH_SECONDS` (`lost`).
     """
 
     name: str
     optional: bool = False
-    sparing: bool = False
+    calls_limited: bool = False
     searching: bool = False
     deadline: float = math.inf
     lost: float = 0.0
@@ -166,7 +166,7 @@ class Watchdog:
         name: str,
         *,
         optional: bool = False,
-        sparing: bool = False,
+        calls_limited: bool = False,
         searching: bool = False,
         share: float = math.inf,
     ) -> Iterator[Phase]:
@@ -175,12 +175,12 @@ class Watchdog:
         Args:
             name: for messages.
             optional: whether it ends when the budget is spent.
-            sparing: whether it ends after `SLOW_CALLS` of a slow forward, where no budget is given.
+            calls_limited: whether it ends after `SLOW_CALLS` of a slow forward, where no budget is given.
             searching: whether it looks for inputs, so that no call in it is at inputs that were asked for.
             share: seconds of the budget that it may take.
         """
         outer, began = self.phase, monotonic()
-        phase = Phase(name, optional or outer.optional, sparing, searching, outer.deadline)
+        phase = Phase(name, optional or outer.optional, calls_limited, searching, outer.deadline)
         if optional:
             phase.deadline = min(outer.deadline, began + max(0.0, min(self.optional_left, share)))
         if name in self.omissions.phases:
@@ -206,7 +206,7 @@ class Watchdog:
         """Why an optional check is not begun; None where it is."""
         if name in self.omissions.phases:
             return self._not_survived
-        return self._exhausted(self.optional_left <= 0.0, sparing=True)
+        return self._exhausted(self.optional_left <= 0.0, calls_limited=True)
 
     def affords(self, calls: int) -> bool:
         """Whether so many more calls of forward fit into what optional checks may spend."""
@@ -222,11 +222,11 @@ class Watchdog:
         seconds = min(ENTRIES_SECONDS, max(LEAST_ENTRIES_SECONDS, self.optional_left))
         return int(seconds / max(self._quickest, 1e-9))
 
-    def _exhausted(self, late: bool, *, sparing: bool) -> str | None:
+    def _exhausted(self, late: bool, *, calls_limited: bool) -> str | None:
         if late:
             budget = OPTIONAL_SECONDS if self._budget is None else self._budget
             return f"the budget of {budget:g} s is used up; a larger --budget allows more"
-        if sparing and self._budget is None and self.is_slow and self.forwards >= SLOW_CALLS:
+        if calls_limited and self._budget is None and self.is_slow and self.forwards >= SLOW_CALLS:
             return (
                 f"forward takes {self._quickest:.2g} s and was called {self.forwards} times; a larger --budget "
                 "allows more"
@@ -245,7 +245,7 @@ class Watchdog:
             self._strike(call, 0.0)
             raise self._refusal(self._not_survived)
         if phase.optional and phase.cut is None:
-            phase.cut = self._exhausted(monotonic() >= phase.deadline, sparing=phase.sparing)
+            phase.cut = self._exhausted(monotonic() >= phase.deadline, calls_limited=phase.calls_limited)
         if phase.cut is not None:
             raise self._refusal(phase.cut)
         if not call.asked and self._lies_too_far(call):
@@ -319,7 +319,7 @@ class Watchdog:
     def _strike(self, call: Call, seconds: float) -> None:
         phase = self.phase
         if phase.optional and monotonic() >= phase.deadline:
-            phase.cut = self._exhausted(True, sparing=False)
+            phase.cut = self._exhausted(True, calls_limited=False)
             return
         self.overruns.append(Overrun(phase.name, seconds))
         phase.strikes += 1

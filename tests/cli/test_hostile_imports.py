@@ -121,7 +121,8 @@ def test_an_import_that_hangs_is_stopped_and_named(folder: Path, monkeypatch: py
         hangs, fine = staff.outcomes(jobs)
     assert isinstance(hangs, Lost)
     assert hangs.exit_code == 2
-    assert "hangs.py: ran over its time limit of 4 s and was stopped while it was imported" in hangs.told_of("hangs.py")
+    said = hangs.message_for("hangs.py")
+    assert "hangs.py: ran over its time limit of 4 s and was stopped while it was imported" in said
     assert not isinstance(fine, Lost)
 
 

@@ -49,4 +49,4 @@ def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
         if isinstance(outcome, Done):
             yield outcome.value.line(), 0
         else:
-            yield prefixed(outcome.told_of(case.spec.target)), outcome.exit_code
+            yield prefixed(outcome.message_for(case.spec.target)), outcome.exit_code

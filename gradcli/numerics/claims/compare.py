@@ -147,7 +147,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         known = np.maximum(reading.size, np.abs(reading.numeric))
         within = ours & smooth & (error <= FAIL_FACTOR * tolerance)
         silent = within & (reading.bound <= SILENT_NOISE * known + 1e-290)
-        # Rows that are nothing beside the rounding of others say nothing of the block, however well they are known.
+        # A row below the block's rounding level says nothing of the block, however well it is known.
         silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))

@@ -74,7 +74,7 @@ class Site:
     """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
 
     `witness_rows` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
-    `sparing` says that both were asked for fewer rows than usual.
+    `few_rows` says that both hold fewer rows than usual.
     """
 
     map: CountedMap
@@ -94,7 +94,7 @@ class Site:
     known_close_by: list[Vector] | None = None
     known_left: Vector | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
-    sparing: bool = False
+    few_rows: bool = False
     without_witness: Site | None = None
 
     @classmethod
@@ -123,14 +123,14 @@ class Site:
             Exception: whatever value or vjp raise.
         """
         scales = entry_scales(map_.domain, x)
-        sparing = projections is None and witness is not None
+        few_rows = projections is None and witness is not None
         wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
-        wanted = 1 if sparing else wanted
+        wanted = 1 if few_rows else wanted
         with np.errstate(all="ignore"):
             x = snap(x, scales)
             claim = make_claim(map_, x, rng, wanted)
         site = cls(map_, x, scales, claim, rng, budget, known_outputs=claim.outputs)
-        site.sparing = sparing
+        site.few_rows = few_rows
         if witness is not None:
             site.witness, site.witness_rows = witness, _witness_rows(witness, claim, x)
         return site
@@ -142,7 +142,7 @@ class Site:
         self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
         self.known_rows = self.known_noise = None
         self.known_masks = {}
-        self.sparing = False
+        self.few_rows = False
 
     def evaluate(self) -> Vector:
         """f(x), evaluated when first asked for. Raises whatever the map raises."""

@@ -13,7 +13,7 @@ from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.reference.gap import Gap, block_of, compare, rounding_of, told_of
+from gradcli.numerics.reference.gap import Gap, block_of, compare, reference_rows, rounding_of
 from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import MOVE, Focus, moved
 
@@ -94,7 +94,7 @@ def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Re
     """Rule along v by the row `number` of the claim's forms."""
     focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
     quick_reading = site.quick_reading(v, focus, start)
-    told, claimed = float(told_of(site)[number] @ v), float(site.claim.forms[number] @ v)
+    told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
     apart = DECISIVE * abs(claimed - told)
     short = quick_reading.short
     row = len(short.value) - len(site.claim.forms) + number
@@ -111,7 +111,7 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     """Rule along v by what the claim leaves of the values over two lengths of step, where forward does not iterate."""
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
-    told, claimed = float(told_of(site)[number] @ v), float(site.claim.forms[number] @ v)
+    told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
     asked = np.arange(len(site.claim.forms)) == number
     rulings: list[Ruling] = []
     for reach in REACHES:

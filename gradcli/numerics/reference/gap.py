@@ -112,10 +112,10 @@ def compare(
 def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
     """What claim and witness say of one block, row by row."""
     places, rows = site.map.domain.slices[input_], site.claim.places(output)
-    return site.claim.forms[rows][:, places], told_of(site)[rows][:, places]
+    return site.claim.forms[rows][:, places], reference_rows(site)[rows][:, places]
 
 
-def told_of(site: Site) -> Matrix:
+def reference_rows(site: Site) -> Matrix:
     """What the witness says of the claim's rows; the site must have one."""
     if site.witness_rows is None:
         raise ValueError("expected a point at which autodiff of forward's body is available, got one without")

@@ -68,7 +68,7 @@ class Beginning:
         )
         told = None if self.told is None or not all_finite(self.told) else self.told[None]
         site = Site(self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, witness_rows=told)
-        site.known_outputs, site.sparing = self.outputs, True
+        site.known_outputs, site.few_rows = self.outputs, True
         return site
 
 

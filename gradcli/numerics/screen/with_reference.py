@@ -69,7 +69,7 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
     agreed: dict[Pair, Gap] = {}
     apart: dict[Pair, Gap] = {}
     gaps = compare_all(site, pairs)
-    if site.sparing and any(gap.error > ALIKE for gap in gaps.values()):
+    if site.few_rows and any(gap.error > ALIKE for gap in gaps.values()):
         site.ask_again()
         gaps = compare_all(site, pairs)
     for pair, gap in gaps.items():

@@ -158,7 +158,7 @@ def _listed(target: str, outcome: Outcome) -> list[CheckSpec]:
     if isinstance(outcome, Done):
         return [CheckSpec(target=name) for name in outcome.value]
     crashed = isinstance(outcome, Lost)
-    return [_problem(target, outcome.told_of(target), outcome.exit_code, crashed=crashed)]
+    return [_problem(target, outcome.message_for(target), outcome.exit_code, crashed=crashed)]
 
 
 def _problem(target: str, message: str, exit_code: int, *, crashed: bool = False) -> CheckSpec:
