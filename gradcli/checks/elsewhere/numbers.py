@@ -16,6 +16,12 @@ STRUCTURAL_NAMES = frozenset((
     "block", "block_size", "ndim", "index", "offset",
 ))  # fmt: skip
 """Names of arguments that choose a structure rather than enter a formula: not varied."""
+_COUNTED = frozenset((
+    "dim", "dims", "size", "groups", "channels", "heads", "features", "classes", "experts", "chunks", "blocks", "rows",
+    "cols", "columns",
+))  # fmt: skip
+"""Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied either, since
+forward takes 3 groups of 4 channels without a word, and reads other memory than is meant."""
 
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"
@@ -31,7 +37,12 @@ def is_formula_constant(argument: Argument) -> bool:
     """Whether an argument is a number that may enter a formula."""
     value = argument.value
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return not argument.is_tensor and number and argument.name.lower() not in STRUCTURAL_NAMES
+    return not argument.is_tensor and number and not _lays_out(argument.name.lower(), value)
+
+
+def _lays_out(name: str, value: object) -> bool:
+    """Whether a number's name says that it chooses a structure, or counts parts of one."""
+    return name in STRUCTURAL_NAMES or (isinstance(value, int) and name.rpartition("_")[2] in _COUNTED)
 
 
 def sets_accuracy(name: str) -> bool:
