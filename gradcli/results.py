@@ -51,6 +51,7 @@ class Mismatch:
     `wrong_columns` are all wrong ones of a block too large for a `complete` table, where they are known.
     `wide` says that small steps show nothing there, so that no entry can be measured again with them.
     `alone` says that the `rows`, whose derivatives are far below those of the others, are the only ones that differ.
+    `smooth` marks the entries that are two-sided derivatives; None says all of them.
     """
 
     input: int
@@ -68,6 +69,7 @@ class Mismatch:
     wrong_columns: "NDArray[np.intp] | None" = None
     wide: bool = False
     alone: bool = False
+    smooth: "NDArray[np.bool_] | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

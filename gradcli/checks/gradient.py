@@ -258,4 +258,5 @@ def _mismatch(order: int, map_: VectorMap, block: BlockOutcome) -> Mismatch | No
         wrong_columns=None if table.complete else block.wrong_columns,
         wide=table.wide,
         alone=table.alone,
+        smooth=table.smooth,
     )

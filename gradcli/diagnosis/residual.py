@@ -59,16 +59,16 @@ def lacking_form(suspect: Suspect) -> Named | None:
 
 
 def _told(suspect: Suspect) -> str | None:
-    table = suspect.table
-    codomain = suspect.facts.subject.codomain
-    if table is None or len(codomain.blocks) > 1 or not table.known.all() or not np.any(table.claimed):
+    codomain, output = suspect.facts.subject.codomain, suspect.output
+    table = None if output is None else suspect.table_of_output(output)
+    if output is None or table is None or not table.known.all() or not np.any(table.claimed):
         return None
     if codomain.size == 1:
         return _of_one_output(suspect, table)
-    if codomain.blocks[0].shape != suspect.shape:
+    if codomain.blocks[output].shape != suspect.shape:
         return None
     slices = _sliced(table, suspect.shape)
-    return None if slices is None else _off_diagonal(slices) or _low_rank(suspect, slices)
+    return None if slices is None else _off_diagonal(slices) or _low_rank(suspect, output, slices)
 
 
 def _sliced(table: Table, shape: tuple[int, ...]) -> _Slices | None:
@@ -108,7 +108,7 @@ def _off_diagonal(slices: _Slices) -> str | None:
     )
 
 
-def _low_rank(suspect: Suspect, slices: _Slices) -> str | None:
+def _low_rank(suspect: Suspect, output: int, slices: _Slices) -> str | None:
     ranks = slices.ranks(slices.lacking)
     rank = int(ranks.max(initial=0))
     if rank not in (1, 2) or slices.width < _LEAST + rank - 1 or (ranks == 0).all():
@@ -118,43 +118,47 @@ def _low_rank(suspect: Suspect, slices: _Slices) -> str | None:
         return None
     left, values, right = np.linalg.svd(slices.lacking)
     allowed = np.maximum(_SPAN, slices.error / values[:, rank - 1])
-    candidates = list(_candidates(suspect, slices.axes))
+    candidates = list(_candidates(suspect, output, slices.axes))
     inner = [c for c in candidates if _spans(left[:, :, :rank], c[1], allowed)]
     outer = [c for c in candidates if _spans(right[:, :rank].transpose(0, 2, 1), c[1], allowed)]
     axes = None if len(slices.axes) == len(suspect.shape) else slices.axes
-    if rank == 1:
-        return _one_term(inner, outer, axes)
-    return _two_terms(slices, inner, outer, axes)
+    label = "grad_output" if len(suspect.facts.subject.codomain.blocks) == 1 else f"grad_output[{output}]"
+    summed = _Sum(of=label, axes=axes)
+    return _one_term(inner, outer, summed) if rank == 1 else _two_terms(slices, inner, outer, summed)
 
 
 _Candidate = tuple[str, FloatArray]
 
 
-_Axes = tuple[int, ...] | None
-"""The axes that a sum goes over; None for all."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sum:
+    """The sum in a term: what it is `of` times some quantity, and the axes that it goes over; None for all."""
+
+    of: str
+    axes: tuple[int, ...] | None
 
 
-def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], axes: _Axes) -> str:
-    term = _product("c" if outer else "a", outer[0][0] if outer else "", inner[0][0] if inner else "b", axes)
+def _one_term(inner: Sequence[_Candidate], outer: Sequence[_Candidate], summed: _Sum) -> str:
+    term = _product("c" if outer else "a", outer[0][0] if outer else "", inner[0][0] if inner else "b", summed)
     unknown = " and ".join(letter for letter, known in (("a", outer), ("b", inner)) if not known)
-    where = f"where c is {_constant(axes)}" if outer else ""
+    where = f"where c is {_constant(summed)}" if outer else ""
     where += f"{', ' if outer and unknown else ''}{f'with some weights {unknown}' if unknown else ''}"
     return f"the returned gradient lacks the term {term}, {where}; with the term added, it is right"
 
 
-def _product(constant: str, outer: str, inner: str, axes: _Axes) -> str:
+def _product(constant: str, outer: str, inner: str, summed: _Sum) -> str:
     """A term as a formula, as in c·x·sum(grad_output·output, axis 1)."""
-    over = "" if axes is None else f", axis {', '.join(map(str, axes))}"
-    return "·".join((constant, *([outer] if outer else []), f"sum(grad_output{'·' if inner else ''}{inner}{over})"))
+    over = "" if summed.axes is None else f", axis {', '.join(map(str, summed.axes))}"
+    return "·".join((constant, *([outer] if outer else []), f"sum({summed.of}{'·' if inner else ''}{inner}{over})"))
 
 
-def _constant(axes: _Axes) -> str:
-    if axes is None:
+def _constant(summed: _Sum) -> str:
+    if summed.axes is None:
         return "the same in every entry"
-    return f"constant along ax{'es' if len(axes) > 1 else 'is'} {', '.join(map(str, axes))}"
+    return f"constant along ax{'es' if len(summed.axes) > 1 else 'is'} {', '.join(map(str, summed.axes))}"
 
 
-def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Candidate], axes: _Axes) -> str | None:
+def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Candidate], summed: _Sum) -> str | None:
     """Two terms p·sum(g·q), in the first pairs of names for which the residual is diagonal."""
     for (p, ps), (q, qs) in itertools.permutations(outer, 2):
         for (a, as_), (b, bs) in itertools.permutations(inner, 2):
@@ -164,8 +168,8 @@ def _two_terms(slices: _Slices, inner: Sequence[_Candidate], outer: Sequence[_Ca
                 continue
             rebuilt = inners @ (core * np.eye(2)) @ outers.transpose(0, 2, 1)
             if (np.linalg.norm(rebuilt - slices.lacking, axis=(1, 2)) <= slices.error).all():
-                terms = f"{_product('c', p, a, axes)} and {_product('d', q, b, axes)}"
-                where = f"where c and d are {_constant(axes)}"
+                terms = f"{_product('c', p, a, summed)} and {_product('d', q, b, summed)}"
+                where = f"where c and d are {_constant(summed)}"
                 return f"the returned gradient lacks the terms {terms}, {where}; with both added, it is right"
     return None
 
@@ -179,13 +183,13 @@ def _spans(span: FloatArray, vectors: FloatArray, allowed: FloatArray) -> bool:
     return bool((np.linalg.norm(vectors - inside, axis=1) <= allowed * sizes).all())
 
 
-def _candidates(suspect: Suspect, axes: tuple[int, ...]) -> Iterator[_Candidate]:
+def _candidates(suspect: Suspect, place: int, axes: tuple[int, ...]) -> Iterator[_Candidate]:
     """Named vectors of every slice, shape (slices, k): 1, output, input, centred input, exp(output), times others."""
     subject, shape = suspect.facts.subject, suspect.shape
     own = subject.arguments[subject.active[suspect.place]]
     value, output = (
         np.asarray(own.value, dtype=np.float64),
-        np.asarray(subject.call().outputs[subject.output_numbers[0]]),
+        np.asarray(subject.call().outputs[subject.output_numbers[place]]),
     )
     centred = value - value.mean(axis=axes or None, keepdims=True)
     with np.errstate(all="ignore"):
@@ -219,7 +223,7 @@ def _of_one_output(suspect: Suspect, table: Table) -> str | None:
     allowed = np.array([max(_SPAN, _BOUNDS * float(np.linalg.norm(table.floor)) / size)])
     span = (lacking / size)[:, :, None]
     axes = tuple(range(len(suspect.shape)))
-    for name, vectors in _candidates(suspect, axes):
+    for name, vectors in _candidates(suspect, 0, axes):
         if _spans(span, vectors, allowed) and not _spans(span, table.claimed, allowed):
             term = f"proportional to {name}" if name else "that is the same in every entry"
             return f"the returned gradient lacks a term {term}; with the term added, it is right"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.diagnosis.facts import Facts
-from gradcli.diagnosis.table import Gradient, Table
+from gradcli.diagnosis.table import Gradient, Table, table_of
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -41,7 +41,26 @@ class Suspect:
     @property
     def table(self) -> Table | None:
         """The whole Jacobian in this input, where it is small and real."""
-        return self.facts.table(self.place)
+        table = self.facts.table(self.place)
+        alone = table is None and len(self.facts.subject.codomain.blocks) == 1
+        return self.table_of_output(0) if alone else table
+
+    @property
+    def output(self) -> int | None:
+        """The number of the one output through which the gradient is wrong; None for several, or where unknown."""
+        if len(self.facts.subject.codomain.blocks) == 1:
+            return 0
+        wrong = {None if e.mismatch is None else e.mismatch.output for e in self.evidence}
+        return wrong.pop() if len(wrong) == 1 else None
+
+    def table_of_output(self, output: int) -> Table | None:
+        """The Jacobian of one output; where forward is too slow to measure it again, as the check measured it."""
+        table, codomain = self.facts.table(self.place), self.facts.subject.codomain
+        if table is not None:
+            return table.of_rows(codomain.slices[output])
+        found = self.mismatch
+        fits = found is not None and found.output == output and found.rows.size == codomain.sizes[output]
+        return None if found is None or not fits else table_of(found, self.facts.subject)
 
     def shows(self, form: "Callable[[Suspect, Table], bool]") -> bool:
         """Whether the Jacobian has a form, here and at inputs close by, as far as it can be told there."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Subject
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
-from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.jacobian import jacobian_table
 from gradcli.numerics.maps.vector_map import VectorMap
+from gradcli.results import Mismatch
 
 _MOST_ROWS, _MOST_COLUMNS = 200, 128
 _SECONDS = 1.0
@@ -64,6 +64,10 @@ class Table:
         """Which outputs depend on which entries, by differences."""
         return self.known & (np.abs(self.numeric) > self.floor)
 
+    def of_rows(self, rows: slice) -> "Table":
+        """The rows of some outputs."""
+        return Table(claimed=self.claimed[rows], numeric=self.numeric[rows], bound=self.bound[rows])
+
 
 def measured(
     subject: Subject, place: int, backward: Backward, *, seed: int, only: NDArray[np.intp] | None = None
@@ -91,10 +95,23 @@ def measured(
         found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=some, quick=True)
     except UserCodeError:  # at inputs that nobody asked for
         return None
-    known = np.isfinite(found.numeric) & np.isfinite(found.bound) & np.isin(found.status, (Status.OK, Status.NOISE))
+    known = np.isfinite(found.numeric) & np.isfinite(found.bound) & found.smooth
     numeric, bound = np.zeros_like(claimed), np.full_like(claimed, np.inf)
     numeric[:, wanted], bound[:, wanted] = found.numeric, np.where(known, found.bound, np.inf)
     return Table(claimed=claimed, numeric=numeric, bound=bound)
+
+
+def table_of(mismatch: Mismatch, subject: Subject) -> Table | None:
+    """The table that a check made of one block; None unless it is complete, finite, real and made by small steps."""
+    blocks = (*subject.domain.blocks, *subject.codomain.blocks)
+    if not mismatch.complete or mismatch.wide or mismatch.alone or any(block.complex for block in blocks):
+        return None
+    if not np.isfinite(mismatch.claimed).all():
+        return None
+    known = np.isfinite(mismatch.numeric) & np.isfinite(mismatch.bound)
+    known = known if mismatch.smooth is None else known & mismatch.smooth
+    numeric, bound = np.where(known, mismatch.numeric, 0.0), np.where(known, mismatch.bound, np.inf)
+    return Table(claimed=mismatch.claimed, numeric=numeric, bound=bound)
 
 
 def _seconds(map_: VectorMap, point: FloatArray) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.floats import Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 
 Pair = tuple[int, int]
@@ -77,7 +77,8 @@ class Table:
     `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block
     and the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
     `wide` says that it took steps as long as the input; `alone` that its rows, whose derivatives are far below those
-    of others, are the only ones that differ, and are to be compared with themselves.
+    of others, are the only ones that differ, and are to be compared with themselves. `smooth` marks the entries that
+    are two-sided derivatives, where differences told; None says all of them.
     """
 
     claimed: Matrix
@@ -90,6 +91,7 @@ class Table:
     cotangent: Vector | None = None
     wide: bool = False
     alone: bool = False
+    smooth: Mask | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

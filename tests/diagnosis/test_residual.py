@@ -96,3 +96,43 @@ def test_no_term_is_made_up(name, seed):
     made, shapes = OTHERWISE[name]
     (finding,) = found(made, *shapes, seed=seed)
     assert finding.kind in (K.WRONG_GRADIENT, K.WRONG_ENTRIES, K.IGNORES_GRAD_OUTPUT), finding.message
+
+
+@pytest.mark.parametrize("name", ["mean", "variance", "both", "channels", "affine variance", "unit", "diagonal"])
+def test_it_is_told_by_the_entries_of_the_check_where_forward_is_too_slow_to_measure_them_again(monkeypatch, name):
+    monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", 0.0)
+    made, shapes, says = DROPPED[name]
+    assert_told(K.MISSING_TERM, says, made, shapes, 0)
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_no_term_is_made_up_of_them(monkeypatch, name):
+    monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", 0.0)
+    test_no_term_is_made_up(name, 0)
+
+
+def unnormed(g, x):
+    return g / (x * x).sum(-1, keepdim=True).sqrt()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (
+            function(lambda x, z: (unit(x), z * z), lambda g, h, x, z, y, w: (unnormed(g, x), 2 * h * z)),
+            "c·output·sum(grad_output[0]·output, axis 1)",
+        ),
+        (
+            function(lambda z, x: (z * z, unit(x)), lambda h, g, z, x, w, y: (2 * h * z, unnormed(g, x))),
+            "c·output·sum(grad_output[1]·output, axis 1)",
+        ),
+        (
+            function(lambda x, z: (x.softmax(-1), z * z), lambda g, h, x, z, y, w: (g * y * (1 - y), 2 * h * z)),
+            "only the diagonal of the Jacobian",
+        ),
+    ],
+)
+def test_of_several_outputs_it_is_told_of_the_one_that_is_wrong(monkeypatch, made, says, seconds):
+    monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", seconds)
+    assert_told(K.MISSING_TERM, says, made, ((3, 4), (3, 4)), 0)

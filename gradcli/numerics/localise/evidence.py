@@ -111,6 +111,7 @@ def make_table(
         columns=numeric.columns[order] - inside.start,
         complete=numeric.columns.size == n and rows.size == m,
         point=site.x,
+        smooth=numeric.smooth[:, order],
     )
 
 

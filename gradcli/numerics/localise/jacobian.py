@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
-from gradcli.numerics.differences.estimate import StatusArray
+from gradcli.numerics.differences.estimate import Status, StatusArray
 from gradcli.numerics.differences.three_pairs import Prediction, predict
-from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.floats import Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap
@@ -32,6 +32,11 @@ class NumericTable:
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
     evaluations: int
+
+    @property
+    def smooth(self) -> Mask:
+        """The entries that are two-sided derivatives."""
+        return np.isin(self.status, (Status.OK, Status.NOISE))
 
 
 def jacobian_table(
