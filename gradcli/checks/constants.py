@@ -29,10 +29,10 @@ class ConstantsCheck(Check):
         subject = situation.subject
         if not comparable(situation):
             return
-        given = with_defaults(subject)
+        given, costly = with_defaults(subject), situation.map_of(subject, 1).is_costly
         for position, argument in enumerate(given):
-            if not is_formula_constant(argument):
-                continue
+            if not is_formula_constant(argument) or (costly and sets_accuracy(argument.name)):
+                continue  # what sets an accuracy never fails: it is not tried where each call is slow
             for value in other_values(argument.value):
                 arguments = list(given)
                 arguments[position] = replace(argument, value=value)

@@ -77,6 +77,16 @@ def test_a_kernel_is_judged_by_few_calls_and_its_body_not_differentiated(unhurri
     assert {entry.index[1] for entry in wrong.findings[0].entries} == {1}
 
 
+def test_a_number_that_sets_an_accuracy_is_not_tried_at_other_values():
+    class WithEps(kernels.ScaledTanh):
+        @staticmethod
+        def forward(ctx, x, eps=0.75):
+            return kernels.ScaledTanh.forward(ctx, x, eps)
+
+    scale, eps = (checked(f, drawn(5), 0.75, only=("constants",)).forwards for f in (kernels.ScaledTanh, WithEps))
+    assert eps + 6 <= scale
+
+
 def test_a_kernel_with_a_missing_square_fails_at_the_line_that_hands_it_the_wrong_number(unhurried):
     case = checked(kernels.ScaledTanhWithoutSquare, drawn(5), 0.75)
     assert (case.verdict.value, names(case)) == ("failed", ["wrong-factor"])
