@@ -1,6 +1,6 @@
 """gradcli on public Triton kernels, on a CPU: Functions of liger-kernel and flash-linear-attention, right and broken.
 
-    python benchmarks/triton_packages.py [functions|planted] [--seeds 0 1 2] [NAME]...
+    python benchmarks/triton_packages.py [functions|planted] [NAME]... [--seeds 0 1 2]
 
 `functions` runs `gradcli check --order 1` on every row, without a GPU in Triton's interpreter, and prints the verdict,
 what was found, the resolution, how often forward ran and the processor time. `planted` copies a package's module, makes
@@ -138,82 +138,93 @@ ROWS: tuple[Row, ...] = (
         "-i V_stacked=2x1x2x4 -i w_query=4 -i w_norm=4 -a eps=1e-6",
     ),
     row("fla swiglu", _FLA + "modules.activations.ops:SwiGLUFunction", "-i x=3x8 -i y=3x8"),
+    row("fla swish", _FLA + "modules.activations.ops:SwishFunction", "-i x=3x8"),
     row("fla logsigmoid", _FLA + "modules.activations.ops:LogSigmoidFunction", "-i x=3x8 -a temperature=1.5"),
     row("fla l2norm", _FLA + "modules.norm.l2norm:L2NormFunction", "-i x=3x8 -a eps=1e-6"),
 )
 
 
+def plants(row: str, input_: str, *mistakes: tuple[str, str, str, str]) -> tuple[Planted, ...]:
+    """The mistakes of one row, each with its name, the text replaced, the text in its place, and the finding."""
+    return tuple(
+        Planted(row=row, name=name, old=old, new=new, finding=finding, input=input_)
+        for name, old, new, finding in mistakes
+    )
+
+
+_FACTOR, _TERM, _BLOCK = "a factor", "a missing term", "one block off"
 _DX = "    dx = y * (dy - dot)\n"
 _DX_SQUARED = "    dx_row = dy_row * 2 * relu_x\n"
 _TILE = "        new_q_tile_2 = q_tile_2 * cos_row - q_tile_1 * sin_row\n"
+_FIRST = "        new_q_tile_1 = q_tile_1 * cos_row + q_tile_2 * sin_row\n"
+_STORED = "        tl.store(q_ptr + first_half_q_offsets, new_q_tile_1, mask=first_q_mask)\n"
+_NORMED = "    b_dx = b_dy * b_rstd[:, None] - tl.sum(b_dy * b_y, 1)[:, None] * b_y * b_rstd[:, None]\n"
+_SWISH = "    b_dx = b_dy * b_s * (1.0 + b_x * (1.0 - b_s))\n"
+_RMS = "        dX_row += (rstd_row) * (-(1 / n_cols) * rstd_row * rstd_row * tl.sum(m * X_row, axis=0) * X_row)\n"
 PLANTED: tuple[Planted, ...] = (
-    Planted(
-        row="softmax",
-        name="a factor",
-        old=_DX,
-        new="    dx = 1.25 * y * (dy - dot)\n",
-        finding="wrong-factor",
-        input="input_",
+    *plants(
+        "softmax",
+        "input_",
+        (_FACTOR, _DX, "    dx = 1.25 * y * (dy - dot)\n", "wrong-factor"),
+        (_TERM, _DX, "    dx = y * dy\n", "missing-term"),
+        (_BLOCK, _DX, _DX + "    dx = tl.where(row_id == 1, 2 * dx, dx)\n", "wrong-entries"),
     ),
-    Planted(
-        row="softmax", name="a missing term", old=_DX, new="    dx = y * dy\n", finding="missing-term", input="input_"
+    *plants(
+        "relu_squared",
+        "X",
+        (_FACTOR, _DX_SQUARED, "    dx_row = dy_row * relu_x\n", "wrong-factor"),
+        (
+            _BLOCK,
+            _DX_SQUARED,
+            _DX_SQUARED + "    dx_row = tl.where(col_offsets < 4, dx_row, 0.5 * dx_row)\n",
+            "wrong-entries",
+        ),
     ),
-    Planted(
-        row="softmax",
-        name="one block off",
-        old=_DX,
-        new="    dx = y * (dy - dot)\n    dx = tl.where(row_id == 1, 2 * dx, dx)\n",
-        finding="wrong-entries",
-        input="input_",
+    *plants(
+        "rope",
+        "q",
+        (_FACTOR, "dq, dk = rope_backward(", "dq, dk = rope_backward(0.5 * ", "wrong-factor"),
+        (
+            _TERM,
+            _FIRST + _STORED + _TILE,
+            "        new_q_tile_1 = q_tile_1 * cos_row\n" + _STORED + "        new_q_tile_2 = q_tile_2 * cos_row\n",
+            "missing-term",
+        ),
+        ("a term missing in half", _TILE, "        new_q_tile_2 = q_tile_2 * cos_row\n", "wrong-entries"),
+        (
+            _BLOCK,
+            _TILE,
+            _TILE + "        new_q_tile_2 = tl.where(pid == 1, -new_q_tile_2, new_q_tile_2)\n",
+            "wrong-sign",
+        ),
     ),
-    Planted(
-        row="relu_squared",
-        name="a factor",
-        old=_DX_SQUARED,
-        new="    dx_row = dy_row * relu_x\n",
-        finding="wrong-factor",
-        input="X",
+    *plants(
+        "fla l2norm",
+        "x",
+        (_FACTOR, _NORMED, _NORMED + "    b_dx = 1.25 * b_dx\n", "wrong-factor"),
+        (_TERM, _NORMED, "    b_dx = b_dy * b_rstd[:, None]\n", "missing-term"),
+        (
+            _BLOCK,
+            _NORMED,
+            _NORMED + "    b_dx = tl.where(o_t[:, None] == 1, 2 * b_dx, b_dx)\n",
+            "wrong-entries",
+        ),
     ),
-    Planted(
-        row="relu_squared",
-        name="one block off",
-        old=_DX_SQUARED,
-        new=_DX_SQUARED + "    dx_row = tl.where(col_offsets < 4, dx_row, 0.5 * dx_row)\n",
-        finding="wrong-entries",
-        input="X",
+    *plants(
+        "fla swish",
+        "x",
+        (_FACTOR, _SWISH, _SWISH + "    b_dx = 1.25 * b_dx\n", "wrong-factor"),
+        (_TERM, _SWISH, "    b_dx = b_dy * b_s\n", "missing-term"),
+        (_BLOCK, _SWISH, _SWISH + "    b_dx = tl.where(row == 1, 2 * b_dx, b_dx)\n", "wrong-entries"),
     ),
-    Planted(
-        row="rope",
-        name="a factor",
-        old="dq, dk = rope_backward(",
-        new="dq, dk = rope_backward(0.5 * ",
-        finding="wrong-factor",
-        input="q",
+    *plants(
+        "rms_norm",
+        "X",
+        (_FACTOR, _RMS, _RMS + "        dX_row = 1.25 * dX_row\n", "wrong-factor"),
+        (_TERM, _RMS, "", "missing-term"),
+        (_BLOCK, _RMS, _RMS + "        dX_row = tl.where(row_idx == 1, 2 * dX_row, dX_row)\n", "wrong-entries"),
     ),
-    Planted(
-        row="rope",
-        name="a missing term",
-        old=_TILE,
-        new="        new_q_tile_2 = q_tile_2 * cos_row\n",
-        finding="wrong-entries",
-        input="q",
-    ),
-    Planted(
-        row="rope",
-        name="one block off",
-        old=_TILE,
-        new=_TILE + "        new_q_tile_2 = tl.where(pid == 1, -new_q_tile_2, new_q_tile_2)\n",
-        finding="wrong-entries",
-        input="q",
-    ),
-    Planted(
-        row="rms_norm",
-        name="a factor",
-        old="return dX, dW, None",
-        new="return dX, 2 * dW, None",
-        finding="wrong-factor",
-        input="W",
-    ),
+    *plants("rms_norm", "W", (_FACTOR, "return dX, dW, None", "return dX, 2 * dW, None", "wrong-factor")),
 )
 
 
@@ -224,7 +235,7 @@ def run(target: str, flags: tuple[str, ...], seed: int, folder: str) -> tuple[di
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": folder}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     finished = subprocess.run(
-        [*command, "--format", "json", "--timeout", "400"],
+        [*command, "--format", "json", "--timeout", "1200"],
         capture_output=True, text=True, cwd=folder, env=environment, check=False,
     )  # fmt: skip
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -267,8 +278,10 @@ def planted(names: list[str], seeds: list[int]) -> int:
         own = next(r for r in ROWS if r.name == each.row)
         module, _, name = own.target.partition(":")
         found = find_spec(module) if find_spec(module.partition(".")[0]) is not None else None
-        if (names and each.row not in names) or found is None or found.origin is None:
-            print(f"{each.row}: {each.name:28} left out or absent")
+        wanted = not names or each.row in names or f"{each.row}: {each.name}" in names
+        if not wanted or found is None or found.origin is None:
+            if wanted:
+                print(f"{each.row}: {each.name:28} absent")
             continue
         text = Path(found.origin).read_text(encoding="utf-8")
         if text.count(each.old) != 1:
@@ -280,7 +293,9 @@ def planted(names: list[str], seeds: list[int]) -> int:
                 case, seconds, error = run(f"planted:{name}", own.flags, seed, folder)
             shown(f"{each.row}: {each.name}", seed, case, seconds, error)
             told_of = [] if case is None else [(f["name"], f["input"]) for f in case["findings"]]
-            missed += case is None or case["verdict"] != "failed" or (each.finding, each.input) not in told_of
+            if case is None or case["verdict"] != "failed" or (each.finding, each.input) not in told_of:
+                print(f"    expected {each.finding}({each.input})", flush=True)
+                missed += 1
     print(f"{missed} not found and named")
     return missed
 
