@@ -1,5 +1,6 @@
 """Terms whose coefficient is another number for each slice, matrix products, and functions of the input are told."""
 
+import numpy as np
 import pytest
 
 from gradcli.findings import FindingKind as K
@@ -136,3 +137,15 @@ def unnormed(g, x):
 def test_of_several_outputs_it_is_told_of_the_one_that_is_wrong(monkeypatch, made, says, seconds):
     monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", seconds)
     assert_told(K.MISSING_TERM, says, made, ((3, 4), (3, 4)), 0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_is_told_by_the_slopes_over_wide_steps_of_a_forward_that_computes_in_float32(monkeypatch, seed):
+    monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", 0.0)
+
+    def in_float32(x):
+        x = x.detach().numpy().astype(np.float32)
+        return ns.tensor((x / np.sqrt((x * x).sum(-1, keepdims=True))).astype(np.float64))
+
+    made = function(in_float32, lambda g, x, y: unnormed(g, x))
+    assert_told(K.MISSING_TERM, "c·output·sum(grad_output·output, axis 1)", made, ((3, 4),), seed)
