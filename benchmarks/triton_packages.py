@@ -25,7 +25,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One Function at one set of inputs, and what comes of it."""
+    """One Function at one set of inputs, and what comes of it: nothing, or one or more of the findings named."""
 
     name: str
     target: str
@@ -75,7 +75,7 @@ ROWS: tuple[Row, ...] = (
         "group_norm",
         _LIGER + "group_norm:LigerGroupNormFunction",
         _GROUPS,
-        finding="wrong-gradient",
+        finding="wrong-gradient nonlinear-backward",
         because="of every dtype but float32 the kernel rounds the gradients of scale and shift to bfloat16",
     ),
     row("group_norm, float32", _LIGER + "group_norm:LigerGroupNormFunction", _GROUPS + _SINGLE),
@@ -314,8 +314,10 @@ def functions(names: list[str], seeds: list[int]) -> int:
                 allowing(each, folder)
                 case, seconds, error = run(each.target, each.flags, seed, folder)
             shown(each.name, seed, case, seconds, error)
-            found = (None, set()) if case is None else (case["verdict"], {f["name"] for f in case["findings"]})
-            unexplained += found != (("failed", {each.finding}) if each.finding else ("passed", set()))
+            found = set() if case is None else {f["name"] for f in case["findings"]}
+            expected = "failed" if each.finding else "passed"
+            explained = bool(found) == bool(each.finding) and found <= set(each.finding.split())
+            unexplained += case is None or case["verdict"] != expected or not explained
     print(f"{unexplained} not as explained")
     return unexplained
 
