@@ -27,7 +27,7 @@ FRESH = (
 Behaviour = dict[str, list[Any] | str]
 AT_ZEROS = "at zeros"
 """The use in which two right twins may differ: at a kink."""
-_TOLERANCE = 1e-7
+_TOLERANCE = 1e-9
 
 
 def arguments(inputs: str, sizes: dict[str, int], seed: int) -> list[tuple[str, Any, bool]]:
