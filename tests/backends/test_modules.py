@@ -85,7 +85,7 @@ def test_what_the_module_holds_is_as_before(file):
 
 def test_values_for_the_constructor_come_from_flags_and_specs(file):
     (case,) = gradcli.check(f"{file}:MeanLayer", shrink=False).cases
-    assert any("made as MeanLayer(features=" in note for note in case.notes)
+    assert any("constructed as MeanLayer(features=" in note for note in case.notes)
     spec = file.with_suffix(".yaml")
     spec.write_text(
         f"target: {file.name}:MeanLayer\nconstruct: {{features: 3, gain: 5.0}}\nexpect: failed\n"
