@@ -58,7 +58,7 @@ def _is_ignored(suspect: Suspect, output: int) -> bool:
 
 
 def ignored_part(suspect: Suspect) -> Named | None:
-    """The gradient is there in every entry, and depends on one element of grad_output, or on one slice of it."""
+    """The gradient is nonzero everywhere, but depends on only one element or one slice of grad_output."""
     table, block = suspect.table, suspect.facts.subject.codomain.blocks[0]
     if table is None or len(suspect.facts.subject.codomain.blocks) > 1:
         return None
@@ -74,7 +74,7 @@ def ignored_part(suspect: Suspect) -> Named | None:
 
 
 def _parts(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
-    """Every single element, then every slice of one index along an axis, with its text."""
+    """Every single element, then every slice at one index of an axis, each with its text."""
     places = np.indices(shape)
     flat = np.arange(int(np.prod(shape))).reshape(shape)
     for number, index in enumerate(np.ndindex(*shape) if shape else ()):
@@ -94,7 +94,7 @@ def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
 
 
 def averaged(suspect: Suspect) -> Named | None:
-    """The gradient depends on a sum or a mean of grad_output, and each entry should on its own elements."""
+    """The gradient depends on a sum or mean of grad_output, where each entry should depend on its own elements."""
     codomain = suspect.facts.subject.codomain
     if suspect.table is None or len(codomain.blocks) > 1:
         return None
@@ -116,7 +116,7 @@ def averaged(suspect: Suspect) -> Named | None:
 
 
 def _is_even(_: Suspect, table: Table, *, shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether elements of grad_output along some axes count alike, where they should reach different entries."""
+    """Whether elements of grad_output along some axes have equal weight, where they should reach different entries."""
     claimed = table.claimed.reshape(*shape, -1)
     spread = np.ptp(claimed, axis=axes).max(initial=0.0)
     size = np.abs(claimed).max(initial=0.0)
@@ -125,7 +125,7 @@ def _is_even(_: Suspect, table: Table, *, shape: tuple[int, ...], axes: tuple[in
 
 
 def mixed_up(suspect: Suspect) -> Named | None:
-    """Right for a grad_output of equal entries alone, so that those of another are exchanged or lost."""
+    """Right only if all entries of grad_output are equal, so other entries are exchanged or lost."""
     facts, place, gradients = suspect.facts, suspect.place, suspect.gradients
     if facts.subject.codomain.size < 2 or not facts.explains(place, gradients, rows=(0,)):
         return None
@@ -143,7 +143,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
 
 
 def _taken(suspect: Suspect, *, order: _Order) -> Sequence[Gradient]:
-    """What backward returns for grad_output in another order."""
+    """What backward returns if grad_output is put into another order."""
     position = suspect.facts.subject.active[suspect.place]
     rows = [suspect.facts.returned_for(_read(row, order)) for row in suspect.facts.cotangents]
     return [row[position] if position < len(row) else None for row in rows]
@@ -155,7 +155,7 @@ def _read(cotangent: FloatArray, order: _Order) -> FloatArray:
 
 
 def _orders(suspect: Suspect) -> Iterator[_Order]:
-    """Other orders of the elements of grad_output, each with the mistake that it tells of."""
+    """Other orders of the elements of grad_output, each with the mistake that it would show."""
     codomain = suspect.facts.subject.codomain
     flat = np.arange(codomain.size)
     if any(block.complex for block in codomain.blocks):

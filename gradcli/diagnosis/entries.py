@@ -45,7 +45,7 @@ def outputs_of(mismatch: Mismatch, shape: tuple[int, ...]) -> list[tuple[int, ..
 
 
 def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
-    """The worst entries measured, for a grad_output of ones; none of a complex input, or of a part of the rows."""
+    """The worst entries measured, for a grad_output of ones; none for a complex input or for only some of the rows."""
     block = domain.blocks[mismatch.input]
     if mismatch.rows.size != mismatch.output_value.size or block.complex:
         return ()
@@ -64,7 +64,7 @@ def entries_of(mismatch: Mismatch, domain: Space) -> tuple[Entry, ...]:
 
 
 def _shows(entry: Entry) -> bool:
-    """Whether an entry is seen to be wrong."""
+    """Whether an entry is wrong by more than its bound."""
     if entry.analytic is None:
         return True
     error = abs(entry.analytic - entry.numeric)
@@ -94,7 +94,7 @@ def _entries_for(
 
 
 def _measured(facts: Facts, place: int, mismatch: Mismatch | None, column: int, row: int) -> tuple[float, float]:
-    """The numerical entry of one real column and its bound: from the table where that has all there is to it."""
+    """The numerical entry of one real column and its bound; from the table if it holds all rows of the column."""
     if mismatch is None or not mismatch.complete or len(facts.subject.codomain.blocks) > 1:
         return facts.entry_slope(place, column, row)
     _, numeric, bound = pulled_back(mismatch, facts.cotangents[row])
@@ -127,7 +127,7 @@ def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> Floa
 
 
 def wrong_mask(mismatch: Mismatch, shape: tuple[int, ...], parts: int, significance: float) -> NDArray[np.bool_] | None:
-    """Which entries of the input have a wrong column; None where neither a complete table nor a search has told."""
+    """Which entries of the input have a wrong column; None without a complete table or a finished search."""
     mask = np.zeros(int(np.prod(shape)) if shape else 1, dtype=bool)
     if mismatch.wrong_columns is not None:
         mask[mismatch.wrong_columns // parts] = True

@@ -1,4 +1,4 @@
-"""Constants that a gradient may be wrong by, and how to say them."""
+"""Constant factors by which a gradient may be wrong, and how to write them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -50,9 +50,9 @@ def constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> 
 
 
 def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> float | None:
-    """c with claimed = c × numeric within the bounds, from the best-determined pair; None where no c fits.
+    """c with claimed = c × numeric within the bounds, from the best-determined pair; None if no c fits.
 
-    A pair whose numerical value is not well above its bound says nothing and is held against c only.
+    A pair whose numerical value is not well above its bound does not determine c; c only has to be consistent with it.
     """
     with np.errstate(all="ignore"):
         quality = np.where(bounds > 0, np.abs(numeric) / bounds, np.where(numeric != 0, np.inf, 0.0))
@@ -71,7 +71,7 @@ def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> 
 
 
 def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: NDArray[np.bool_]) -> float | None:
-    """The factor of a few of the `wrong` entries of a large gradient, where it makes the whole right; 0 for zeros."""
+    """The factor of a few `wrong` entries of a large gradient that makes the whole gradient right; 0 for zeros."""
     returned = [g for g in gradients if g is not None and g.shape == wrong.shape]
     if len(returned) != len(gradients):
         return None
@@ -86,8 +86,8 @@ def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: ND
 def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Factor:
     """Write a factor as a fraction, and say which argument or size it may be.
 
-    A few small whole numbers are equal to much by chance: a cause that they suggest is asked, not stated, and an
-    argument squared is named only where no size explains the same.
+    Small whole numbers equal many quantities by chance: a cause that they suggest is worded as a question, and an
+    argument squared is named only if no size explains the same number.
     """
     arguments = _numbers(subject)
     guesses = [_from_arguments(c, arguments, precision, _ONCE), _from_sizes(c, subject, precision)]

@@ -1,8 +1,8 @@
-"""What is known of a wrong gradient: what backward returned, and slopes of forward to hold explanations against.
+"""What is known of a wrong gradient: what backward returned, and slopes of forward to test explanations with.
 
-An explanation such as "this is the gradient of weight" predicts every directional derivative of weight. It is tested
-on a few random directions with error bounds, at any size, instead of on a whole Jacobian: a false explanation survives
-a random direction with probability zero.
+An explanation such as "this is the gradient of weight" predicts every directional derivative of weight. It is tested on
+a few random directions with error bounds, at any size, instead of on a whole Jacobian: a false explanation passes a
+random direction with probability zero.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _RELATIVE = 1e-7
 class Slope:
     """The derivative of <cotangent, f> along one direction, for every cotangent, with bounds.
 
-    `noise` is what was measured of the values' noise, of use along other directions.
+    `noise` is the measured noise of the values, which is reused along other directions.
     """
 
     direction: FloatArray
@@ -73,24 +73,25 @@ class Facts:
 
     @cached_property
     def elsewhere(self) -> "Facts | None":
-        """The facts at inputs moved by a few hundredths, each entry by its own part; None where that is refused.
+        """The facts at inputs moved by a few hundredths, each entry differently; None if forward rejects them.
 
-        What holds here because entries happen to be equal, or a matrix symmetric, does not hold there.
+        This rules out what holds here only because entries happen to be equal, or a matrix symmetric.
         """
         generator = np.random.default_rng([self._seed, 37])
         return self.at([_moved(self.subject.arguments[p].value, generator) for p in self.subject.active])
 
     def bound_anew(self) -> "Facts":
-        """The same facts with forward called as at inputs that nobody asked for: there, a call may not return."""
+        """The same facts with calls limited in time, as at inputs that gradcli chose: a call may not return."""
         other = Facts(self.subject.rebind(self.subject.arguments), self._seed, self._outputs)
         other._slopes = self._slopes
         return other
 
     def rearranged(self, number: int) -> "Facts | None":
-        """The facts at inputs whose entries have all changed places, moved a little; None where that is refused.
+        """The facts at inputs whose entries are all permuted and moved a little; None if forward rejects them.
 
-        Every `number` gives other places, and every input its own; odd ones give values between those of two entries
-        as well. Whole numbers that are untracked inputs are mirrored within their range: as indices they name others.
+        Every `number` gives another permutation, different for each input; odd ones also give values between those of
+        two entries. Whole numbers in untracked inputs are mirrored within their range, so as indices they select other
+        entries.
         """
         generator = np.random.default_rng([self._seed, 41, number])
         arguments = list(self.subject.arguments)
@@ -102,7 +103,7 @@ class Facts:
         return self.at(values, arguments)
 
     def at(self, values: Sequence[NDArray[Any]], given: Sequence[Argument] | None = None) -> "Facts | None":
-        """The facts at other values of the active inputs; None where forward refuses them or gives other shapes.
+        """The facts at other values of the active inputs; None if forward rejects them or returns other shapes.
 
         The other arguments are those `given`, or the subject's own.
         """
@@ -141,11 +142,11 @@ class Facts:
         return self._tables[place]
 
     def part_of_table(self, place: int, only: NDArray[np.intp]) -> Table | None:
-        """The Jacobian in some entries of an input, the others being unknown; None as for `table`."""
+        """The Jacobian for some entries of an input, unknown for the others; None as for `table`."""
         return measured(self.subject, place, self.returned_for, seed=self._seed, only=only)
 
     def is_felt(self, place: int) -> bool:
-        """Whether forward's slope along the active input number `place` is seen to differ from zero."""
+        """Whether forward's slope along the active input number `place` is nonzero beyond its bound."""
         return any(bool((np.abs(s.values) > _MARGIN * s.bounds).any()) for s in self.slopes(place))
 
     def explains(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool:
@@ -156,7 +157,7 @@ class Facts:
         return self.judged(place, candidate, rows=rows) is True
 
     def judged(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool | None:
-        """What `explains` says; None where no slope is known well enough to tell."""
+        """The result of `explains`; None if no slope is known accurately enough."""
         chosen = range(len(candidate)) if rows is None else rows
         block = self.subject.domain.blocks[place]
         arrays = [c for c in (candidate[row] for row in chosen) if c is not None]
@@ -259,7 +260,7 @@ class Facts:
         return tuple(found)
 
     def returned_again(self, cotangent: FloatArray) -> tuple[Gradient, ...] | None:
-        """The same of what the last direct call saved, without a new call of forward; None where backward raises."""
+        """The same for what the last direct call saved, without calling forward again; None if backward raises."""
         raw = self.subject.raw_backward(self.subject.codomain.unflatten(cotangent), again=True)
         if isinstance(raw.error, OverrunError):
             raise raw.error
@@ -276,7 +277,7 @@ class Facts:
 
 
 def _ones(subject: Subject) -> FloatArray:
-    """The cotangent that asks for the gradient of the sum of all outputs."""
+    """The cotangent of the sum of all outputs."""
     return subject.codomain.flatten(
         [np.ones(b.shape, dtype=np.complex128 if b.complex else np.float64) for b in subject.codomain.blocks]
     )
@@ -290,7 +291,7 @@ def _moved(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
 
 
 def _deranged(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """The entries in another order, in which none of them is where it was: along one cycle through all."""
+    """The entries permuted along one cycle through all of them, so none keeps its place."""
     cycle = generator.permutation(value.size)
     changed = np.empty(value.size, dtype=value.dtype)
     changed[cycle] = value.reshape(-1)[np.roll(cycle, 1)]
@@ -304,7 +305,7 @@ def _blended(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any
 
 
 def _mirrored(value: NDArray[Any], generator: np.random.Generator) -> NDArray[Any]:
-    """Booleans in another order; whole numbers too, counted from the other end of their range."""
+    """Booleans permuted; whole numbers mirrored within their range (low + high - value) and permuted."""
     if value.dtype.kind == "b" or not value.size:
         return _deranged(value, generator)
     return _deranged(np.asarray(value.max() - (value - value.min()), dtype=value.dtype), generator)
@@ -321,7 +322,7 @@ def _real_parts(subject: Subject) -> FloatArray:
 
 
 def _close(predicted: FloatArray, values: FloatArray, bounds: FloatArray, size: FloatArray) -> bool | None:
-    """Whether predictions lie within the slopes' bounds; None where these are too coarse to mean something."""
+    """Whether predictions lie within the slopes' bounds; None if the bounds are too wide to decide."""
     reference = np.maximum(size, np.abs(values))
     usable = bounds <= 1e-3 * np.max(reference, initial=0.0)
     error = np.abs(predicted - values)

@@ -1,4 +1,4 @@
-"""Names for a wrong first-order gradient, the most specific first; each is held against slopes of forward."""
+"""Names for a wrong first-order gradient, the most specific first; each is tested against slopes of forward."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from gradcli.watchdog.case import is_cut
 def name_gradient(
     facts: Facts, name: str, mismatch: Mismatch | None, evidence: Sequence[Evidence] = ()
 ) -> Finding | None:
-    """The finding for the input called `name`; None where nothing is wrong with it that can be told."""
+    """The finding for the input called `name`; None if no mistake can be shown for it."""
     places = {facts.subject.arguments[p].name: i for i, p in enumerate(facts.subject.active)}
     if name not in places:
         return None
@@ -41,7 +41,7 @@ def name_gradient(
 
 
 def _only_for(suspect: Suspect) -> str:
-    """Which outputs the finding is about, where only some are meant."""
+    """Which outputs the finding concerns, if only some."""
     mismatch = suspect.mismatch
     if mismatch is None or not mismatch.alone:
         return ""
@@ -53,9 +53,9 @@ def _only_for(suspect: Suspect) -> str:
 
 
 def _first_name(suspect: Suspect) -> Named | None:
-    """The first rule's name that holds; None where none does, or where time is over before one is proven.
+    """The name given by the first rule that holds; None if none does, or time runs out before one is proven.
 
-    A rule that has no better name than wrong-gradient gives way to a slip that is found in backward.
+    A rule that only gives wrong-gradient is overridden by a slip found in backward.
     """
     for rule in _RULES:
         named = _told_by(rule, suspect)
@@ -67,7 +67,7 @@ def _first_name(suspect: Suspect) -> Named | None:
 
 
 def _told_by(rule: Callable[[Suspect], Named | None], suspect: Suspect) -> Named | None:
-    """What a rule says; nothing where time was over, since that may rest on calls that were not made."""
+    """The result of a rule; None if time ran out, since the rule may then rest on calls that were not made."""
     try:
         named = rule(suspect)
     except OverrunError:

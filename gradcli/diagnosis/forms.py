@@ -1,4 +1,4 @@
-"""The forms that a lacking term may have: grad_output times known quantities, sums of such, and matrix products."""
+"""The forms that a missing term may have: grad_output times known quantities, sums of these, and matrix products."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -173,7 +173,7 @@ def _sum_along(value: Gradient, axes: tuple[int, ...]) -> Gradient:
 
 
 def _to_shape(value: NDArray[Any], shape: tuple[int, ...]) -> Gradient:
-    """The value broadcast to `shape`, or summed down to it where it is larger."""
+    """The value broadcast to `shape`, or summed to it if it is larger."""
     extra = value.ndim - len(shape)
     with np.errstate(all="ignore"):
         whole = value.sum(axis=tuple(range(extra))) if extra > 0 else value

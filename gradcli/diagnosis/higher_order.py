@@ -67,7 +67,7 @@ def _claims_nothing(evidence: Evidence) -> bool:
 
 
 def _cause(subject: Subject) -> tuple[str | None, Location | None]:
-    """How backward leaves the graph: a saved intermediate, or a call that detaches."""
+    """How the graph is cut in backward: by a saved intermediate, or by a call that detaches."""
     leaving = next(_leaving_calls(subject), None)
     strangers = subject.call().saved_strangers
     if strangers:

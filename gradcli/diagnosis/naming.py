@@ -32,10 +32,10 @@ _CONSEQUENCES = frozenset(
 def name_findings(
     evidence: Sequence[Evidence], subject: Subject, *, seed: int = 0, corrections: bool = False
 ) -> tuple[Finding, ...]:
-    """The findings of a case, named and located, most telling first.
+    """The findings of a case, named and located, the most informative first.
 
-    A check that named its own finding keeps it, but for a wrong shape, which the values may explain better. With
-    `corrections`, an edit of backward is looked for that corrects a wrong gradient, whatever its name.
+    A check that named its own finding keeps it, except for a wrong shape, which the values may explain better. With
+    `corrections`, an edit of backward that corrects a wrong gradient is searched for, whatever the finding's name.
     """
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
     with watched(), subject.session():
@@ -46,7 +46,7 @@ def name_findings(
 
 
 def without_names(failed: Sequence[Evidence], subject: Subject) -> tuple[Finding, ...]:
-    """The findings as the checks left them, where there is no time to run the user's code for better names."""
+    """The findings as the checks reported them, if there is no time to run the user's code for more specific names."""
     named = [e.finding for e in failed if e.finding is not None]
     for e in (e for e in failed if e.finding is None):
         first = e.order == 1
@@ -92,7 +92,7 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, co
 
 
 def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
-    """Inputs that get None while their gradient stands in the place of one with a wrong shape."""
+    """Inputs that get None while their gradient is returned in place of one with a wrong shape."""
     for place, position in enumerate(facts.subject.active):
         name = facts.subject.arguments[position].name
         if name not in wrong and all(g is None for g in facts.of(position)) and facts.is_felt(place):
@@ -102,7 +102,7 @@ def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
 
 
 def _with_correction(finding: Finding, facts: Facts) -> Finding:
-    """The finding with an edit of backward that corrects the gradient, where one is proven."""
+    """The finding with an edit of backward that corrects the gradient, if one is proven."""
     places = {facts.subject.arguments[p].name: place for place, p in enumerate(facts.subject.active)}
     if finding.corrected is not None or finding.input not in places or is_cut():
         return finding
@@ -114,7 +114,7 @@ def _with_correction(finding: Finding, facts: Facts) -> Finding:
 
 
 def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, corrections: bool) -> Iterator[Finding]:
-    """One finding for each input whose first-order gradient is wrong, of each subject it was measured at."""
+    """One finding for each input whose first-order gradient is wrong, for each subject at which it was measured."""
     witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
     for e in failed:
         witness = e.witness if isinstance(e.witness, Subject) else subject
@@ -135,7 +135,7 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
 
 
 def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
-    """The facts where the mismatch was measured, which may be a point moved off a kink or some outputs alone."""
+    """The facts where the mismatch was measured: possibly at a point moved off a kink, or for some outputs only."""
     subject = facts.subject
     if mismatch is None:
         return facts

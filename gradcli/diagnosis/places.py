@@ -1,4 +1,4 @@
-"""Rules for wrong entries by their place: rows, diagonals, borders, and what an index or a mask picks."""
+"""Rules for wrong entries by their place: rows, diagonals, borders, and what an index or a mask selects."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -50,7 +50,7 @@ def by_place(wrong: Mask, known: Mask) -> Iterator[tuple[str, Mask]]:
 
 
 def _indices(chosen: Mask, axis: int) -> NDArray[np.intp]:
-    """The indices along an axis that some chosen entry has."""
+    """The indices along an axis at which there are chosen entries."""
     return np.flatnonzero(chosen.any(axis=tuple(other for other in range(chosen.ndim) if other != axis)))
 
 
@@ -61,7 +61,7 @@ def _only_index(chosen: Mask, axis: int) -> int | None:
 
 
 def _ranges(wrong: Mask, right: Mask, places: NDArray[np.intp]) -> Iterator[tuple[str, Mask]]:
-    """Half of the indices along an axis at most, from one on or up to one: those that part the wrong from the right."""
+    """Ranges of at most half of the indices of an axis, at either end, that separate the wrong from the right."""
     for axis, size in enumerate(wrong.shape):
         bad, good = _indices(wrong, axis), _indices(right, axis)
         what = f"{('row', 'column')[axis]} {{}}" if wrong.ndim == 2 else f"index {{}} of axis {axis}"
@@ -90,7 +90,7 @@ def _borders(shape: tuple[int, ...], places: NDArray[np.intp]) -> Iterator[tuple
 def by_indices(
     shape: tuple[int, ...], indices: Mapping[str, NDArray[Any]], masks: Mapping[str, NDArray[Any]]
 ) -> Iterator[tuple[str, Mask]]:
-    """What a boolean input is true for, and what the whole numbers of another input pick along an axis."""
+    """The entries where a boolean input is true, and those that an input of whole numbers selects along an axis."""
     for name, mask in masks.items():
         yield f"the entries for which {name} is True", mask
         yield f"the entries for which {name} is False", ~mask

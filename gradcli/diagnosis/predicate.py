@@ -1,9 +1,9 @@
-"""Rules that say which entries are wrong: by value, by place, by neither.
+"""Rules that say which entries are wrong: by value, by place, or neither.
 
-A rule that fits a few wrong entries may do so by accident. Where the entries can be had at other inputs too, whose
-values have changed places, a rule has to fit there as well: entries that stay wrong wherever the values go are wrong by
-their place, and those that move with the values by their value. Where they cannot be had elsewhere, the diagonal goes
-before any value: a positive definite matrix has its largest entries there.
+A rule may fit a few wrong entries by accident. If forward can also be called at inputs whose values are permuted, a
+rule has to fit there as well: entries that stay wrong whatever their values are wrong by place, and those that move
+with the values are wrong by value. Otherwise the diagonal is tried before any value: a positive definite matrix has its
+largest entries there.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _HALVINGS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Which entries of an input are `wrong` at some inputs, as far as they are `known`, and what there is to tell by.
+    """Which entries of an input are `wrong` at some inputs, as far as `known`, and the quantities rules may use.
 
     `values` are the input's, of the same shape; `others` those of other inputs that fit its shape, `indices` whole
     numbers of others, `numbers` arguments, all by name.
@@ -46,7 +46,7 @@ class Sample:
 
     @property
     def seen(self) -> Mask:
-        """Which entries are known to be wrong or right."""
+        """Which entries are known, wrong or right."""
         return np.ones(self.wrong.shape, bool) if self.known is None else self.known
 
     @property
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule in words, and whether it goes by values ("x < 0") or by place ("the last row")."""
+    """A rule in words, and whether it depends on values ("x < 0") or on places ("the last row")."""
 
     text: str
     by_value: bool
@@ -106,7 +106,7 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -
 
 
 def _by_indices(samples: Sequence[Sample]) -> str | None:
-    """What a mask, or indices, pick in every sample."""
+    """The entries that a mask, or indices, select in every sample."""
     picked = [dict(by_indices(s.wrong.shape, s.indices, _masks(s))) for s in samples]
     return next(
         (text for text in picked[0] if all(s.fits(p[text]) for s, p in zip(samples, picked, strict=True))), None
@@ -164,7 +164,7 @@ def _by_other(other: str, name: str) -> Iterator[_Test]:
 
 
 def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
-    """By the numbers that are forward's arguments, as a clip's edges."""
+    """A threshold at one of forward's number arguments, such as a clipping bound."""
     for text, c in numbers.items():
         told = f"{text} = {c:g}"
         yield f"{name} > {text} ({told})", partial(_inside, low=c, high=np.inf)
@@ -180,7 +180,7 @@ def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
 
 
 def _inside(sample: Sample, *, low: float, high: float, turned: bool = False) -> Mask:
-    """Which values lie between two numbers, or with `turned` do not."""
+    """Which values lie between two numbers, or, with `turned`, outside of them."""
     inside: Mask = (sample.values > low) & (sample.values < high)
     return ~inside if turned else inside
 
@@ -211,7 +211,7 @@ def _by_threshold(samples: Sequence[Sample], name: str, probe: Probe) -> str | N
 
 
 def _edge(low: float, high: float, wrong_above: bool, probe: Probe, magnitude: bool) -> float:
-    """The edge between wrong and right values, closed in on as far as the probe tells, as the roundest number there."""
+    """The boundary between wrong and right values: bisected as far as the probe decides; the roundest number there."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         wrong = probe(middle, magnitude)

@@ -1,4 +1,4 @@
-"""Names for a gradient that was not summed over the axes that forward broadcast, or over others."""
+"""Names for a gradient that was not summed over the axes that forward broadcast, or summed over others."""
 
 import itertools
 from functools import partial
@@ -42,7 +42,7 @@ def _summed_to(gradient: NDArray[Any], axes: tuple[int, ...], shape: tuple[int, 
 
 
 def wrong_axis(suspect: Suspect) -> Named | None:
-    """For an input along one axis of the output: summed to another axis of the same size, or to a single number."""
+    """For an input along one axis of the output: reduced to another axis of the same size, or to a single number."""
     codomain = suspect.facts.subject.codomain
     if suspect.table is None or len(codomain.blocks) > 1:
         return None
@@ -64,7 +64,7 @@ def wrong_axis(suspect: Suspect) -> Named | None:
 
 
 def _summed_to_axis(_: Suspect, table: Table, *, shape: tuple[int, ...], right: int, kept: int | None) -> bool:
-    """Whether each output gives its share to the entry of its index along `kept` (to all for None), not `right`."""
+    """Whether each output contributes to the entry at its index along `kept` (to all for None), not `right`."""
     columns = np.arange(table.claimed.shape[1])
     places = np.indices(shape).reshape(len(shape), -1)
     meant = places[right][:, None] == columns

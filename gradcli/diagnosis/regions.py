@@ -50,7 +50,7 @@ def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
 
 
 def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:
-    """Whether no other entry is wrong at inputs close by: one may be right at these numbers alone."""
+    """Whether all other entries are right at nearby inputs too: one may be right only at these values."""
     table = _close_by(suspect, mask)
     return table is None or not (np.any(table.wrong, axis=0).reshape(mask.shape) & ~mask).any()
 
@@ -121,7 +121,7 @@ def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_],
 
 
 def _confirmed(suspect: Suspect, mask: NDArray[np.bool_], c: float | None, *, several: bool) -> float | None:
-    """The factor, where it holds at inputs close by too; of one entry anything has a factor, so it must be seen to."""
+    """The factor, if it holds at nearby inputs too; a single entry always has some factor, so this must be checked."""
     table = None if c is None else _close_by(suspect, mask)
     if table is None or c is None:
         return c if several else None

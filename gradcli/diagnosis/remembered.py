@@ -1,4 +1,4 @@
-"""A gradient that is wrong because of what an earlier call left in a cache: right where that is empty at each call."""
+"""A gradient that is wrong because an earlier call filled a cache: right if the cache is emptied before each call."""
 
 import ast
 import functools
@@ -24,7 +24,7 @@ _MOST = 8
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Where a value outlives a call: what it is called, how to empty and to restore it, and whether it is filled."""
+    """A container that outlives a call: its name, how to empty and to restore it, and whether it is filled."""
 
     text: str
     empty: Callable[[], None]
@@ -33,7 +33,7 @@ class Kept:
 
 
 def remembered(suspect: Suspect) -> Named | None:
-    """Right if what the user's functions keep between calls is emptied when forward is called."""
+    """Right if everything that the user's functions keep between calls is emptied when forward is called."""
     info = suspect.facts.subject.info
     forward = written(info.forward)
     if forward is None or suspect.is_unseen:
@@ -54,7 +54,7 @@ def remembered(suspect: Suspect) -> Named | None:
 
 
 def _is_right_without(suspect: Suspect, forward: Written, kept: Kept) -> bool:
-    """Whether the gradient is right, here and close by, if every call of forward finds the place empty."""
+    """Whether the gradient is right, here and close by, if the container is empty in every call of forward."""
     emptying = _Emptying(kept)
     code = hooked(forward.node, forward.function, (), emptying)  # type: ignore[arg-type]  # called as hooks are
     if code is None:
@@ -78,7 +78,7 @@ def _is_right_without(suspect: Suspect, forward: Written, kept: Kept) -> bool:
 
 @final
 class _Emptying:
-    """A hook at the beginning of forward that empties a place."""
+    """A hook at the beginning of forward that empties a container."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept, self._is_empty = kept, False
@@ -86,7 +86,7 @@ class _Emptying:
         """Whether something was put there after it had been emptied."""
 
     def __call__(self, place: int, value: Any) -> Any:
-        """Called at the beginning, with the number of no expression."""
+        """Called at the beginning of forward; the number of the expression is not used."""
         del place
         self.was_filled |= self._is_empty and self._kept.is_filled()
         self._kept.empty()
@@ -103,7 +103,7 @@ def _put_back(kept: Kept) -> Iterator[None]:
 
 
 def _kept_by(functions: Sequence[Callable[..., Any]]) -> Iterator[Kept]:
-    """The containers that functions can reach and write into, names outside of them that they bind, and caches."""
+    """The containers that functions can reach and modify, the outer names that they bind, and caches."""
     seen: set[int] = set()
     for function in _with_helpers(functions):
         stored = _stored(function.__code__)
@@ -181,7 +181,7 @@ def _is_cached(value: object) -> bool:
 
 
 def _kept(text: str, value: Any, namespace: Any, stored: set[str]) -> Kept | None:
-    """A place that can be emptied; None for one that no function writes into."""
+    """A container that can be emptied; None for one into which no function writes."""
     if _is_cached(value):
         filled = lambda: bool(value.cache_info().currsize)  # noqa: E731 - the other three are of one kind with it
         return Kept(text=text, empty=value.cache_clear, restore=lambda: None, is_filled=filled)
@@ -216,7 +216,7 @@ def _kept(text: str, value: Any, namespace: Any, stored: set[str]) -> Kept | Non
 
 
 def _line_of(kept: Kept, functions: Sequence[Callable[..., Any]]) -> Location | None:
-    """The first line in which a place is written into, else the first in which it is used."""
+    """The first line that writes into a container, else the first that uses it."""
     name = kept.text.rpartition(".")[2]
     found: list[tuple[bool, int, str]] = []
     for order, function in enumerate(functions):

@@ -1,9 +1,9 @@
-"""A term that a Jacobian lacks, told by the form of what is missing: of low rank in every slice, or off the diagonal.
+"""A term that a Jacobian lacks, identified by the form of the difference: low rank in every slice, or off-diagonal.
 
-Where input and output have one shape, what the claim lacks splits into slices: the entries that share their index along
-all axes but some. A lacking term q·sum(g·p) over a slice is an outer product q pᵀ there, with a coefficient of its own
-for each slice (1/σ in a normalisation); k² numbers of a slice then depend on one. Ranks and spans are told with the
-bounds of the differences, so that neither is an accident; both have to be there at other inputs too.
+If input and output have the same shape, the residual splits into slices: the entries that share their index along all
+axes but some. A missing term q·sum(g·p) over a slice is an outer product q pᵀ there, with its own coefficient for each
+slice (1/σ in a normalisation); the k² numbers of a slice then depend on one. Ranks and spans are decided with the error
+bounds of the differences, so neither is an accident; both must hold at other inputs too.
 """
 
 import itertools
@@ -48,7 +48,7 @@ class _Slices:
 
 
 def lacking_form(suspect: Suspect) -> Named | None:
-    """Lacks one or two terms of low rank, or all that other entries contribute."""
+    """The gradient lacks one or two terms of low rank, or all contributions of other entries."""
     text = _told(suspect)
     if text is None:
         return None
@@ -94,7 +94,7 @@ def _sliced(table: Table, shape: tuple[int, ...]) -> _Slices | None:
 
 
 def _off_diagonal(slices: _Slices) -> str | None:
-    """The claim is the diagonal of the right Jacobian, and nothing off it."""
+    """The returned Jacobian is the diagonal of the right one, and zero off the diagonal."""
     diagonal = np.eye(slices.claimed.shape[1], dtype=bool)
     if not np.array_equal(slices.claimed, np.where(diagonal, slices.claimed, 0.0)):
         return None
@@ -214,7 +214,7 @@ def _candidates(suspect: Suspect, place: int, axes: tuple[int, ...]) -> Iterator
 
 
 def _of_one_output(suspect: Suspect, table: Table) -> str | None:
-    """What the gradient of a single number lacks is proportional to a vector with a name."""
+    """The missing part of the gradient of a single number is proportional to a named vector."""
     count = table.claimed.shape[1]
     if count < _LEAST or not table.wrong.any():
         return None

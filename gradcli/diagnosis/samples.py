@@ -1,4 +1,4 @@
-"""The wrong entries of an input at several inputs, for telling by what rule they are wrong."""
+"""The wrong entries of an input at several inputs, from which the rule is found by which they are wrong."""
 
 from collections.abc import Iterator, Mapping
 from time import perf_counter
@@ -21,7 +21,7 @@ _ENOUGH = 1e-5
 
 
 def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
-    """The wrong entries here, and at inputs whose entries have changed places, where these can be had."""
+    """The wrong entries here, and at inputs whose entries are permuted, if forward accepts those."""
     found = [_sample(suspect.facts, suspect.place, mask, None)]
     for number, other in enumerate(_others(suspect)):
         table = other.part_of_table(suspect.place, looked_at(mask, number))
@@ -60,7 +60,7 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
 
 
 def looked_at(mask: Mask, number: int = 0) -> NDArray[np.intp]:
-    """Entries to look at elsewhere: all of a few, else some of the wrong ones and some of the others."""
+    """The entries to measure elsewhere: all if there are few, else some of the wrong ones and some of the others."""
     if mask.size <= _LOOKED_AT:
         return np.arange(mask.size)
     generator = np.random.default_rng(number)

@@ -40,7 +40,7 @@ class Suspect:
 
     @property
     def table(self) -> Table | None:
-        """The whole Jacobian in this input, where it is small and real."""
+        """The whole Jacobian for this input, if it is small and real."""
         table = self.facts.table(self.place)
         alone = table is None and len(self.facts.subject.codomain.blocks) == 1
         return self.table_of_output(0) if alone else table
@@ -63,7 +63,7 @@ class Suspect:
         return None if found is None or not fits else table_of(found, self.facts.subject)
 
     def shows(self, form: "Callable[[Suspect, Table], bool]") -> bool:
-        """Whether the Jacobian has a form, here and at inputs close by, as far as it can be told there."""
+        """Whether the Jacobian has a form, here and at nearby inputs, as far as that can be decided there."""
         table = self.table
         if table is None or not form(self, table):
             return False
@@ -73,11 +73,11 @@ class Suspect:
 
     @property
     def is_unseen(self) -> bool:
-        """Whether the slopes do not show the error, as that of one entry in ten thousand: they then prove nothing."""
+        """Whether the slopes do not show the error (of one entry in ten thousand, say): they then prove nothing."""
         return self.facts.explains(self.place, self.gradients)
 
     def at(self, facts: Facts | None) -> "Suspect | None":
-        """The same suspect by other facts; None where its gradient is right there, or backward fails."""
+        """The same suspect at other facts; None if its gradient is right there, or backward fails."""
         if facts is None:
             return None
         try:
@@ -88,13 +88,13 @@ class Suspect:
 
     @property
     def elsewhere(self) -> "Suspect | None":
-        """The same suspect at inputs close by, where an explanation has to hold too; None where none is wrong."""
+        """The same suspect at nearby inputs, where an explanation has to hold too; None if none is wrong there."""
         return self.at(self.facts.elsewhere)
 
     def proves(
         self, mend: "Callable[[Suspect], Sequence[Gradient] | None]", *, rows: Sequence[int] | None = None
     ) -> bool:
-        """Whether what `mend` makes of the suspect is the right gradient, here and at inputs close by."""
+        """Whether the gradient changed by `mend` is right, here and at nearby inputs."""
         if self._judged(mend, rows) is not True:
             return False
         other = self.elsewhere
@@ -118,6 +118,6 @@ def each(suspect: Suspect, change: Callable[[Any], Gradient]) -> list[Gradient]:
 
 
 def error_size(suspect: Suspect) -> str:
-    """How wrong the gradient is, as a clause; empty where that is not known."""
+    """How wrong the gradient is, as a clause; empty if that is not known."""
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None and np.isfinite(e.max_rel_error)]
     return f" by up to {of_largest(max(errors))}" if errors else ""

@@ -49,7 +49,7 @@ class Table:
 
     @property
     def floor(self) -> FloatArray:
-        """What may be error: of the differences, and of rounding."""
+        """The error bound of each entry: of the differences, and of rounding."""
         scale = max(np.abs(self.claimed).max(initial=0.0), np.abs(self.numeric[self.known]).max(initial=0.0))
         return np.where(self.known, 3 * self.bound + _ROUNDING * scale, np.inf)
 

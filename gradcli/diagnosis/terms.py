@@ -1,7 +1,7 @@
-"""A term that a returned gradient lacks: found among simple forms, and proven on slopes of forward.
+"""A term that a returned gradient lacks: found among simple forms, and proven by slopes of forward.
 
-A form has one free number, its coefficient. It is fitted to a few slopes, for several cotangents each; that the others
-then agree within their error bounds happens by chance with probability zero.
+A form has one free number, its coefficient, which is fitted to a few slopes, for several cotangents each. That the
+other slopes then agree within their error bounds happens by chance with probability zero.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def missing_term(suspect: Suspect) -> Named | None:
 
 
 def lacking_term(suspect: Suspect) -> Term | None:
-    """The simplest term with which what was returned is right, here and at inputs close by; None without one."""
+    """The simplest term with which the returned gradient is right, here and at nearby inputs; None if there is none."""
     facts, place = suspect.facts, suspect.place
     block = facts.subject.domain.blocks[place]
     returned = [g for g in suspect.gradients if g is not None and g.shape == block.shape]
@@ -63,7 +63,7 @@ def lacking_term(suspect: Suspect) -> Term | None:
 
 
 def _holds(other: Suspect, form: Form, c: float) -> bool:
-    """Whether the term mends the gradient at other inputs, or cannot be told there."""
+    """Whether the term makes the gradient right at other inputs, or that cannot be decided there."""
     returned = [g for g in other.gradients if g is not None and g.shape == other.shape]
     there = next((f for f in forms(other.facts, other.place) if f.text == form.text), None)
     if there is None or len(returned) != len(other.gradients):
@@ -76,7 +76,7 @@ def _mended(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Grad
 
 
 def _coefficient(facts: Facts, place: int, returned: Sequence[NDArray[Any]], form: Form) -> float | None:
-    """The least-squares coefficient of the form in what the slopes lack, None where it is nothing."""
+    """The least-squares coefficient of the form in what the slopes lack; None if it is zero."""
     had, shares = facts.projections(place, returned), facts.projections(place, form.values)
     if had is None or shares is None:
         return None

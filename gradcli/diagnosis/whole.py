@@ -1,4 +1,4 @@
-"""Names for what explains a returned gradient as a whole: lost, exchanged, scaled, transposed, rolled."""
+"""Names for what explains a returned gradient as a whole: missing, exchanged, scaled, transposed, rolled."""
 
 import itertools
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def _is_zero(gradients: Sequence[Gradient]) -> bool:
 
 
 def missing(suspect: Suspect) -> Named | None:
-    """Nothing is returned where there is a gradient."""
+    """No gradient is returned although the derivative is not zero."""
     if not _is_zero(suspect.gradients):
         return None
     facts, name = suspect.facts, suspect.name
@@ -87,9 +87,9 @@ def swapped(suspect: Suspect) -> Named | None:
 
 
 def _belongs(suspect: Suspect, place: int, position: int) -> bool:
-    """Whether what is returned for one argument is the gradient of the active input number `place`, here and close by.
+    """Whether what is returned for one argument is the gradient of the active input number `place`, here and nearby.
 
-    Where inputs happen to be equal, so may be the gradients of different ones.
+    If inputs happen to be equal, the gradients of different ones may be equal too.
     """
     facts = suspect.facts
     if not facts.explains(place, facts.of(position)):
@@ -147,7 +147,7 @@ def _times(c: float, text: str) -> str:
 
 
 def _varying_factor(suspect: Suspect, c: float) -> Named | None:
-    """A number times the right gradient that depends on the inputs: of one entry, any gradient is that."""
+    """A number times the right gradient that depends on the inputs; of one entry, every gradient has this form."""
     other = suspect.elsewhere
     if other is None or suspect.facts.subject.domain.blocks[suspect.place].entries < LEAST_ROLLED:
         return None
@@ -207,7 +207,7 @@ def _divided(suspect: Suspect, *, factor: float) -> Sequence[Gradient]:
 
 
 def surrogate(suspect: Suspect) -> Named | None:
-    """A gradient for outputs that stay as they are round the inputs."""
+    """A gradient for outputs that do not change around the inputs."""
     mismatch = suspect.mismatch
     if mismatch is None or not mismatch.complete or not np.isfinite(mismatch.claimed).all():
         return None

@@ -1,4 +1,4 @@
-"""An array in short, whatever framework it comes from."""
+"""A short summary of an array of any framework."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What two traces have in common and what not, as frozen values."""
+"""The differences between two traces, as frozen values."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ DIFFERENCE_SCHEMA = "gradcli.trace-difference/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
-    """A node that only one of two traces has, or that both have: its numbers there, its name, line and module."""
+    """A node that only one of two traces has, or both: its numbers in them, its name, line and module."""
 
     name: str
     first: int | None
@@ -67,9 +67,9 @@ class HookChange:
 class TraceDifference:
     """The difference between two traces, from the `first` to the `second`.
 
-    `parted` is where gradients part first: nodes that both have, in backward order, which took the same gradients and
-    gave others, or took others from nodes that gave the same. `root` says that the pass began with other gradients
-    already. `leaves` are all `.grad` that differ.
+    `parted` is where gradients first differ, in backward order: nodes of both traces that received equal gradients and
+    returned different ones, or received different gradients from nodes that returned equal ones. `root` is set if the
+    pass began with different gradients. `leaves` are all `.grad` that differ.
     """
 
     first: str

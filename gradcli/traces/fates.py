@@ -8,16 +8,15 @@ from gradcli.traces.summaries import ArraySummary, SourceSite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCut:
-    """An operation whose result gradients do not follow though they follow its input, and the leaves lost there.
+    """An operation that cuts the graph: gradients follow its input but not its result; with the leaves cut off.
 
-    `other_result` says that gradients follow another result of the same operation, `before_flag` that the leaf was
-    used when its requires_grad was False yet, `new_leaf` that the operation makes another leaf.
-
-    `how` is what was called: "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had
-    switched recording off: "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and
-    `used_at` the line of the operation. `gives` is the dtype of the result, or "number"; `forward` where the forward
-    of a custom Function is written. `certain` says that the traced result was computed from what came out, without
-    arithmetic of Python or NumPy in between.
+    `other_result` says that gradients follow another result of the same operation, `before_flag` that the leaf was used
+    when its requires_grad was still False, `new_leaf` that the operation creates a new leaf. `how` is what was called:
+    "detach()", ".data", "item()", "gt()", "long()", "Sign.apply()", or, `by_mode`, what had switched recording off:
+    "no_grad", "inference_mode", "set_grad_enabled(False)", with `site` the line of that and `used_at` the line of the
+    operation. `gives` is the dtype of the result, or "number"; `forward` where the forward of a custom Function is
+    written. `certain` says that the traced result was computed from the operation's result, without arithmetic of
+    Python or NumPy in between.
     """
 
     how: str
@@ -46,17 +45,15 @@ class GraphCut:
 class TensorFate:
     """A named tensor after backward: its `.grad`, or why there is none.
 
-    `same_memory` is a leaf of the graph that shares its memory, where the pass did not reach this one.
-
-    `role` is "input", "parameter", "local" or "attribute". `node` is the graph node that holds or made it. For a
-    result: `made_by` its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from
-    ("" for one that has no name), `operations` the chain of operations where it is a chain from one leaf;
-    `retained_late` says that retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the
-    program took its gradient away last, `replaced_at` where it gave a module another parameter in place of this one,
-    `used_at` the first operation that used it, `asked_at` where autograd.grad reached it. `left_out` says that the pass
-    was restricted to others. `in_result` says that a graph
-    leads to it from what the program returned; `unregistered_in` is the class of the module that holds it as a plain
-    tensor.
+    `role` is "input", "parameter", "local" or "attribute". `node` is the graph node of the tensor. `same_memory` is a
+    leaf of the graph that shares its memory, if the pass did not reach this one. For a non-leaf tensor: `made_by` is
+    its operation, `made_at` and `made_with` the line, `origins` the leaves it was computed from ("" for one without a
+    name), `operations` the operations from the leaf, if they form a chain from a single one. `retained_late` says that
+    retain_grad() was called only after backward, at `retained_at`; `cleared_at` is where the program last removed its
+    gradient, `replaced_at` where it gave a module a different parameter in place of this one, `used_at` the first
+    operation that used it, `asked_at` where autograd.grad reached it. `left_out` says that the pass was restricted to
+    other tensors, `in_result` that a graph leads to it from what the program returned; `unregistered_in` is the class
+    of the module that holds it as a plain tensor.
     """
 
     name: str

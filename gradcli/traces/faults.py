@@ -1,4 +1,4 @@
-"""What went wrong with numbers: the origin of NaN and Inf, and tensors changed after they were saved."""
+"""Numerical faults: the origin of NaN and Inf, nodes with a wrong backward, tensors changed after they were saved."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ MOST_CHECKED = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCheck:
-    """How many nodes were checked and right, the names of those without a verdict, and how many were left out."""
+    """Counts of a check of nodes: how many passed, the names of those without a verdict, and how many were left out."""
 
     passed: int
     undecided: tuple[str, ...] = ()

@@ -18,12 +18,12 @@ SCHEMA = "gradcli.trace/1"
 class TraceGraph:
     """Everything one trace recorded.
 
-    `passes` counts the backward passes seen; nodes and gradients are those of the last one. `fills_grad` is false
-    where only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is where the program
-    called for the last pass, `pass_root` what that ran from; `result_in_pass` is false where it returned another.
-    `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says
-    briefly of each plain result among the locals how it was made: none of them keeps a gradient. `memory` is the
-    ledger of the last pass, where it was asked for.
+    `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `fills_grad` is false
+    if only `autograd.grad` ran, which returns gradients and fills no `.grad`. `pass_site` is the line that started the
+    last pass, `pass_root` the tensor it ran from; `result_in_pass` is false if the program returned a different one.
+    `unregistered` are attributes of modules that hold parameters or modules in a plain list or dict; `results` says for
+    each plain non-leaf among the locals how it was computed: none of them keeps a gradient. `memory` is the ledger of
+    the last pass, if requested.
     """
 
     target: str
@@ -60,7 +60,7 @@ class TraceGraph:
 
     @property
     def symptoms(self) -> tuple[str, ...]:
-        """The names of what looks wrong: `--check` exits 1 when there are any."""
+        """The names of the symptoms: `--check` exits 1 if there are any."""
         return tuple(fate.symptom for fate in self.tensors if fate.symptom is not None) + self.graph_symptoms
 
     @property

@@ -1,4 +1,4 @@
-"""Calls of hooks, and hooks as they were found registered."""
+"""Calls of hooks, and hooks that were registered."""
 
 from typing import Any
 
@@ -55,11 +55,11 @@ class HookCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookRegistration:
-    """A user's hook as it was found registered: whose it is, and how often it fired.
+    """A user's hook that was registered: on what, and how often it fired.
 
     `after_backward` says that no backward pass began after it was registered, `during_backward` that it was registered
-    while one ran, `removed` that it was removed before it could fire (at `removed_at`), `in_graph` that its owner is
-    part of the graph that the last pass ran through.
+    while one ran, `removed` that it was removed before it could fire (at `removed_at`), `in_graph` that the last pass
+    ran through its owner.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a backward pass needs memory for: what its nodes saved, what stays afterwards, and the most at one time."""
+"""The memory of a backward pass: what its nodes saved, what stays afterwards, and the peak."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ ACTIVATION, PARAMETER, DATA = "activation", "parameter", "data"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTensor:
-    """One tensor that a node saved: under which name, how large, and in which storage (its place in `storages`).
+    """One tensor that a node saved: its name, its size, and the number of its storage in `storages`.
 
-    `on_ctx` says that a custom Function set it as an attribute of ctx, so that it is not freed after backward.
+    `on_ctx` says that a custom Function set it as an attribute of ctx, so it is not freed after backward.
     """
 
     node: int
@@ -42,9 +42,9 @@ class SavedTensor:
 class Storage:
     """Memory that saved tensors and their views share: counted once.
 
-    `kind` is "parameter" (of a leaf), "data" (of a named tensor that no recorded operation made) or "activation".
-    `nodes` are the nodes that saved it, in the order of forward: the first one is charged for it. `contents` is equal
-    for storages whose saved tensors hold the same values (None: not compared).
+    `kind` is "parameter" (of a leaf), "data" (of a named tensor that no recorded operation created) or "activation".
+    `nodes` are the nodes that saved it, in the order of forward: it counts for the first one. `contents` is equal for
+    storages whose saved tensors hold the same values (None: not compared).
     """
 
     bytes: int
@@ -60,9 +60,9 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Saved memory that is still there when backward has ended: which storages, and what keeps them.
+    """Saved memory that is still in use after backward: which storages, and what keeps them.
 
-    `by` is "graph" (it was run with retain_graph), "ctx" (attributes of ctx), or "name" (variables and attributes).
+    `by` is "graph" (the pass ran with retain_graph), "ctx" (attributes of ctx), or "name" (variables and attributes).
     """
 
     by: str
@@ -86,8 +86,8 @@ class Held:
 class MemoryPeak:
     """The most bytes of tensors at one time of the backward pass, and the node that ran then.
 
-    `fixed` are parameters and data, `saved` what nodes had saved and not yet freed, `gradients` those on their way,
-    `accumulated` those in `.grad`. What operations need for themselves while they run is not in it.
+    `fixed` are parameters and data, `saved` what nodes had saved and not yet freed, `gradients` those passed to nodes
+    that have not run yet, `accumulated` those in `.grad`. Temporary memory of operations is not included.
     """
 
     node: int | None
@@ -98,7 +98,7 @@ class MemoryPeak:
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """The sum of the four parts."""
         return self.fixed + self.saved + self.gradients + self.accumulated
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class MemoryPeak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLedger:
-    """What the last backward pass of a trace needed memory for. `uncounted` nodes saved through hooks."""
+    """The memory of the last backward pass of a trace. `uncounted` is the number of nodes that saved through hooks."""
 
     saved: tuple[SavedTensor, ...] = ()
     storages: tuple[Storage, ...] = ()
@@ -134,19 +134,19 @@ class MemoryLedger:
         return sum(storage.bytes for storage in self.storages if storage.kind in kinds)
 
     def by_node(self) -> dict[int, int]:
-        """The bytes of activations that each node is charged for: those that it was the first to save."""
+        """Bytes of activations by node; each storage counts for the node that saved it first."""
         return _sums((storage.nodes[0], storage.bytes) for storage in self.storages if storage.kind == ACTIVATION)
 
     def by_module(self, nodes: Sequence[TraceNode]) -> dict[str, int]:
-        """The same for modules by their path, each without those inside it; "" is outside of all modules."""
+        """The same by module path, without submodules; "" is outside of all modules."""
         return _sums((nodes[number].module or "", count) for number, count in self.by_node().items())
 
     def shared(self) -> tuple[int, ...]:
-        """The storages that several nodes saved: they cost nothing twice."""
+        """The storages that several nodes saved, which are stored once."""
         return tuple(place for place, storage in enumerate(self.storages) if len(storage.nodes) > 1)
 
     def copies(self) -> tuple[tuple[int, ...], ...]:
-        """Storages that hold the same values, in groups: saved twice, and paid for twice."""
+        """Groups of storages that hold the same values: the same data saved in separate memory."""
         groups: dict[str, list[int]] = {}
         for place, storage in enumerate(self.storages):
             if storage.contents is not None:

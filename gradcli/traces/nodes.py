@@ -8,7 +8,7 @@ from gradcli.traces.summaries import ArraySummary, SourceSite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """From a node to the node (None: no gradient needed there) that gets its gradient number `slot`."""
+    """From a node to the node that gets its gradient number `slot` (None: no gradient needed there)."""
 
     target: int | None
     slot: int

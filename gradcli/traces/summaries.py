@@ -1,4 +1,4 @@
-"""Tensors and places in short, as every record of a trace shows them."""
+"""Short forms of tensors and places in the code, used in every record of a trace."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from gradcli.frozen import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArraySummary:
-    """A tensor in short: shape, dtype, norm, and its values where there are few (flat, at most 16).
+    """A summary of a tensor: shape, dtype, norm, and its values if there are at most 16 (flat).
 
-    `probe` is its inner product with fixed weights, where there are more: tensors of one norm differ in it.
+    `probe` is its inner product with fixed weights if there are more: it tells tensors with the same norm apart.
     """
 
     shape: tuple[int, ...]
@@ -33,7 +33,7 @@ class ArraySummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSite:
-    """Where in the user's code something was made or defined."""
+    """A place in the user's code at which something was created or defined."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Attributes and dict entries replaced for a while, and put back exactly as they were."""
+"""Attributes and dict entries replaced temporarily, and restored exactly."""
 
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -12,7 +12,7 @@ _ABSENT = object()
 
 @final
 class Patches:
-    """A context that undoes every replacement made through it, last first, also when something raises."""
+    """A context that undoes every replacement made through it, last first, also after an exception."""
 
     def __init__(self) -> None:
         self._attributes: list[tuple[Any, str, Any]] = []
@@ -46,12 +46,12 @@ class Patches:
             self._imported.setdefault(id(value), []).extend(names)
 
     def entry(self, entries: MutableMapping[Any, Any], key: Any, value: object) -> None:
-        """Put `value` in place of an entry until the context ends, unless the user takes the entry out before."""
+        """Put `value` in place of an entry until the context ends, unless the user removes the entry before."""
         self._entries.append((entries, key, entries[key], value))
         entries[key] = value
 
     def undo_entries(self) -> None:
-        """Put the dict entries back that are still the ones put in."""
+        """Restore the dict entries that still hold the value put in."""
         while self._entries:
             entries, key, original, value = self._entries.pop()
             if entries.get(key) is value:

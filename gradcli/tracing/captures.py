@@ -39,7 +39,7 @@ class Captures:
     left_out: int = 0
 
     def wants(self, name: str, function: Any) -> bool:
-        """Whether a call of this name can be checked: a custom Function, or on request an operation without chance."""
+        """Whether a call of this name can be checked: a custom Function, or on request a deterministic operation."""
         if function is None and (not self.every or name.endswith("_") or name in _NO_NODES or _is_random(name)):
             return False
         if len(self.found) >= MOST_CHECKED:

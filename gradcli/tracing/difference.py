@@ -1,4 +1,4 @@
-"""Two traces compared by their documents: one of them may have been written long ago, by another commit."""
+"""Compares two traces by their documents, one of which may be from an earlier version of the program."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ _ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "com
 
 
 def difference(first: Document, second: Document, names: tuple[str, str]) -> TraceDifference:
-    """What differs from the first document of a trace to the second."""
+    """The differences from the first trace document to the second."""
     nodes = first["nodes"], second["nodes"]
     pairs = _aligned([_node_key(n) for n in nodes[0]], [_node_key(n) for n in nodes[1]])
     matched = ({a for a, _ in pairs}, {b for _, b in pairs})
@@ -40,7 +40,7 @@ def difference(first: Document, second: Document, names: tuple[str, str]) -> Tra
 
 # --- which belongs to which
 def _aligned(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Pairs of equal entries in the same order: the equal beginning, the equal end, and a longest match between."""
+    """Pairs of equal entries in the same order: the common beginning and end, and a longest match between."""
     short = min(len(first), len(second))
     begin = next((n for n in range(short) if first[n] != second[n]), short)
     rest = short - begin
@@ -67,7 +67,7 @@ def _between(first: Sequence[Hashable], second: Sequence[Hashable]) -> Iterator[
 
 
 def _node_key(node: Document) -> Hashable:
-    """What a node is, whatever its line and number."""
+    """What identifies a node, without its line and number."""
     return node["name"], node["module"], node["variable"]
 
 
@@ -86,7 +86,7 @@ def _node(first: Document | None, second: Document | None) -> NodeChange:
 
 # --- gradients
 def _root(nodes: tuple[Any, Any], pairs: Sequence[tuple[int, int]]) -> GradientChange | None:
-    """The gradient that the pass began with, where that differs."""
+    """The gradient that the pass began with, if that differs."""
     if not pairs or pairs[0] != (0, 0):
         return None
     return next(_changes(nodes[0][0], nodes[1][0], "gradients_in", "the gradient that backward began with"), None)
@@ -131,7 +131,7 @@ def _changes(first: Document, second: Document, key: str, what: str) -> Iterator
 
 
 def _leaves(first: Document, second: Document) -> Iterator[GradientChange]:
-    """Every `.grad` of a leaf that both have by the same name."""
+    """Every differing `.grad` of leaves that have the same name in both traces."""
     others = {fate["name"]: fate for fate in second["tensors"] if fate["is_leaf"]}
     for fate in first["tensors"]:
         other = others.get(fate["name"])
@@ -148,9 +148,9 @@ def _leaves(first: Document, second: Document) -> Iterator[GradientChange]:
 
 
 def _gap(first: Document | None, second: Document | None) -> float | None:
-    """The relative difference of two gradients, None where it is one of rounding, infinite where they do not compare.
+    """The relative difference of two gradients; None if it may be rounding, infinite if they are not comparable.
 
-    Rounding that was amplified on the way by up to the root of the precision is not told from it.
+    Rounding that the pass amplified up to the root of the precision counts as rounding.
     """
     if first is None or second is None:
         return None if first is second else math.inf
@@ -182,7 +182,7 @@ def _distance(first: Any, second: Any) -> float:
 
 
 def shown(gradient: Document | None) -> str:
-    """A gradient of a document as text: its values where there are few, or its norm."""
+    """A gradient of a document as text: its values if there are few, else its norm."""
     if gradient is None:
         return "None"
     if gradient["values"] is None:
@@ -209,7 +209,7 @@ def _hooks(
 
 
 def _hook_key(call: Document, places: Mapping[int, tuple[int, int]]) -> Hashable:
-    """What a call is: where it saw the gradients of a node, the name of its owner does not count."""
+    """What identifies a hook call: the nodes whose gradients it saw; the name of its owner does not count."""
     return call["kind"], call["function"], places.get(call["node"], call["owner"])
 
 

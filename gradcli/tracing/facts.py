@@ -1,4 +1,4 @@
-"""From what a trace watched to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
+"""Converts what a trace recorded to plain values: nodes, hook calls, cuts, and the facts about every named tensor."""
 
 import difflib
 import re
@@ -39,7 +39,7 @@ _CHANGED = re.compile(
 @final
 @dataclass(slots=True)
 class Facts:
-    """The objects of a finished trace, read for the last time."""
+    """The objects of a finished trace, converted to plain values."""
 
     lens: Lens
     names: NameTable
@@ -64,13 +64,13 @@ class Facts:
             self._below_result = {id(n.variable) for n in nodes if type(n).__name__ == LEAF_NODE}
 
     def result_in_pass(self) -> bool:
-        """Whether what the program returned is what the last pass ran from, or a part of that."""
+        """Whether the last pass ran from what the program returned, or from a part of it."""
         if self.graph is None or not self.returned:
             return True
         return any(self._node_of(tensor) is not None for tensor in self.returned)
 
     def pass_root(self) -> str | None:
-        """What the last pass ran from is called."""
+        """The name of the tensor that the last pass ran from."""
         return self._label.get(id(self.roots[0])) if self.roots else None
 
     def nodes(self) -> tuple[TraceNode, ...]:
@@ -83,12 +83,12 @@ class Facts:
         return None if first is None else self.lens.summarise(first)
 
     def root_name(self, value: object) -> str | None:
-        """What the result is called, None where it has no name."""
+        """The name of the result, None if it has none."""
         first = next(self.lens.tensors_in(value), None)
         return self._label.get(id(first))
 
     def ledger(self) -> MemoryLedger | None:
-        """The memory of the last pass, None where it was not asked for."""
+        """The memory of the last pass, None if it was not requested."""
         watch = None if self.graph is None else self.graph.ledger
         if watch is None:
             return None
@@ -97,7 +97,7 @@ class Facts:
 
     # --- what went wrong
     def non_finite(self, result: object) -> NonFinite | None:
-        """What made the first NaN or Inf, None where there is none or nobody knows."""
+        """What produced the first NaN or Inf, None if there is none or its origin is unknown."""
         origins = Origins(self.operations, self._label_of_value)
         bad = [tensor for tensor in self.lens.tensors_in(result) if self.lens.is_not_finite(tensor)]
         found = origins.of_results(bad)
@@ -109,7 +109,7 @@ class Facts:
         return next((e.name for e in self._table if value in self.operations.values(e.tensor)[:1]), None)
 
     def version_conflict(self, error: str | None) -> VersionConflict | None:
-        """The operations that saved a tensor and that changed it, where an error of backward says that one did."""
+        """The operation that saved a tensor and the one that changed it, if backward raised because of that."""
         told = _CHANGED.search(error or "")
         if told is None or self.graph is None or self.graph.failed is None:
             return None
@@ -162,7 +162,7 @@ class Facts:
         return f"result of {hook.node_name}" if hook.node_name else "leaf"
 
     def registrations(self) -> tuple[HookRegistration, ...]:
-        """Hooks on tensors and nodes that were found; modules have their own account."""
+        """The hooks registered on tensors and nodes; those on modules are listed by ModuleWatch."""
         own = [h for h in self.log.stand_ins if not h.kind.startswith("module") and h.kind not in ("pack", "unpack")]
         return tuple(
             HookRegistration(
@@ -182,7 +182,7 @@ class Facts:
 
     # --- tensors
     def cuts(self, result: object) -> tuple[GraphCut, ...]:
-        """Where the gradients of leaves were lost that the pass did not reach, each place once."""
+        """Where the gradients of leaves that the pass did not reach were lost, each place once."""
         leaves = [entry for entry in self._table if self._is_missed(entry.tensor)]
         roots = list(self.roots) or list(self.lens.tensors_in(result))
         if not leaves or not roots:
@@ -242,7 +242,7 @@ class Facts:
         )
 
     def _same_memory(self, tensor: Any) -> str | None:
-        """The leaf of the graph that lies in the memory of one that the pass did not reach."""
+        """The leaf of the graph that shares memory with a tensor that the pass did not reach."""
         if self.graph is None or not self._is_missed(tensor):
             return None
         key = self.lens.storage(tensor)
@@ -286,7 +286,7 @@ def _cut(loss: Loss) -> GraphCut:
 
 
 def _chain(node: Any) -> tuple[str, ...]:
-    """The operations from a result down to the one leaf it was made from; empty where that is no short chain."""
+    """The operations from a result to the one leaf it was computed from; empty if that is not a short chain."""
     names: list[str] = []
     while len(names) < _LONG:
         if type(node).__name__ == LEAF_NODE:
@@ -300,7 +300,7 @@ def _chain(node: Any) -> tuple[str, ...]:
 
 
 def _stray(tensor: Any) -> str | None:
-    """An attribute of the user's that looks like a misspelt requires_grad."""
+    """An attribute that the user set and that looks like a misspelt requires_grad."""
     if tensor.requires_grad:
         return None
     own = [name for name in getattr(tensor, "__dict__", {}) if not name.startswith("_") and name != _FLAG]

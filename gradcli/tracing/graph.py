@@ -20,9 +20,9 @@ LEAF_NODE = "AccumulateGrad"
 @final
 @dataclass(slots=True)
 class NodeRecord:
-    """One node while the trace runs: the framework's own object, and what was seen of it.
+    """One node while the trace runs: the framework's object, and what was recorded of it.
 
-    What it saved is not read where that was `packed` by hooks: reading calls the hook that unpacks.
+    What it saved is not read if hooks `packed` it: reading calls the hook that unpacks.
     """
 
     node: Any
@@ -40,17 +40,18 @@ class NodeRecord:
 
     @property
     def variable(self) -> Any:
-        """The leaf that a node at the end of a path fills, None for other nodes."""
+        """The leaf that an accumulating node fills, None for other nodes."""
         return self.node.variable if self.name == LEAF_NODE else None
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadGradient:
-    """The first gradient that was not finite: the node that gave it, or (`given`) that it was handed to backward.
+    """The first gradient that was not finite: the node that returned it, or (`given`) that it was an argument.
 
-    `incoming` is the gradient that came in at the same entry, `saved` what the node had saved, as text, `hook_calls`
-    how many calls of hooks there had been, `inside` the first operation of a user's own backward that was not finite.
+    `incoming` is the gradient that the node received at the same entry, `saved` what it had saved, as text,
+    `hook_calls` the number of hook calls before it, `inside` the first operation in a user's own backward whose result
+    was not finite.
     """
 
     node: int
@@ -118,9 +119,9 @@ class GraphPass:
         self.log.running = False
 
     def release(self) -> None:
-        """Let go of the nodes, each before those it feeds.
+        """Release the nodes, each before those it feeds.
 
-        Freed the other way round, or together with its root, a chain of 100,000 nodes overflows the stack of a
+        Released in the other order, or together with its root, a chain of 100,000 nodes overflows the stack of a
         framework whose nodes own their Python objects (PyTorch 2.13 does so without a trace, too).
         """
         waiting = [record.node for record in reversed(self.records)]
@@ -235,7 +236,7 @@ class GraphPass:
         return next((o for o in ran if o.calculation is not None and o.calculation.is_source), None)
 
     def _saved_there(self, number: int, entry: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
-        """What a node saved, at an entry, by the names under which it keeps it."""
+        """The entries of the tensors that a node saved, by their names."""
         node, found = self.records[number].node, []
         for name in saved_names(node):
             for _, value in named_tensors(self.lens, node, [name]):
@@ -250,7 +251,7 @@ def _bad(summaries: Sequence[ArraySummary | None]) -> bool:
 
 
 def value_at(lens: Lens, tensor: Any, entry: tuple[int, ...]) -> float | None:
-    """One number of a tensor, at an entry of one it broadcasts with; None where it does not."""
+    """One number of a tensor, at an entry of a tensor that it broadcasts with; None if it does not."""
     array = lens.array(tensor)
     if array is None or array.dtype.kind not in "fiub" or array.ndim > len(entry):
         return None
@@ -290,7 +291,7 @@ def _targets(node: Any) -> Iterator[Any]:
 
 
 def saved_names(node: Any) -> tuple[str, ...]:
-    """The attributes under which a kind of node shows the tensors it saved."""
+    """The attributes by which a kind of node gives the tensors it saved."""
     listed = [name for name in dir(node) if name.startswith("_saved_") and name != "_saved_names"]
     declared = [f"_saved_{name}" for name in getattr(type(node), "_saved_names", ())]
     custom = (
@@ -315,7 +316,7 @@ def named_tensors(lens: Lens, node: Any, names: Sequence[str]) -> list[tuple[str
 
 
 def shown_name(attribute: str) -> str:
-    """Under which name the user knows what a node saved in this attribute."""
+    """The user's name for what a node saved in this attribute."""
     return attribute.removeprefix("_saved_").replace("saved_tensors", "ctx.saved_tensors")
 
 

@@ -1,4 +1,4 @@
-"""Who keeps tensors alive: the variables, attributes, containers and closures that lead to them."""
+"""What keeps tensors alive: the variables, attributes, containers and closures that lead to them."""
 
 import gc
 import sys
@@ -31,9 +31,9 @@ class _Found:
 @final
 @dataclass(slots=True)
 class Holders:
-    """Finds the owners of storages among the live objects, under the names that the program has for them.
+    """Finds the owners of storages among the live objects, under the program's names for them.
 
-    `frames` are the program's frames that are running; what only a frame that has ended knew is not held by it.
+    `frames` are the program's running frames; the locals of a frame that has ended are not counted.
     """
 
     lens: Lens
@@ -41,9 +41,9 @@ class Holders:
     _locals: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def of(self, wanted: Iterable[Key]) -> dict[str, set[Key]]:
-        """The holders by name, each with those of the storages that it leads to.
+        """The holders by name, each with the storages that it leads to.
 
-        The objects that refer to a whole level are looked for at once: that takes one pass over the heap for each.
+        The objects that refer to a whole level are found together: each level takes one pass over the heap.
         """
         self._name_locals()
         level = self._tensors(set(wanted))
@@ -77,7 +77,7 @@ class Holders:
     def _look_at(
         self, owner: Any, level: dict[int, _Found], above: dict[int, _Found], found: dict[str, set[Key]]
     ) -> None:
-        """Note the names that an owner gives to what it holds, or that its own owners have to be looked at."""
+        """Note the names that an owner gives to what it holds, or that its own owners have to be searched."""
         for entry in [level[id(each)] for each in gc.get_referents(owner) if id(each) in level]:
             named = list(self._names_in(owner, entry))
             for name, keys in named:
@@ -90,7 +90,7 @@ class Holders:
                     further.parts.update({key: further.parts.get(key, set()) | keys for key, keys in parts.items()})
 
     def _names_in(self, owner: Any, entry: _Found) -> Iterator[tuple[str, set[Key]]]:
-        """What the program calls what it holds in `owner`: a module of its own, a class, or an object."""
+        """The program's names for what it holds in `owner`: a module, a class, or an object."""
         if isinstance(owner, dict):
             file = owner.get("__file__")
             name = _key_of(owner, entry.held) if isinstance(file, str) and of_user(file) else None
@@ -123,7 +123,7 @@ def _short(kind: type) -> str:
 
 
 def _leads_on(owner: Any) -> bool:
-    """Whether the owners of an owner may hold the tensor by it: not the framework's graph, nor the trace itself."""
+    """Whether an owner's own owners may hold the tensor through it: not for the framework's graph, nor the trace."""
     kind = type(owner)
     if isinstance(owner, ModuleType | type) or hasattr(kind, "next_functions"):
         return False

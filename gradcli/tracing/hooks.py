@@ -1,4 +1,4 @@
-"""The user's hooks, each called through a stand-in that writes down what it got, what it gave and what it changed."""
+"""The user's hooks, each called through a stand-in that records what it received, returned and changed."""
 
 import weakref
 from collections.abc import Callable
@@ -38,7 +38,7 @@ _REPLIES_BY_NUMBER = frozenset({"module-full", "module-backward-pre"})
 @final
 @dataclass(slots=True, kw_only=True)
 class RawCall:
-    """One call of a hook while the trace runs; owners are still objects, named when it ends."""
+    """One call of a hook while the trace runs; owners are still objects, and get names at the end."""
 
     hook: "HookStandIn"
     before: tuple[ArraySummary | None, ...]
@@ -56,7 +56,7 @@ class RawCall:
 
 @final
 class HookStandIn:
-    """Called in place of a user's hook: calls it, and tells the log, for as long as there is one.
+    """Called in place of a user's hook: calls it, and records the call in the log while there is one.
 
     It has slots because `functools.update_wrapper` copies a `__dict__` into the wrapper of a wrapper.
     """
@@ -110,7 +110,7 @@ class HookStandIn:
         return self.log.call(self, args, keywords)
 
     def __reduce_ex__(self, protocol: object) -> tuple[Callable[[Any], Any], tuple[Any]]:
-        """A copy or a pickle is one of the hook itself."""
+        """Copies and pickles the hook itself."""
         return _itself, (self.hook,)
 
     @property
@@ -119,7 +119,7 @@ class HookStandIn:
         return self.owner_reference()
 
     def note_absence(self) -> None:
-        """Note that it was taken out of the dict it was registered in, if it was, without its handle."""
+        """Note it if the hook was removed from its dict without its handle."""
         if self.place is not None and self.place[1] not in self.place[0]:
             self.removed = True
 
@@ -145,7 +145,7 @@ class HookLog:
     has_packed: bool = False
 
     def stand_in(self, hook: object, kind: str, owner: object, site: SourceSite | None = None) -> HookStandIn | None:
-        """A stand-in for a hook of the user's; None for a framework's own, and for what is not a function."""
+        """A stand-in for a user's hook; None for a framework's own, and for what is not a function."""
         if not callable(hook) or isinstance(hook, HookStandIn) or not is_users_function(hook):
             return None
         made = HookStandIn(hook, self, kind, owner)
@@ -158,7 +158,7 @@ class HookLog:
         made.born_after, made.born_during = self.pass_number, self.running
 
     def close(self) -> None:
-        """Let stand-ins that a graph still holds pass calls through, and remember nothing."""
+        """Stop recording: stand-ins that a graph still holds only pass calls through."""
         for stand_in in self.stand_ins:
             stand_in.log = None
             stand_in.place = None
@@ -167,9 +167,10 @@ class HookLog:
         self.by_handle = {}
 
     def removing(self, handle: Any, site: SourceSite | None) -> bool:
-        """Note that a handle's hook is being removed; False where the hook is none that is known.
+        """Note that a handle's hook is being removed; False if the hook is not known.
 
-        A hook that a backward pass came after, and that did not fire in it, was not silenced by its removal.
+        If a backward pass ran before the removal and the hook did not fire in it, the removal is not why it did not
+        fire.
         """
         entries = handle.hooks_dict_ref() if hasattr(handle, "hooks_dict_ref") else None
         entry = None if entries is None else entries.get(handle.id)
@@ -188,7 +189,7 @@ class HookLog:
         return id(hook.owner) in self.leaf_nodes
 
     def call(self, hook: HookStandIn, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call the user's hook, writing down what it saw and did."""
+        """Call the user's hook and record what it received and did."""
         hook.calls += 1
         subject = _argument(args, _SUBJECT[hook.kind])
         before = self._snapshots(hook.kind, subject)
@@ -224,7 +225,7 @@ class HookLog:
         return tuple(self.lens.snapshot(v) if self.lens.is_tensor(v) else None for v in as_tuple(value))
 
     def _conclude(self, record: RawCall, before: Snapshots, subject: Any, reply: Any) -> None:
-        """What a hook that returned has done: to what it was given, or by what it gave back."""
+        """Record what a hook did: to its arguments in place, or by its return value."""
         kind = record.hook.kind
         record.returned = reply is not None
         if kind == "module-forward-pre" and isinstance(reply, tuple) and len(reply) == 2 and isinstance(reply[1], dict):
@@ -255,7 +256,7 @@ def _summaries(snapshots: Snapshots) -> tuple[ArraySummary | None, ...]:
 
 
 def factor_text(factor: float) -> str:
-    """A factor as reports say it: `10x`, `0.5x`."""
+    """A factor as shown in reports: `10x`, `0.5x`."""
     return f"{factor:.6g}x"
 
 
@@ -286,7 +287,7 @@ def _close(factors: set[float | None]) -> float | None:
 
 
 def _problem(lens: Lens, kind: str, before: Snapshots, reply: Any) -> str | None:
-    """What is wrong with a hook's reply, said before the framework refuses it."""
+    """What is wrong with a hook's return value, before the framework raises for it."""
     if reply is None or kind in ("module-forward", "module-forward-pre", "multi-grad", "pack", "unpack"):
         return None
     expected = _expected(lens, kind, len(before), reply)
@@ -296,7 +297,7 @@ def _problem(lens: Lens, kind: str, before: Snapshots, reply: Any) -> str | None
 
 
 def _expected(lens: Lens, kind: str, count: int, reply: Any) -> str | None:
-    """What a reply of the wrong type should have been."""
+    """What a return value of the wrong type should have been."""
     if kind == "post-accumulate":
         return "None (a post-accumulate hook changes .grad in place)"
     if kind == "tensor" and not lens.is_tensor(reply):

@@ -1,4 +1,4 @@
-"""What of the saved memory is still there after a backward pass, and what keeps it."""
+"""Which saved memory is still in use after a backward pass, and what keeps it."""
 
 from collections.abc import Sequence
 from types import FrameType

@@ -16,7 +16,7 @@ from gradcli.tracing.reading import Lens, dtype_name, maker_of
 @final
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """A storage that was saved: its place among them, who saved it, and whether a recorded operation made it."""
+    """A storage that was saved: its number, which nodes saved it, and whether a recorded operation created it."""
 
     place: int
     bytes: int
@@ -30,7 +30,7 @@ class _Entry:
 class LedgerWatch:
     """Counts the memory of one backward pass, node by node.
 
-    A gradient is on its way from the node that gave it until the node that takes it has run; what a node saved is
+    A gradient is in flight from the node that returned it until the node that receives it has run; what a node saved is
     freed when it has run, unless the graph is retained.
     """
 
@@ -100,13 +100,13 @@ class LedgerWatch:
 
     # --- while the pass runs
     def before(self, node: int, gradients: Sequence[Any]) -> None:
-        """The gradients that a node takes."""
+        """Note the gradients that a node receives."""
         self._let_go_of(self._coming.pop(node, {}))
         self._coming[node] = self._taken(gradients)
         self.meter.measure(node)
 
     def after(self, node: int, gradients: Sequence[Any], edges: Sequence[Edge]) -> None:
-        """The gradients that it gave, and where they go: the most is reached before what it took is let go."""
+        """Note the gradients that a node returned and their targets; the peak is before its inputs are freed."""
         given = self._taken(gradients)
         if node in self._leaves:
             self._accumulate(node)
@@ -130,7 +130,7 @@ class LedgerWatch:
         return found
 
     def _send(self, target: int, slot: int, key: Key) -> None:
-        """A gradient on its way; where two meet, their sum takes the place of both."""
+        """Note a gradient in flight; if two have the same target, their sum replaces both."""
         coming = self._coming.setdefault(target, {})
         if slot in coming:
             self.meter.let_go(MOVING, key)
@@ -143,7 +143,7 @@ class LedgerWatch:
 
     # --- afterwards
     def activations(self) -> set[Key]:
-        """The storages that are neither a leaf's nor those of data that has a name."""
+        """The storages that belong neither to a leaf nor to named data."""
         return {key for key in self.entries if not self.meter.is_fixed(key)}
 
     def owned(self, node: int) -> set[Key]:
@@ -180,7 +180,7 @@ class LedgerWatch:
 
 
 def _contents(lens: Lens, tensor: Any) -> str | None:
-    """A digest of the values; None where there is one value only, which many tensors share by chance."""
+    """A digest of the values; None if all are equal, which many tensors share by chance."""
     array = lens.array(tensor)
     if array is None or array.size < 2 or (array == array.flat[0]).all():
         return None

@@ -1,4 +1,4 @@
-"""The line that made each node: anomaly mode notes it, without its check for NaN and outside backward passes only."""
+"""The line that created each node, by anomaly mode without its check for NaN, outside of backward passes only."""
 
 import functools
 import os
@@ -17,9 +17,9 @@ from gradcli.tracing.sites import MODULE_ENTRY, PACKED_ENTRY, called_by_user, us
 @final
 @dataclass(slots=True)
 class LineRecorder:
-    """Turns anomaly mode on for forward. Where the user sets it, it is theirs: what they set is what counts.
+    """Turns anomaly mode on during forward. If the user sets the mode, the user's setting counts.
 
-    `packing` says whether tensors are saved through hooks just now; `taken_over` that the mode is the user's.
+    `packing` says whether tensors are saved through hooks at the moment; `taken_over` that the user has set the mode.
     """
 
     namespace: ModuleType
@@ -48,7 +48,7 @@ class LineRecorder:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Not recorded inside: in anomaly mode an error of backward would warn, which it does not without a trace."""
+        """A context without recording: in anomaly mode an error of backward would cause a warning."""
         if self._setting is None:
             yield
             return
@@ -60,7 +60,7 @@ class LineRecorder:
             self._pausing = False
 
     def _short_stack(self, extract: Callable[..., traceback.StackSummary]) -> Callable[..., traceback.StackSummary]:
-        """Only the line of the user's for the framework, which would note the whole stack with every node."""
+        """Pass only the user's line to the framework, which would store the whole stack with every node."""
         own = os.path.dirname(self.namespace.__file__ or "")
 
         @functools.wraps(extract)

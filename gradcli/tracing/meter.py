@@ -1,4 +1,4 @@
-"""How much memory is in use at one time, by what it is in use for; storages are counted once."""
+"""How much memory is in use at one time, by use; storages are counted once."""
 
 from dataclasses import dataclass, field
 from typing import final
@@ -14,7 +14,7 @@ FIXED, SAVED, ACCUMULATED, MOVING = range(4)
 @final
 @dataclass(slots=True)
 class Meter:
-    """Storages in use and the most there was, each change at a cost that does not grow with their number."""
+    """Storages in use and the peak; the cost of a change does not grow with the number of storages."""
 
     peak: MemoryPeak | None = None
     _uses: dict[Key, list[int]] = field(default_factory=dict)
@@ -22,14 +22,14 @@ class Meter:
     _totals: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
 
     def take(self, use: int, key: Key, size: int) -> None:
-        """One more use of a storage."""
+        """Add a use of a storage."""
         self._count(key, -1)
         self._sizes[key] = size
         self._uses.setdefault(key, [0, 0, 0, 0])[use] += 1
         self._count(key, 1)
 
     def let_go(self, use: int, key: Key) -> None:
-        """One use less."""
+        """Remove a use of a storage."""
         self._count(key, -1)
         uses = self._uses[key]
         uses[use] -= 1
@@ -48,7 +48,7 @@ class Meter:
             self._totals[first] += sign * self._sizes[key]
 
     def measure(self, node: int | None) -> None:
-        """Note what is in use while `node` runs, if it is more than ever before."""
+        """Update the peak with what is in use while `node` runs."""
         if self.peak is None or sum(self._totals) > self.peak.bytes:
             fixed, saved, accumulated, moving = self._totals
             self.peak = MemoryPeak(node=node, fixed=fixed, saved=saved, gradients=moving, accumulated=accumulated)

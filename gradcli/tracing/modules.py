@@ -1,4 +1,4 @@
-"""Modules while a trace runs: their hooks get stand-ins before every call, and calls that go round them are noticed."""
+"""Modules while a trace runs: their hooks get stand-ins before every call, and direct calls of forward are noticed."""
 
 import functools
 import sys
@@ -97,13 +97,13 @@ class ModuleWatch:
         return result
 
     def clear(self) -> None:
-        """Let go of every module."""
+        """Release every module."""
         self.known.clear()
         self.replaced.clear()
         self.direct.clear()
 
     def replaced_at(self, parameter: Any) -> SourceSite | None:
-        """Where the program put another parameter in this one's place."""
+        """Where the program replaced this parameter of a module by a different one."""
         return self.replaced.get(id(parameter), (None, None))[1]
 
     def running_path(self) -> str | None:
@@ -117,7 +117,7 @@ class ModuleWatch:
         return f"{self._paths[-1]}.{name}"
 
     def _name_within(self, outer: Any, module: Any) -> str | None:
-        """The path of a module below another that calls it; read again where the module came in later."""
+        """The path of a module below another that calls it; looked up again if the module was added later."""
         known = self._parts.get(id(outer), {})
         if id(module) not in known:
             known = self._parts[id(outer)] = {id(part): path for path, part in outer.named_modules()}
@@ -136,7 +136,7 @@ class ModuleWatch:
         return legacy
 
     def _note_last_node(self, legacy: list[HookStandIn], args: Any, result: Any) -> None:
-        """Where the module recorded more than one operation, name the last one: all that a legacy hook sees."""
+        """If the module recorded several operations, name the last one: a legacy hook sees only that."""
         if not legacy:
             return
         node = next((n for t in self.lens.tensors_in(result) if (n := maker_of(t)) is not None), None)
@@ -148,7 +148,7 @@ class ModuleWatch:
             hook.last_node = type(node).__name__ if more else None
 
     def forward_returned(self, frame: FrameType) -> None:
-        """Notice a user who called `forward` itself, which skips hooks: no module of this call is being run."""
+        """Notice that the user called `forward` directly, which skips hooks: no module of this call is running."""
         caller = frame.f_back
         if caller is None or not frame.f_code.co_argcount or not of_user(caller.f_code.co_filename):
             return
@@ -161,7 +161,7 @@ class ModuleWatch:
             self.names.add_module("", module)
 
     def registrations(self) -> list[HookRegistration]:
-        """The hooks found on modules, those that came too late for the last forward among them."""
+        """The hooks registered on modules, including those registered after the last forward."""
         found = []
         for key, module in self.known.items():
             for entries, kind in _hooks_of(module):
@@ -172,7 +172,7 @@ class ModuleWatch:
         return found + [self._registration(id(made.owner), made.owner, made.kind, made) for made in gone]
 
     def removing(self, handle: Any, site: SourceSite | None) -> None:
-        """Note that a handle's hook is being removed, also where no stand-in was in its place yet."""
+        """Note that a handle's hook is being removed, also if it has no stand-in yet."""
         if self.log.removing(handle, site):
             return
         entries: Any = handle.hooks_dict_ref() if hasattr(handle, "hooks_dict_ref") else None

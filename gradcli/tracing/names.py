@@ -1,4 +1,4 @@
-"""Names for tensors: what the caller calls them, parameters by their path, locals of the traced function."""
+"""Names for tensors: the caller's names, paths of parameters, locals of the traced function."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _MANY = 64
 @final
 @dataclass(slots=True)
 class Named:
-    """A tensor under its first name, the others behind it."""
+    """A tensor under its first name, with its other names."""
 
     tensor: Any
     name: str
@@ -27,7 +27,7 @@ class Named:
 @final
 @dataclass(slots=True)
 class NameTable:
-    """Every tensor that has a name, by identity; the tensors live as long as the table."""
+    """Every tensor that has a name, by identity; the table keeps the tensors alive."""
 
     lens: Lens
     locals_seen: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class NameTable:
         return list(table.values())
 
     def module_name(self, module: Any) -> str:
-        """What hooks call their module: its class."""
+        """The name of a module in hook sentences: its class."""
         return type(module).__name__
 
     def _of_locals(self) -> Iterator[tuple[str, str, Any]]:
@@ -115,7 +115,7 @@ class NameTable:
                         yield from ((prefix + n, "attribute", t) for n, t in self._labelled(label, value))
 
     def _in_containers(self, prefix: str, path: str, part: Any) -> Iterator[tuple[str, str, Any]]:
-        """The parameters that a module holds in plain lists and dicts, by themselves or in modules: unregistered."""
+        """The unregistered parameters that a module holds in plain lists and dicts, directly or in modules."""
         for attribute, value in list(vars(part).items()):
             if attribute.startswith("_") or not isinstance(value, list | tuple | dict) or len(value) > _MANY:
                 continue
@@ -132,7 +132,7 @@ class NameTable:
                     yield f"{label}[{key!r}].{name}", "parameter", parameter
 
     def _root_modules(self) -> list[tuple[str, Any]]:
-        """Modules that are no other's part; one whose __init__ raised half-way has no parts to ask for."""
+        """Modules that are not part of another; one whose __init__ raised has no parts to list."""
         built = {key: pair for key, pair in self.modules.items() if "_modules" in vars(pair[1])}
         parts = {id(part) for _, module in built.values() for part in module.modules() if part is not module}
         return [(name, module) for key, (name, module) in built.items() if key not in parts]
@@ -143,7 +143,7 @@ def _values(container: Any) -> list[Any]:
 
 
 def _attributes(value: Any, lens: Lens) -> list[tuple[str, Any]]:
-    """What an object of a class of the user's holds; modules have their own account."""
+    """The attributes of an object of a user's class; modules are handled separately."""
     kind = type(value)
     if isinstance(value, lens.module_type | lens.tensor_type | ModuleType | type) or not hasattr(value, "__dict__"):
         return []

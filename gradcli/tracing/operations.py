@@ -1,4 +1,4 @@
-"""The operations of a forward pass in order: what each was given, what came out, and whether gradients follow it."""
+"""The operations of a forward pass in order: their inputs, their outputs, and whether gradients follow them."""
 
 import sys
 import weakref
@@ -32,7 +32,7 @@ Copies = tuple[tuple[Any, ...], dict[str, Any]]
 
 @contextmanager
 def unprofiled() -> Iterator[None]:
-    """The trace's own steps, which the profile function that notes the program's locals need not see: it is slow."""
+    """A context for the trace's own steps, during which the slow profile function that notes locals is off."""
     profile = sys.getprofile()
     if not callable(profile):  # none, or a profiler in C, which cannot be put back from here
         yield
@@ -75,21 +75,21 @@ class Operation:
 @final
 @dataclass(slots=True)
 class _Known:
-    """An object with the numbers of what it held, one after the other."""
+    """An object with the numbers of the values that it has held, in order."""
 
     reference: Callable[[], Any]
     numbers: list[int]
 
     @property
     def latest(self) -> int:
-        """The number of what it holds now."""
+        """The number of its present value."""
         return self.numbers[-1]
 
 
 @final
 @dataclass(slots=True)
 class OperationLog:
-    """Every operation of the traced program on tensors, while `listening`; `mode` is the context that it takes."""
+    """Every operation of the traced program on tensors while `listening`; `mode` is the context that records them."""
 
     lens: Lens
     operations: list[Operation] = field(default_factory=list)
@@ -115,7 +115,7 @@ class OperationLog:
         frame: FrameType | None,
         function: Any = None,
     ) -> Any:
-        """Call, and write down what it did; what it returns or raises is the call's own."""
+        """Call, and record what it did; it returns or raises what the call does."""
         name = _plain(name)
         if name in NO_OPERATIONS or len(self.operations) >= _MOST:
             return call(*args, **keywords)
@@ -130,7 +130,7 @@ class OperationLog:
     def _taken(
         self, name: str, args: tuple[Any, ...], keywords: dict[str, Any], function: Any
     ) -> tuple[list[Any], tuple[int, ...], tuple[bool, ...], Copies | None]:
-        """What a call is about to be given: its tensors, their values' numbers, which are tracked, and copies."""
+        """The inputs of a call: its tensors, their values' numbers, which are tracked, and copies."""
         given = list(_tensors(self.lens, args[:1] if name == "deepcopy" else args, keywords))
         numbers = [value for value in args if type(value) is float and self._known(value) is not None]
         tracked = tuple([tensor.requires_grad for tensor in given] + [False] * len(numbers))
@@ -140,7 +140,7 @@ class OperationLog:
     def _keep(
         self, kept: Copies | None, name: str, call: Callable[..., Any], result: Any, function: Any, frame: Any
     ) -> None:
-        """Keep a call for its check, where it recorded a node."""
+        """Keep a call for its check, if it recorded a node."""
         if kept is None or self.captures is None:
             return
         made = next((tensor for tensor in self.lens.tensors_in(result) if maker_of(tensor) is not None), None)
@@ -215,38 +215,38 @@ class OperationLog:
         self._entered.__enter__()
 
     def leave(self) -> None:
-        """Leave it: at the end, or while a compiler looks at the program, which would compile the trace as well."""
+        """Leave the mode: at the end, or while a compiler runs, which would compile the trace as well."""
         if self._entered is not None:
             self._entered.__exit__(None, None, None)
             self._entered = None
 
     def resume(self) -> None:
-        """Listen to a user's own backward, in the middle of a pass."""
+        """Record the operations of a user's own backward, during a pass."""
         self.pause()
         self._resumed = self.mode()
         self._resumed.__enter__()
         self.listening = True
 
     def pause(self) -> None:
-        """Listen no longer."""
+        """Stop recording."""
         self.listening = False
         if self._resumed is not None:
             self._resumed.__exit__(None, None, None)
             self._resumed = None
 
     def forget_pass(self) -> None:
-        """Stop listening after a pass. A mode that a node left on when it raised went with the node's own state."""
+        """Stop recording after a pass. A mode that a raising node left on was undone with the node's own state."""
         self.listening = False
         self._resumed = None
 
     # --- values
     def value(self, found: Any) -> int:
-        """The number of what a tensor (or a number that was read from one) holds now."""
+        """The number of the value that a tensor (or a number read from one) holds now."""
         known = self._known(found)
         return self._renewed(found) if known is None else known.latest
 
     def values(self, found: Any) -> tuple[int, ...]:
-        """The numbers of all that a tensor held since an operation first saw it."""
+        """The numbers of all values that a tensor has held since an operation first used it."""
         known = self._known(found)
         return () if known is None else tuple(known.numbers)
 
@@ -273,7 +273,7 @@ class OperationLog:
         inputs: tuple[int, ...],
         in_place: bool,
     ) -> Calculation | None:
-        """How an output came about that is not finite; None where all are finite, or too many were not before."""
+        """How a non-finite output was calculated; None if all outputs are finite, or too many before were not."""
         if self._bad >= _BAD:
             return None
         bad = next((tensor for tensor in made if self.lens.is_not_finite(tensor)), None)
@@ -310,7 +310,7 @@ class OperationLog:
         return next((o.site for o in latest if o.name in ("zero_", "_foreach_zero_")), None)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         self.listening = False
         self.operations, self._objects, self.data, self._cleared = [], {}, {}, {}
 
@@ -327,7 +327,7 @@ def _tensors(lens: Lens, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
 
 
 def _results(lens: Lens, name: str, args: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> Any:
-    """The tensors that an operation gave, or wrote to."""
+    """The tensors that an operation returned or wrote to."""
     if name in ("setitem", DATA_SET):
         return [args[0]]
     if name.startswith("_foreach_") and result is None:
@@ -338,7 +338,7 @@ def _results(lens: Lens, name: str, args: tuple[Any, ...], keywords: dict[str, A
 
 
 def _plain(name: str) -> str:
-    """The name of an operator's method as that of the function: __gt__ as gt, __iadd__ as add_."""
+    """The function's name for an operator's method: __gt__ as gt, __iadd__ as add_."""
     if name in ESCAPES or not (name.startswith("__") and name.endswith("__")):
         return name
     core = name[2:-2]
@@ -374,5 +374,5 @@ def _sequence(tensor: Any) -> int:
 
 
 def _reference(found: Any) -> Callable[[], Any]:
-    """A weak reference; Python's numbers, which have none, are kept."""
+    """A weak reference; Python numbers do not support one and are kept."""
     return (lambda: found) if type(found) is float else weakref.ref(found)

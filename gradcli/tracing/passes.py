@@ -1,6 +1,6 @@
-"""Running a forward and a backward pass once and writing down what happened, without changing what happens.
+"""Runs a forward and a backward pass once and records what happens, without changing it.
 
-Written against the names that every framework of PyTorch's shape shares; the namespace is an argument.
+Written for the names that every framework with PyTorch's interface has; the namespace is an argument.
 """
 
 import functools
@@ -80,7 +80,7 @@ def trace_call(
 @final
 @dataclass(slots=True)
 class Tracer:
-    """One trace: what it watches, and what it has seen."""
+    """One trace: what it watches, and what it has recorded."""
 
     lens: Lens
     cotangent: Cotangent | None
@@ -116,7 +116,7 @@ class Tracer:
         self.lines = LineRecorder(self.lens.namespace, self.modules.running_path, lambda: self.log.packing > 0)
 
     def trace(self, run: Callable[[], object], target: str, backend: str) -> TraceGraph:
-        """Run, and give what was recorded."""
+        """Run, and return what was recorded."""
         watch = OperationWatch(self.lens, self.operations, self.patches)
         with self.patches:
             self._install()
@@ -178,13 +178,13 @@ class Tracer:
         )
 
     def _name_results(self) -> None:
-        """What the program returned is called so where it has no other name."""
+        """Name what the program returned "result", if it has no other name."""
         found = list(self.lens.tensors_in(self.result))
         for place, tensor in enumerate(found):
             self.names.add("result" if len(found) == 1 else f"result[{place}]", tensor, "result")
 
     def close(self) -> None:
-        """Let go of everything that was watched: of the nodes last, when no tensor holds them any more."""
+        """Release everything that was watched: the nodes last, when no tensor holds them any more."""
         self.log.close()
         self.hooks.clear()
         self.operations.clear()
@@ -265,11 +265,11 @@ class Tracer:
         self.phase = "forward"
 
     def _data(self) -> list[Any]:
-        """The named tensors that no recorded operation made."""
+        """The named tensors that no recorded operation created."""
         return [entry.tensor for entry in self.names.table() if maker_of(entry.tensor) is None]
 
     def _frames(self, frame: FrameType | None) -> list[FrameType]:
-        """The frames of the program from here outwards."""
+        """The frames of the program from this one outwards."""
         frames = []
         while frame is not None and frame is not self.home:
             frames.append(frame)
@@ -283,7 +283,7 @@ class Tracer:
 
     @contextmanager
     def _locals_noted(self) -> Iterator[None]:
-        """Note the locals of the traced function, and of what it calls itself, when they return."""
+        """Note the locals of the traced function, and of the functions that it calls, when they return."""
         self.home = sys._getframe(2)
         if sys.getprofile() is not None:
             yield
@@ -319,7 +319,7 @@ class Tracer:
                 self.operations.enter()
 
     def _is_untouched(self) -> bool:
-        """Whether the program only asked for gradients, and returned something else that can still be run backward."""
+        """Whether only autograd.grad was called, and backward can still run from what the program returned."""
         nodes = {root.grad_fn for root in self.lens.differentiable(self.result) if root.grad_fn is not None}
         if self.fills_grad or not nodes or self.graph is None:
             return False

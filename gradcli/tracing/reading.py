@@ -1,4 +1,4 @@
-"""Reading tensors without disturbing them: what they hold, in short, and which a value contains."""
+"""Reads tensors without changing them: their values, a summary, and the tensors that a value contains."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ class Snapshot:
 
 @final
 class Lens:
-    """A framework's tensors, seen through the names that all frameworks of PyTorch's shape share."""
+    """Access to a framework's tensors through the names that all frameworks with PyTorch's interface have."""
 
     def __init__(self, namespace: ModuleType) -> None:
         self.namespace = namespace
@@ -37,7 +37,7 @@ class Lens:
         return isinstance(value, self.tensor_type)
 
     def array(self, tensor: Any) -> NDArray[Any] | None:
-        """The values as an array, sharing memory where it can; None where the framework cannot give them."""
+        """The values as an array, sharing memory if possible; None if the framework cannot return them."""
         try:
             plain = tensor.detach()
             if str(plain.dtype).endswith("bfloat16"):
@@ -49,7 +49,7 @@ class Lens:
             return None
 
     def snapshot(self, tensor: Any) -> Snapshot:
-        """The values now, kept apart from the tensor."""
+        """A copy of the present values."""
         array = self.array(tensor)
         copied = None if array is None else array.copy()
         return Snapshot(summary=self._summary(tensor, copied), array=copied)
@@ -85,7 +85,7 @@ class Lens:
         return [t for t in self.tensors_in(value) if requires_grad(t)]
 
     def is_not_finite(self, tensor: Any) -> bool:
-        """Whether any entry is NaN or infinite; False where that cannot be known."""
+        """Whether any entry is NaN or infinite; False if the values cannot be read."""
         if not tensor.is_floating_point() and not tensor.is_complex():
             return False
         if tensor.device.type == "meta":
@@ -105,7 +105,7 @@ class Lens:
         return entry, float(np.real(array[entry]))
 
     def storage(self, tensor: Any) -> tuple[tuple[str, int], int]:
-        """Which memory a tensor lies in, by device and address, and how large that is: views share it."""
+        """The memory of a tensor, by device and address, and its size: views share it."""
         try:
             held = tensor.untyped_storage()
             address = int(held.data_ptr())
@@ -116,14 +116,14 @@ class Lens:
         return (str(tensor.device), address), int(held.nbytes())
 
     def nbytes(self, tensor: Any) -> int:
-        """How many bytes the values of a tensor take."""
+        """How many bytes the values of a tensor need."""
         return int(tensor.numel()) * int(tensor.element_size())
 
 
 def maker_of(tensor: Any) -> Any:
-    """The node that made a tensor; None for a leaf.
+    """The node that created a tensor; None for a leaf.
 
-    PyTorch raises for a view that was made without recording and then written to: no gradient goes through that.
+    PyTorch raises for a view that was created without recording and then written to: no gradient flows through it.
     """
     try:
         return tensor.grad_fn
@@ -132,7 +132,7 @@ def maker_of(tensor: Any) -> Any:
 
 
 def requires_grad(tensor: Any) -> bool:
-    """Whether gradients go to a tensor or through it: not to a view of a leaf that was made without recording."""
+    """Whether gradients flow to or through a tensor: not for a view of a leaf that was created without recording."""
     try:
         base = tensor._base
         return bool(tensor.requires_grad and (tensor.grad_fn is not None or base is None or not base.requires_grad))

@@ -1,4 +1,4 @@
-"""Hooks of tensors, of several tensors and of saved tensors: watched as the user registers and removes them."""
+"""Hooks of tensors, of several tensors and of saved tensors: recorded as the user registers and removes them."""
 
 import functools
 import sys
@@ -16,7 +16,7 @@ from gradcli.tracing.sites import OWN_FOLDER, called_by_user, site_of_frame, use
 @final
 @dataclass(slots=True)
 class HookWatch:
-    """Gives every hook that the user registers a stand-in; `retained_late` are calls of retain_grad after backward."""
+    """Gives every hook that the user registers a stand-in; `retained_late` are retain_grad calls after backward."""
 
     lens: Lens
     log: HookLog
@@ -144,5 +144,5 @@ class HookWatch:
         return late, found[2] if found is not None and late else None
 
     def clear(self) -> None:
-        """Let go of every tensor."""
+        """Release every tensor."""
         self.retained_late.clear()

@@ -31,7 +31,7 @@ def shown_path(filename: str) -> str:
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame, from `frame` outwards to the trace itself, that runs the user's code."""
+    """The innermost frame of the user's code, from `frame` outwards to the trace itself."""
     while frame is not None and not of_user(frame.f_code.co_filename):
         if is_home(frame.f_code.co_filename, frame.f_code.co_name):
             return None
@@ -40,7 +40,7 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def is_home(filename: str, function: str) -> bool:
-    """Whether this is the call of the traced program: what is outside it is not the user's program."""
+    """Whether this is the call of the traced program: frames outside of it do not belong to it."""
     return function == "trace" and filename == _HOME
 
 
@@ -51,7 +51,7 @@ def called_by_user(depth: int) -> FrameType | None:
 
 
 def site_of_frame(frame: FrameType | None) -> SourceSite | None:
-    """Where a frame is at."""
+    """The site of a frame."""
     if frame is None:
         return None
     code = frame.f_code
@@ -59,7 +59,7 @@ def site_of_frame(frame: FrameType | None) -> SourceSite | None:
 
 
 def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
-    """The innermost line of the user's in a formatted stack, outermost entry first."""
+    """The innermost line of the user's code in a formatted stack, outermost entry first."""
     for entry in reversed(stack):
         match = _FRAME.match(entry)
         if match is None:
@@ -73,18 +73,18 @@ def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
 
 
 def module_of_stack(stack: Sequence[str]) -> str | None:
-    """The path of the module that ran when the stack was noted, None outside all modules."""
+    """The path of the module that ran when the stack was recorded, None outside of all modules."""
     match = _FRAME.match(stack[0]) if stack else None
     return match["function"].strip() if match is not None and match["file"] == MODULE_ENTRY else None
 
 
 def is_packed(stack: Sequence[str]) -> bool:
-    """Whether tensors were saved through hooks when the stack was noted."""
+    """Whether tensors were saved through hooks when the stack was recorded."""
     return any(PACKED_ENTRY in entry for entry in stack[:2])
 
 
 def source_line(site: SourceSite | None) -> str | None:
-    """The text of the line, or None where there is no source."""
+    """The text of the line, or None if there is no source."""
     text = "" if site is None else linecache.getline(site.file, site.line).strip()
     return text or None
 
@@ -116,7 +116,7 @@ def is_users_function(function: object) -> bool:
 
 
 def site_of_function(function: object) -> SourceSite | None:
-    """Where a function is defined; decorators that name what they wrap are looked through."""
+    """Where a function is defined; decorators with `__wrapped__` are followed."""
     inner = innermost(function)
     while isinstance(wrapped := getattr(inner, "__wrapped__", None), FunctionType | MethodType):
         inner = innermost(wrapped)

@@ -1,4 +1,4 @@
-"""Warnings under a trace: attributed to the line that they would be attributed to without it."""
+"""Warnings under a trace: attributed to the line that they would have without it."""
 
 import functools
 import sys
@@ -10,9 +10,9 @@ from gradcli.tracing.sites import OWN_FOLDER
 
 
 def keep_attribution(patches: Patches) -> None:
-    """Let `stacklevel` count the frames of the user and the framework only, not those of the trace between them.
+    """Let `stacklevel` count only the frames of the user and the framework, not those of the trace between them.
 
-    A warning's line decides whether a filter shows it, and whether it was shown before.
+    The line of a warning decides whether a filter shows it, and whether it was shown before.
     """
     warn = warnings.warn
 

@@ -1,4 +1,4 @@
-"""How operations are noticed: by PyTorch's function mode, or by functions put in place of an engine's."""
+"""How operations are recorded: by PyTorch's function mode, or by functions put in place of an engine's."""
 
 import functools
 import sys
@@ -32,7 +32,7 @@ _NO_FUNCTIONS = frozenset({"manual_seed", "seed", "is_tensor", "is_grad_enabled"
 @final
 @dataclass(slots=True)
 class OperationWatch:
-    """Hands each operation of the traced program to the log."""
+    """Passes each operation of the traced program to the log."""
 
     lens: Lens
     log: OperationLog
@@ -41,7 +41,7 @@ class OperationWatch:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Watch inside."""
+        """A context in which operations are recorded."""
         space = self.lens.namespace
         self._watch_functions_of_the_user(space.autograd.Function)
         for kind in (space.no_grad, space.inference_mode, space.set_grad_enabled):
@@ -139,7 +139,7 @@ class OperationWatch:
 
     # --- both
     def _watch_functions_of_the_user(self, kind: Any) -> None:
-        """Note each `apply` of a custom Function; the operations of its forward are noted as well."""
+        """Record each `apply` of a custom Function, and the operations of its forward."""
         plain = vars(kind)["apply"].__func__
         log = self.log
 
@@ -154,7 +154,7 @@ class OperationWatch:
         self.patches.attribute(kind, "apply", classmethod(apply))
 
     def _watch_new_leaves(self, parameter: Any, tensor: Any) -> None:
-        """Note what makes another leaf of a tensor: nn.Parameter, and a copy."""
+        """Record what creates a new leaf from a tensor: nn.Parameter, and copies."""
         if "__new__" in vars(parameter):
             new = parameter.__new__
 
@@ -195,7 +195,7 @@ class OperationWatch:
             self._inside = False
 
     def _watch_mode(self, kind: Any) -> None:
-        """Note what switches recording off, and where: a block, a decorated function, or a call."""
+        """Record what switches gradient recording off, and where: a block, a decorated function, or a call."""
         modes, name = self.log.modes, kind.__name__
         shown = "set_grad_enabled(False)" if name == "set_grad_enabled" else name
         enter, leave, make = kind.__enter__, kind.__exit__, kind.__init__

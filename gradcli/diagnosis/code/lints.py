@@ -35,14 +35,14 @@ def _of_file(file: str, changed: int) -> tuple[str, ...]:  # noqa: ARG001 - a fi
 
 
 def _lints(text: str, file: str) -> tuple[str, ...]:
-    """The sentences about a source; nearly every one is cleared by its names, without a syntax tree."""
+    """The sentences about a source; most sources are ruled out by their names, without a syntax tree."""
     if not any(_meant(name) for name in set(_SET.findall(text))):
         return ()
     return tuple(_misspelt(ast.parse(text), file))
 
 
 def _meant(name: str) -> str | None:
-    """The attribute that a misspelt one stands for; None where it is spelt right, or is another word."""
+    """The attribute that a misspelt one stands for; None if it is spelt correctly or is a different word."""
     if name in _SILENT:
         return None
     return next(iter(difflib.get_close_matches(name, _SILENT, n=1, cutoff=0.88)), None)

@@ -57,7 +57,7 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
 
 
 def _kept_on_ctx(finding: Finding, subject: Subject) -> Place | None:
-    """The assignment to the attribute of ctx that a finding names; None where it names none, or none is seen."""
+    """The assignment to the attribute of ctx that a finding names; None if it names none, or none is found."""
     named = re.match(r"ctx\.(\w+) ", finding.message)
     for function in (subject.info.setup_context, subject.info.forward):
         source = function_tree(function)
@@ -70,7 +70,7 @@ def _kept_on_ctx(finding: Finding, subject: Subject) -> Place | None:
 
 
 def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | None:
-    """The user's function in which a finding has its cause."""
+    """The user's function that causes a finding."""
     if finding.kind is FindingKind.JVP_MISMATCH:
         return subject.info.jvp
     if finding.kind is FindingKind.VMAP_MISMATCH:
@@ -83,7 +83,7 @@ def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | Non
 
 
 def _defined(function: Callable[..., Any] | None) -> Place | None:
-    """Where a function without a tree of its own, such as a lambda, is written."""
+    """Where a function without a syntax tree of its own, such as a lambda, is defined."""
     code = getattr(function, "__code__", None)
     if code is None or not is_users_file(code.co_filename):
         return None

@@ -19,7 +19,7 @@ class FunctionSource:
 
 
 def function_tree(function: Callable[..., Any] | None) -> FunctionSource | None:
-    """The tree of a function, None where there is no source (built in a shell, compiled, a lambda)."""
+    """The syntax tree of a function; None without source (defined in a shell, compiled, a lambda)."""
     if function is None:
         return None
     plain = inspect.unwrap(function)

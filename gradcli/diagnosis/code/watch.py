@@ -1,4 +1,4 @@
-"""Which line of backward writes into what is not its own, found by watching it run."""
+"""Which line of backward writes into a tensor that it does not own, found by checking the tensors after every line."""
 
 import sys
 from types import CodeType, FrameType
@@ -12,7 +12,7 @@ from gradcli.findings import FindingKind
 
 
 def watched_write(subject: Subject, kind: FindingKind) -> int | None:
-    """The line of the file whose execution first changes grad_output, or a saved tensor; None where none is seen."""
+    """The line that first changes grad_output or a saved tensor; None if no line is found."""
     code = getattr(subject.info.backward, "__code__", None)
     if not isinstance(code, CodeType) or sys.gettrace() is not None:
         return None

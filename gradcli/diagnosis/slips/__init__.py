@@ -1,1 +1,1 @@
-"""A wrong gradient explained by one expression of backward that has to be another, found by a search and proven."""
+"""A wrong gradient explained by one wrong expression of backward, found by a search and proven."""

@@ -1,7 +1,8 @@
-"""How the returned gradients depend on the value of one expression of backward, where that is linear plus a constant.
+"""How the returned gradients depend on the value of one expression of backward, if that dependence is affine.
 
 Backward is linear in grad_output, and most expressions in it enter linearly too. Then a few runs with that value
-changed say what every other value would give, and thousands of forms can be held against the slopes of forward at once.
+changed give the result for every other value, and thousands of forms can be compared with the slopes of forward at
+once.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ class Affine:
 
 
 def affine_at(place: int, bench: Bench, framework: Any, present: FloatArray) -> Affine | None:
-    """The dependence on the value at a place; None where it has none, is not affine, or the value is too large."""
+    """The dependence on the value at a place; None if there is none, it is not affine, or the value is too large."""
     if len(bench.seen.get(place, ())) != 1 or not framework.is_tensor(bench.seen[place][0][0]):
         return None
     original = bench.seen[place][0][0]
@@ -60,7 +61,7 @@ def affine_at(place: int, bench: Bench, framework: Any, present: FloatArray) -> 
 
 
 def _columns(value: FloatArray, given: Callable[[FloatArray], FloatArray], present: FloatArray) -> FloatArray:
-    """What a change of each entry by itself does."""
+    """The effect of changing each entry alone."""
     size = float(np.abs(value).max()) or 1.0
     columns = []
     for number in range(value.size):
@@ -73,11 +74,11 @@ def _columns(value: FloatArray, given: Callable[[FloatArray], FloatArray], prese
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Influence:
-    """What the value at one place does to the slopes, of all benches one after the other: `matrix` @ value + the rest.
+    """The effect of the value at one place on the slopes of all benches, concatenated: `matrix` @ value + the rest.
 
-    Only slopes of inputs that the value reaches are in it, those of the inputs whose numbers are `owners`. `value` are
-    the entries at all benches, of the `shapes`; `lacking` is what the slopes lack now, `without` what they would if the
-    value were zero, and `allowed` how far from that they may be.
+    It holds only slopes of inputs that the value reaches, the inputs with the numbers `owners`. `value` holds the
+    entries at all benches, of the `shapes`; `lacking` is what the slopes lack now, `without` what they would lack if
+    the value were zero, and `allowed` the error bounds.
     """
 
     matrix: FloatArray
@@ -94,14 +95,14 @@ class Influence:
         return frozenset(map(int, self.owners))
 
     def mended_by(self, value: FloatArray, wrong: frozenset[int]) -> frozenset[int]:
-        """Which of the `wrong` gradients another value makes right; none where it makes a right one wrong."""
+        """Which of the `wrong` gradients another value makes right; none if it makes a right one wrong."""
         off = ~(np.abs(self.matrix @ value - self.without) <= self.allowed)  # true of what is not a number
         left = frozenset(map(int, self.owners[off]))
         return (wrong & self.inputs) - left if left <= wrong else frozenset()
 
     @property
     def can_mend(self) -> bool:
-        """Whether some value at the place would make all that it reaches right: the least error may be allowed."""
+        """Whether some value at the place makes everything that it reaches right, within the allowed errors."""
         if not len(self.lacking):
             return False
         matrix, target = self.matrix / self.allowed[:, None], self.lacking / self.allowed
@@ -112,7 +113,7 @@ class Influence:
 
 
 def influence_of(maps: Sequence[Affine], benches: Sequence[Bench], present: Sequence[FloatArray]) -> Influence:
-    """The influence that maps at several benches say together."""
+    """The combined influence from the affine maps at several benches."""
     reached = [np.abs(each.matrix).max(axis=1, initial=0.0).reshape(-1, DIRECTIONS).max(axis=1) > 0 for each in maps]
     slack = np.concatenate([b.slack for b in benches])
     usable = np.repeat(np.concatenate(reached), DIRECTIONS) & np.isfinite(slack)

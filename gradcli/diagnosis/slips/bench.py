@@ -1,4 +1,4 @@
-"""Where candidates are tried: a run of backward at known inputs, beside what slopes of forward say of each gradient."""
+"""Where candidates are tried: a run of backward at known inputs, with the slopes of forward for each gradient."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +22,11 @@ _MARGIN = 3.0
 @final
 @dataclass(slots=True)
 class Bench:
-    """Facts with a cotangent's number `row`; what candidates return is looked at along the facts' directions alone.
+    """Facts for the cotangent number `row`; what candidates return is compared along the facts' directions only.
 
-    `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` how far from them the right gradient's
-    may be. `seen` are the values of the hooked places, with the local names then; `beside` what forward had in its own.
-    `repeats` says that backward returns the same again for what one call of forward saved; `runs` counts its runs.
+    `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` their allowed error. `seen` are the
+    values at the hooked places, with the local names then; `beside` forward's own names. `repeats` says that backward
+    returns the same again for what one call of forward saved; `runs` counts its runs.
     """
 
     facts: Facts
@@ -40,7 +40,7 @@ class Bench:
     runs: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        """Collect what the slopes say."""
+        """Collect the slopes and their bounds."""
         slopes = [self.facts.slopes(place) for place in range(len(self.facts.subject.active))]
         self.wanted = np.array([s.values[self.row] for of_place in slopes for s in of_place])
         bounds = np.array([s.bounds[self.row] for of_place in slopes for s in of_place])
@@ -48,7 +48,7 @@ class Bench:
         self.slack = _MARGIN * bounds + _CLOSE * sizes
 
     def record(self, forward: Hooks | None) -> None:
-        """Run backward once and keep what its expressions were, and forward's names."""
+        """Run backward once and record the values of its expressions, and forward's names."""
         self.facts.returned_for(self.facts.cotangents[self.row])  # a call that was kept may not have gone through hooks
         with self.hooks.recording() as seen:
             self.facts.returned_for(self.facts.cotangents[self.row])
@@ -60,12 +60,12 @@ class Bench:
         self.repeats = all(_same(first, self.projected()) for _ in range(2))
 
     def is_changed(self, present: FloatArray) -> bool:
-        """Whether backward returns something else than at first: what forward saved for it was written into."""
+        """Whether backward now returns something else than at first: something wrote into what forward saved."""
         return self.repeats and not _same(present, self.projected())
 
     @contextmanager
     def calling_forward(self) -> Iterator[None]:
-        """Inside, every run of backward has a call of forward of its own; what comes after has a new one."""
+        """A context in which every run of backward has its own call of forward; runs after it get a new call."""
         self.repeats = False
         try:
             yield
@@ -74,7 +74,7 @@ class Bench:
             self.repeats = True
 
     def projected(self) -> FloatArray | None:
-        """What backward returns now along the directions; None where it fails or returns other shapes."""
+        """What backward returns now, projected on the directions; None if it fails or returns other shapes."""
         self.runs += 1
         try:
             with np.errstate(all="ignore"):
@@ -110,7 +110,7 @@ def _same(one: FloatArray | None, other: FloatArray | None) -> bool:
 
 
 def summed_down(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """A gradient that is larger by broadcasting summed to its input's shape, as frameworks do; any other as it is."""
+    """A gradient that is larger by broadcasting, summed to its input's shape as frameworks do; any other unchanged."""
     try:
         if value.shape == shape or np.broadcast_shapes(shape, value.shape) != value.shape:
             return value

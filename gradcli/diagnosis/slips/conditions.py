@@ -1,4 +1,4 @@
-"""Conditions of backward: an edit that makes one true or false throughout takes a branch away, and mends neither."""
+"""Conditions of backward: an edit that makes one always true or always false removes a branch, and corrects neither."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,10 +27,10 @@ class Conditions:
         self._before: dict[ast.AST, Truth] | None = None
 
     def are_settled_by(self, changes: Sequence[Change]) -> bool:
-        """Whether a condition that held in places, or held nowhere, is true or false throughout with the changes made.
+        """Whether the changes make a condition always true or always false that was not so before.
 
-        Only edits that bring in names or functions are judged: another number or comparison may well leave all of a few
-        entries on one side of an edge, and so may another flag that is a condition by itself.
+        Only edits that introduce names or functions are judged: another number or comparison may well put all of a few
+        entries on one side of a threshold, and so may another flag that is a condition by itself.
         """
         new = [change for change in changes if _brings_names(change)]
         if not new:
@@ -46,7 +46,7 @@ class Conditions:
         return any(len(truth) == 1 and truth != self._before.get(node, truth) for node, truth in after.items())
 
     def _seen(self, made_of: Mapping[ast.AST, ast.AST]) -> dict[ast.AST, Truth]:
-        """The truth values of each condition; that of a new one by what it stands for."""
+        """The truth values of each condition; a new condition is found by the one that it replaces."""
         part = self._draft.backward
         node = part.node
         body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body
@@ -71,7 +71,7 @@ class Conditions:
 
 
 def _brings_names(change: Change) -> bool:
-    """Whether new syntax has names or attributes that what it replaces has not."""
+    """Whether new syntax has names or attributes that the replaced syntax has not."""
     new = change.new if isinstance(change.new, tuple) else (change.new,)
     brought = set().union(*(_words(each) for each in new)) if new else set()
     return bool(brought - _words(change.old))

@@ -1,4 +1,4 @@
-"""Small expressions over the names that backward has, with their values: what may lack as a factor or as a term."""
+"""Small expressions over the names that backward has, with their values: candidates for a missing factor or term."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _SUM, _PRODUCT, _ATOM = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An expression as text, its length, how tightly it binds, and its values at each bench."""
+    """An expression as text, its length, its operator precedence, and its values at each bench."""
 
     cost: float
     text: str
@@ -25,7 +25,7 @@ class Form:
     binds: int = _ATOM
 
     def inside(self, binds: int) -> str:
-        """The text as an operand of something that binds so tightly."""
+        """The text as an operand of an operator with this precedence, in parentheses if needed."""
         return self.text if self.binds >= binds else f"({self.text})"
 
 
@@ -33,7 +33,7 @@ ONE = Form(0.0, "1", (np.ones(()),))
 
 
 def times(one: Form, other: Form, *, divided: bool = False) -> Form | None:
-    """The product, or the quotient; None where shapes do not meet."""
+    """The product or the quotient; None if the shapes do not broadcast."""
     with np.errstate(all="ignore"):
         try:
             values = tuple(a / b if divided else a * b for a, b in zip(one.values, other.values, strict=False))
@@ -48,7 +48,7 @@ def times(one: Form, other: Form, *, divided: bool = False) -> Form | None:
 
 
 def plus(one: Form, other: Form, *, minus: bool = False) -> Form | None:
-    """The sum, or the difference; None where shapes do not meet."""
+    """The sum or the difference; None if the shapes do not broadcast."""
     try:
         values = tuple(a - b if minus else a + b for a, b in zip(one.values, other.values, strict=False))
     except ValueError:
@@ -107,7 +107,7 @@ _OF_CALLED: tuple[tuple[str, str], ...] = (
 
 
 class Speller:
-    """Spells functions and reductions as the framework does in one file."""
+    """Writes functions and reductions as a framework spells them."""
 
     def __init__(self, idiom: Idiom, framework: str) -> None:
         self._idiom, self._framework = idiom, framework
@@ -120,7 +120,7 @@ class Speller:
         return f"{of.inside(_ATOM)}.{name}()" if space is None else f"{space}.{name}({of.text})"
 
     def reduced(self, of: Form, axis: int | None, *, mean: bool = False) -> str:
-        """A sum, or a mean, of which the axis is kept."""
+        """A sum or a mean that keeps the axis."""
         called = "mean" if mean else "sum"
         if axis is None:
             return f"{of.inside(_ATOM)}.{called}()"
@@ -154,7 +154,7 @@ def _applied(form: Form, cost: float, text: str, binds: int, function: Callable[
 
 
 def sums(base: Iterable[Form], speller: Speller) -> Iterator[Form]:
-    """Sums of forms along one axis, which stays, and along all."""
+    """Sums of forms along one axis, with keepdims, and along all."""
     for form in base:
         rank = min(v.ndim for v in form.values)
         for axis in range(-1, -rank - 1, -1):
@@ -186,12 +186,12 @@ def _turns(form: Form, speller: Speller) -> tuple[Form, Form]:
 
 
 def distinct(forms: Iterable[Form], most: int | None = None) -> list[Form]:
-    """The forms, the shortest first, without those of values that a shorter one has, or that are not finite."""
+    """The forms, the shortest first, without those whose values equal a shorter one's or are not finite."""
     return different(sorted(forms, key=lambda f: f.cost), most)
 
 
 def different(forms: Iterable[Form], most: int | None = None) -> list[Form]:
-    """The first `most` forms with values of their own, all of them finite."""
+    """The first `most` forms with distinct, finite values."""
     found: dict[tuple[Any, ...], Form] = {}
     for form in forms:
         if len(found) == most:

@@ -1,4 +1,4 @@
-"""A function's code with a hook round its expressions, to see their values and to put others in their place."""
+"""A function's code with hooks around its expressions, to record their values and to substitute others."""
 
 import ast
 import sys
@@ -30,7 +30,7 @@ _OWN_NAMES = (
 
 @contextmanager
 def running(codes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
-    """Let functions run other code for a while."""
+    """A context in which functions run other code."""
     before = {function: function.__code__ for function in codes}
     try:
         for function, code in codes.items():
@@ -43,7 +43,7 @@ def running(codes: Mapping[FunctionType, CodeType]) -> Iterator[None]:
 
 @final
 class Hooks:
-    """What the hooked expressions of one function do: nothing, be recorded, or give another value at one place."""
+    """What the hooked expressions of one function do: nothing, be recorded, or have another value at one place."""
 
     def __init__(self) -> None:
         self.frame: FrameType | None = None
@@ -74,7 +74,7 @@ class Hooks:
 
     @contextmanager
     def recording(self) -> Iterator[dict[int, list[tuple[Any, dict[str, Any]]]]]:
-        """Inside, every value of every place is kept, with the local names at that time."""
+        """A context in which every value at every place is kept, with the local names at that time."""
         self.seen = {}
         try:
             yield self.seen
@@ -83,7 +83,7 @@ class Hooks:
 
     @contextmanager
     def giving(self, place: int, made: Callable[[], Any]) -> Iterator[None]:
-        """Inside, a place has the value that is made there, in the precision that the user's code runs in."""
+        """A context in which a place has the value that `made` returns, in the precision of the user's code."""
         self._place, self._code, self._made = place, None, made
         try:
             yield
@@ -92,7 +92,7 @@ class Hooks:
 
     @contextmanager
     def comparing(self, place: int, codes: Sequence[CodeType]) -> Iterator[list[list[Any]]]:
-        """Inside, codes are evaluated where a place is, which keeps its own value; each has a list of its values."""
+        """A context in which codes are evaluated at a place, whose value stays; each code has a list of its values."""
         self._place, self._compared = place, [(code, []) for code in codes]
         try:
             yield [values for _, values in self._compared]
@@ -101,7 +101,7 @@ class Hooks:
 
     @contextmanager
     def computing(self, place: int, code: CodeType, more: Mapping[str, Any]) -> Iterator[None]:
-        """Inside, a place has the value of other code, which sees the local names and `more`."""
+        """A context in which a place has the value of other code, which can use the local names and `more`."""
         self._place, self._code, self._more = place, code, more
         try:
             yield
@@ -110,7 +110,7 @@ class Hooks:
 
 
 def _nothing() -> None:
-    """The value of a place that has been given none."""
+    """The value of a place to which none was given."""
 
 
 def _evaluated(code: CodeType, frame: FrameType) -> Any:
@@ -121,7 +121,7 @@ def _evaluated(code: CodeType, frame: FrameType) -> Any:
 
 
 def marks_of(values: Sequence[Sequence[Any]], framework: Any) -> Hashable:
-    """The same for the values of two codes that are equal at every bench; None for code that raises at once."""
+    """A key that is equal for codes with equal values at every bench; None for code that raises at once."""
     marks = [_mark(value, framework) for here in values for value in here]
     return None if not marks or marks[0] is None else tuple(marks)
 
@@ -175,7 +175,7 @@ def _copied(node: Any, numbers: Mapping[ast.AST, int]) -> Any:
 
 
 def places_in(node: Definition, expressions: Collection[ast.expr]) -> list[ast.expr]:
-    """Of some expressions of a function, those that can be hooked: not in functions inside it, nor in what writes."""
+    """The expressions of a function that can be hooked: not those in nested functions, nor those that write."""
     found: list[ast.expr] = []
     waiting: list[ast.AST] = list(node.body) if isinstance(node, ast.FunctionDef) else [node.body]
     while waiting:

@@ -30,9 +30,10 @@ _LEAST = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place with what is known there: how the gradients depend on its value, and the names.
+    """A place and what is known there: how the gradients depend on its value, and the names.
 
-    `carries` says that grad_output is in it, `inner` that a factor there is one at the expression round it.
+    `carries` says that the value contains grad_output, `inner` that a factor there acts as one on the expression around
+    it.
     """
 
     number: int
@@ -44,7 +45,7 @@ class Place:
 
 
 def fitted(place: Place, stock: Stock, most: int, *, deep: bool) -> Iterator[Slip]:
-    """The slips at a place, `most` of the shortest: a factor, a term or another whole; `deep` ones of pairs."""
+    """The slips at a place, the `most` shortest: a factor, a term or a replacement; `deep` ones are made of pairs."""
     here = place.influence
     found = _Shortest(place, most)
     for rows in _plain(place, stock, deep=deep):
@@ -59,7 +60,7 @@ def fitted(place: Place, stock: Stock, most: int, *, deep: bool) -> Iterator[Sli
 
 
 def _plain(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
-    """Forms without grad_output: single ones, or else products and quotients of them."""
+    """Forms without grad_output: single ones, else their products and quotients."""
     base = spread(stock.base, place.influence.shapes)
     if not deep:
         yield spread([stock.one], place.influence.shapes)
@@ -74,7 +75,7 @@ def _plain(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
 
 
 def _carrying(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
-    """What may stand where grad_output is: products with what carries it, sums of such, and matrix products."""
+    """Replacements for a value that contains grad_output: its products, sums of such, and matrix products."""
     shapes = place.influence.shapes
     carriers, base = spread(place.names.carriers, shapes), spread(stock.base, shapes)
     totals = spread(stock.deeper_totals if deep else stock.totals, shapes)
@@ -95,7 +96,7 @@ def _carrying(place: Place, stock: Stock, *, deep: bool) -> Iterator[Rows]:
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    """A form that a coefficient makes right, with what the slip costs and how the coefficient is spelt."""
+    """A form that is right with some coefficient, with the cost of the slip and the text of the coefficient."""
 
     cost: float
     role: Role
@@ -114,14 +115,14 @@ class _Shortest:
         self._replaced = sum(isinstance(n, ast.expr) for n in ast.walk(place.node)) / 3
 
     def add_both(self, rows: Rows) -> None:
-        """The forms that are right as a term, and those that are right in place of the whole."""
+        """Add the forms that are right as a term, and those that are right as a replacement."""
         here = self._place.influence
         made = rows.values @ here.matrix.T
         self.add(rows, made, here.lacking, Role.TERM)
         self.add(rows, made, here.without, Role.OTHER)
 
     def add(self, rows: Rows, made: FloatArray, lacking: FloatArray, role: Role) -> None:
-        """The forms that some coefficient makes what is `lacking`; `made` is what each makes by itself."""
+        """Add the forms that some coefficient makes equal to `lacking`; `made` is the effect of each form alone."""
         numbers, values = fitting(made, lacking, self._place.influence)
         order = np.argsort(rows.costs[numbers], kind="stable")
         for number, coefficient in zip(numbers[order], values[order], strict=True):
@@ -151,7 +152,7 @@ def _borrows(place: Place, form: Form) -> bool:
 
 
 def _spelt(c: float, numbers: Sequence[tuple[str, float]]) -> Iterator[tuple[float, str]]:
-    """The size of a coefficient as a fraction, by a known number, or else as it is; empty text for 1."""
+    """A coefficient as text: a fraction, a known number, or else its digits; empty for 1."""
     size = abs(c)
     near = Fraction(size).limit_denominator(24)
     if near and abs(size - near) <= _NEAR * size and near.numerator <= 1000:

@@ -1,4 +1,4 @@
-"""What an expression at a place of backward may be made of: the tensors and numbers known there, and forward's."""
+"""What an expression at a place of backward may be made of: tensors and numbers known there, and forward's."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The rule of the diagnosis that names a mistake by the one expression of backward that has to be another."""
+"""The diagnosis rule that names a mistake by the one wrong expression of backward."""
 
 from gradcli.diagnosis.entries import wrong_mask
 from gradcli.diagnosis.facts import Facts
@@ -15,7 +15,7 @@ _KEY = "slips"
 
 
 def explained_by_slip(suspect: Suspect) -> Named | None:
-    """Right with one expression of backward exchanged, or with a factor or a term put to it."""
+    """Right if one expression of backward is replaced, or a factor or a term is added to it."""
     if suspect.is_unseen or not suspect.facts.is_felt(suspect.place):
         return None
     if suspect.mismatch is None and any(g is not None and g.shape != suspect.shape for g in suspect.gradients):
@@ -35,14 +35,14 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
 
 
 def correction_for(facts: Facts, place: int) -> str | None:
-    """The text of the file with the slip corrected that makes the gradient of an active input right; None without."""
+    """The file's text with the slip corrected, which makes the gradient of an active input right; None without one."""
     search = _search(facts)
     slip = _slip_for(search, place)
     return None if slip is None or search.draft is None else _corrected(slip, search.draft)
 
 
 def _slip_for(search: SlipSearch, place: int) -> Slip | None:
-    """What the search finds; nothing where values of backward cannot be read, as on the meta device."""
+    """The slip found by the search; None if values of backward cannot be read, as on the meta device."""
     try:
         return search.slip_for(place)
     except OverrunError:
@@ -52,7 +52,7 @@ def _slip_for(search: SlipSearch, place: int) -> Slip | None:
 
 
 def _search(facts: Facts) -> SlipSearch:
-    """The search at these facts, of which each place is asked once."""
+    """The search at these facts, used once for each place."""
     if _KEY not in facts.searches:
         facts.searches[_KEY] = SlipSearch(facts)
     search: SlipSearch = facts.searches[_KEY]

@@ -1,4 +1,4 @@
-"""Many forms at one place at once: their values as the rows of a matrix; a text is made only of those that fit."""
+"""Many forms at one place at once: their values are the rows of a matrix; text is made only of those that fit."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _CHUNK = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Values at the entries of a place, those at all benches side by side; what each form costs; and its spelling."""
+    """Values at the entries of a place, concatenated over all benches; the cost of each form; and its text."""
 
     values: FloatArray
     costs: FloatArray
@@ -33,7 +33,7 @@ class Rows:
 
 
 def spread(forms: Sequence[Form], shapes: Sequence[tuple[int, ...]]) -> Rows:
-    """The forms that have the shape at each bench, or are broadcast to it, and are finite there."""
+    """The forms that have the shape at each bench, or broadcast to it, and are finite there."""
     fitting = [f for f in forms if all(map(_reaches, f.values, shapes))]
     values = np.empty((len(fitting), sum(int(np.prod(shape)) for shape in shapes)))
     start = 0

@@ -1,7 +1,7 @@
-"""The search for the one expression of backward that is wrong: edits of it, forms in its place, and the proof.
+"""The search for the one wrong expression of backward: edits of it, replacements, and the proof.
 
-What is tried is held against slopes of forward along a few directions. What agrees there is put into backward's source
-and held against slopes at other inputs, which have not been looked at before; only what is right there too is named.
+Each candidate is compared with slopes of forward along a few directions. If it agrees, it is put into backward's source
+and compared with slopes at other inputs, which the search has not used; it is named only if it is right there too.
 """
 
 import ast
@@ -53,18 +53,18 @@ class SlipSearch:
 
     @property
     def draft(self) -> Draft | None:
-        """The file that backward is in."""
+        """The file that contains backward."""
         return self._draft
 
     @property
     def cotangents(self) -> set[str]:
-        """What backward calls the gradients of the outputs."""
+        """The names of the output gradients in backward."""
         return self._cotangents
 
     def slip_for(self, place: int) -> Slip | None:
         """The shortest slip that is proven to make the gradient of the active input number `place` right.
 
-        None where forward's derivative is zero: much makes a gradient vanish, and a surrogate is no mistake.
+        None if forward's derivative is zero: many edits make a gradient vanish, and a surrogate gradient is no mistake.
         """
         if self._draft is None or not self._facts.is_felt(place):
             return None
@@ -92,7 +92,7 @@ class SlipSearch:
                     return
 
     def _prepared(self, draft: Draft) -> "_Prepared | None":
-        """Backward with its hooks in, run once; None where that shows nothing."""
+        """Backward with hooks, run once; None if the run shows nothing."""
         hooks, ahead = Hooks(), Hooks()
         subject = self._facts.subject
         wanted = [_expressions(draft, position, len(subject.arguments)) for position in subject.active]
@@ -131,7 +131,7 @@ class SlipSearch:
 
     @property
     def _here(self) -> Facts:
-        """The facts, where an edit that does not end is stopped."""
+        """The facts, with calls limited in time: an edited backward may not end."""
         if self._anew is None:
             for place in range(len(self._facts.subject.active)):
                 self._facts.slopes(place)
@@ -168,7 +168,7 @@ class SlipSearch:
         return confirmed > 1 or len(whole) == 1
 
     def _before(self, facts: Facts, tried: "_Prepared") -> tuple[bool, ...]:
-        """What backward itself returns for inputs that need no gradient: an edit must not move what is there."""
+        """For each input that needs no gradient, whether backward returns one: an edit must not change that."""
         if id(facts) not in self._returned:
             with running(tried.codes):
                 self._returned[id(facts)] = _untracked(facts.returned_for(facts.cotangents[0]), facts)
@@ -177,7 +177,7 @@ class SlipSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What is tried, with the code that has hooks in backward and, for its names, in forward (`ahead`)."""
+    """What is tried, with the code of backward with hooks and, for its names, of forward (`ahead`)."""
 
     trial: Trial
     places: Sequence[ast.expr]
@@ -188,7 +188,7 @@ class _Prepared:
 
 
 class _putting:  # noqa: N801 - used as a function
-    """A slip that borrows names of forward's, put in by a hook; nothing for one that is in the code."""
+    """Applies a slip that uses names of forward's by a hook; does nothing for one that is in the code."""
 
     def __init__(self, slip: Slip, hooks: Hooks, ahead: Hooks | None, facts: Facts) -> None:
         self._context: Any = None

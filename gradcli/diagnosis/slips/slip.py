@@ -1,4 +1,4 @@
-"""One expression of backward that has to be another for the gradients to be right."""
+"""One wrong expression of backward, with the one that makes the gradients right."""
 
 import ast
 from enum import Enum
@@ -18,11 +18,11 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slip:
-    """The expression `old`, number `place`, and `new` in its stead; `part` is the factor or the term that is added.
+    """The expression `old`, number `place`, and its replacement `new`; `part` is the factor or term that is added.
 
     `cost` counts what the edit adds, exchanges or removes; `mends` are the active inputs whose gradients it makes
-    right; `borrowed` says that it uses names of forward's that backward does not have; `more` are changes that belong
-    to it. Of statements, and of what is no expression, `place` is None.
+    right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
+    the same edit. For statements, and what is not an expression, `place` is None.
     """
 
     cost: float
@@ -42,6 +42,6 @@ class Slip:
 
     @property
     def line(self) -> int:
-        """Where it stands, in the file."""
+        """Its line in the file."""
         found: Any = self.old
         return int(found.lineno)

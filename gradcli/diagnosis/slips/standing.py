@@ -1,4 +1,4 @@
-"""Where an expression stands in backward: in what steers a loop, or inside a product."""
+"""Where an expression is used in backward: in what controls a loop, or inside a product."""
 
 import ast
 
@@ -18,7 +18,7 @@ def steers(node: ast.AST, draft: Draft) -> bool:
 
 
 def is_scaled_above(draft: Draft, node: ast.expr) -> bool:
-    """Whether a factor at this expression is one at the expression round it."""
+    """Whether a factor at this expression acts as a factor on the expression around it."""
     parent = draft.tree.parent(node)
     if isinstance(parent, ast.UnaryOp):
         return True

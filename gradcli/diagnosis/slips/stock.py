@@ -47,7 +47,7 @@ class Stock:
 
     @cached_property
     def matrices(self) -> list[Form]:
-        """Matrix products of what carries grad_output."""
+        """Matrix products of forms that contain grad_output."""
         return list(matrix_products(self.names.carriers, self.names.plain, self._speller))
 
     @cached_property
@@ -57,7 +57,7 @@ class Stock:
 
     @cached_property
     def totals(self) -> list[Form]:
-        """Sums of what carries grad_output, times a form or not."""
+        """Sums of forms that contain grad_output, times a form or not."""
         few = [self.one, *self.base[:FEWER]]
         return list(sums(_products(self.names.carriers, few), self._speller))
 

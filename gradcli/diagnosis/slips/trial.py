@@ -48,7 +48,7 @@ Stage = Callable[[int], Iterator[Slip]]
 
 
 def _code_of(node: object) -> CodeType | None:
-    """The code of what is an expression, and may stand by itself."""
+    """The code of a node that is an expression and can be evaluated alone."""
     if not isinstance(node, ast.expr):
         return None
     try:
@@ -63,7 +63,7 @@ def compiled_expression(node: Any) -> CodeType:
 
 
 def _new_parts_copied(node: Any) -> Any:
-    """What has no place in a file yet is copied, since it is given one; parts of the file are taken as they are."""
+    """Copies of the new nodes, which are then given a place in the file; nodes of the file are used as they are."""
     if isinstance(node, list):
         return [_new_parts_copied(item) for item in node]
     if not isinstance(node, ast.AST) or hasattr(node, "lineno"):
@@ -73,7 +73,7 @@ def _new_parts_copied(node: Any) -> Any:
 
 @final
 class Trial:
-    """What is tried at the places of one backward; what was tried for one input is not tried again for another."""
+    """The candidates for the places of one backward; one tried for one input is not tried again for another."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Trial:
         return [slip for number in numbers for slip in self._known[stage, number]]
 
     def _slips(self, tried: Stage, number: int) -> list[Slip]:
-        """What a stage finds at a place, unless backward has been run too often."""
+        """The slips that a stage finds at a place, unless backward has been run too often."""
         return list(tried(number)) if sum(bench.runs for bench in self._benches) < MOST_RUNS else []
 
     def _statements(self, _number: int) -> Iterator[Slip]:
@@ -159,14 +159,14 @@ class Trial:
         return self._scopes[key]
 
     def _edits(self, number: int) -> Iterator[Slip]:
-        """An operator, a name, a number, a function or a sign exchanged; operands turned."""
+        """An operator, a name, a number, a function or a sign replaced; operands exchanged."""
         if number in self._benches[0].seen:
             node = self._places[number]
             candidates = swaps(node, self._scope(number), self._idiom)
             yield from self._tried(number, (*candidates, *turned(node, self._idiom), *reversed_runs(node, self._idiom)))
 
     def _further(self, number: int) -> Iterator[Slip]:
-        """A transposition, a sum, a shift, a function or a known factor put to an expression that is a tensor.
+        """A transposition, a sum, a shift, a function or a known factor applied to an expression that is a tensor.
 
         Factors are tried here where the gradients do not depend on the value linearly, or a loop computes it again.
         """
@@ -181,7 +181,7 @@ class Trial:
             yield from self._tried(number, found)
 
     def _tried(self, number: int, candidates: Sequence[Candidate]) -> Iterator[Slip]:
-        """The candidates that mend something; of those with equal values one is run, and none that raises."""
+        """The candidates that correct a gradient; of those with equal values one is run, and none that raises."""
         node = self._places[number]
         made = [(c.cost, new, _code_of(new)) for c in candidates if isinstance(new := c.changes[0].new, ast.expr)]
         codes = [(cost, new, code) for cost, new, code in made if code is not None]
@@ -197,7 +197,7 @@ class Trial:
                 yield Slip(cost=cost, place=number, old=node, new=new, mends=known[mark])
 
     def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
-        """For each code, at each bench, its values where a place is; empty where that does not run."""
+        """For each code, at each bench, its values at a place; empty if that does not run."""
         found: list[list[list[Any]]] = [[] for _ in codes]
         for bench in self._benches:
             with self._hooks.comparing(number, codes) as values:
@@ -208,7 +208,7 @@ class Trial:
         return found
 
     def _told(self, number: int, values: Sequence[Sequence[Any]]) -> frozenset[int] | None:
-        """What values at a place mend, where its influence is known; None where that does not tell."""
+        """The gradients that values at a place correct, if its influence is known; None if that does not decide."""
         influence = self._influences.get(number)
         if influence is None or any(len(here) != 1 or not self._framework.is_tensor(here[0]) for here in values):
             return None
@@ -231,7 +231,7 @@ class Trial:
             return False
 
     def _better(self) -> frozenset[int]:
-        """The inputs whose gradients are right now and were not, where no other is wrong that was not."""
+        """The inputs whose gradients have become right, if no right one has become wrong."""
         left: set[int] = set()
         for bench in self._benches:
             try:
@@ -269,7 +269,7 @@ class Trial:
         return self._stocks[key]
 
     def _place(self, number: int) -> Place | None:
-        """The place, if the gradients depend on its value linearly, and some value makes all right that it reaches."""
+        """The place, if the gradients are affine in its value and some value makes all that it reaches right."""
         if number not in self._linear:
             self._linear[number] = self._measured(number)
         return self._linear[number]

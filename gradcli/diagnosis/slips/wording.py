@@ -1,4 +1,4 @@
-"""A slip in words: what stands in which line, what belongs there, and the name of such a mistake."""
+"""A slip in words: what a line has, what should be there, and the name of such a mistake."""
 
 import ast
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 
 
 def sentence_of(slip: Slip, draft: Draft, name: str) -> str:
-    """What is wrong, and with what the gradient of the input called `name` is right."""
+    """The sentence: what is wrong, and the change with which the gradient of the input called `name` is right."""
     old, around = ast.unparse(slip.old), _around(slip.old, draft)
     inside = "" if around is slip.old else f" in `{ast.unparse(around)}`"
     if slip.role is Role.FACTOR and slip.part == "-1":
@@ -43,7 +43,7 @@ def location_of(slip: Slip, draft: Draft) -> Location:
 
 
 def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) -> FindingKind:
-    """The name: by what the edit changes, and whether that is a factor or a term of the gradient.
+    """The finding's name: by what the edit changes, and whether that is a factor or a term of the gradient.
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
@@ -64,7 +64,7 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
 
 def _exchanges_sign(slip: Slip) -> bool:
-    """Whether two terms are added in place of subtracted, or the reverse."""
+    """Whether two terms are added instead of subtracted, or the reverse."""
     if not isinstance(slip.old, ast.BinOp) or not isinstance(slip.new, ast.BinOp):
         return False
     both = isinstance(slip.old.op, ast.Add | ast.Sub) and isinstance(slip.new.op, ast.Add | ast.Sub)
@@ -73,7 +73,7 @@ def _exchanges_sign(slip: Slip) -> bool:
 
 
 def _by_functions(slip: Slip) -> FindingKind | None:
-    """A name that the functions tell which the edit brings or takes away: a transposition, a shift, a reduction."""
+    """A name from the functions that the edit adds or removes: a transposition, a shift, a reduction."""
     old, new = slip.old, slip.new
     more = _calls(new) ^ _calls(old)
     if more and more <= {*_TURNS}:
@@ -87,7 +87,7 @@ def _by_functions(slip: Slip) -> FindingKind | None:
 
 
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
-    """A name that the call tells of which a number is an argument, such as an axis; or that it is an index."""
+    """A name from the call of which a number is an argument, such as an axis; or that it is an index."""
     call = _call_round(slip.old, draft)
     if isinstance(slip.old, ast.Constant | ast.UnaryOp) and call is not None:
         for known, kind in (
@@ -101,7 +101,7 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
 
 
 def _by_place(slip: Slip, draft: Draft, carried: set[str]) -> FindingKind:
-    """A term where the nearest sum round the expression has grad_output on both sides, else a factor."""
+    """A term if both operands of the nearest enclosing sum contain grad_output, else a factor."""
     if _adds(slip.old, carried):
         return FindingKind.MISSING_TERM
     above = draft.tree.parent(slip.old)
@@ -124,7 +124,7 @@ def _adds(node: ast.AST, carried: set[str]) -> bool:
 
 
 def _around(node: ast.AST, draft: Draft) -> ast.AST:
-    """The expression with as much of what is round it as can be shown; of what is none, the statement."""
+    """The expression with as much of its context as can be shown; for what is not an expression, the statement."""
     found = node
     above = draft.tree.parent(node)
     is_whole = isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)

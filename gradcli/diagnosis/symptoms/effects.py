@@ -18,14 +18,14 @@ _TIMES = {2: "twice", 3: "three times"}
 @final
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One call of a hook as one leaf sees it: whether all of the leaf's gradient passed the hook, or a part of it."""
+    """One call of a hook as it concerns one leaf: whether the leaf's `whole` gradient passed through it, or a part."""
 
     call: HookCall
     whole: bool
 
 
 def effects_of_hooks(flow: Flow) -> Iterator[str]:
-    """One sentence for each set of leaves that the same hooks changed: by which factor, and because of what."""
+    """One sentence for each set of leaves that the same hooks changed: by which factor, and why."""
     graph = flow.graph
     calls = [c for c in graph.hooks if c.changed_slots and not c.problem and c.kind not in _FORWARD_KINDS]
     changes: dict[int, list[Change]] = {}
@@ -57,7 +57,7 @@ def _is_now(factor: float) -> str:
 
 
 def _reasons(changes: Sequence[Change]) -> str:
-    """Each hook with what it did; the factor of each where there are several, and how often where one fired again."""
+    """Each hook and what it did; its factor if there are several hooks, and how often it fired if more than once."""
     if len(changes) == 1:
         return f"{who(changes[0].call)} {_did(changes[0].call)}"
     parts = [_reason(change) for change in changes]

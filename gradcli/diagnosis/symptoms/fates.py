@@ -41,7 +41,7 @@ def _told(fate: TensorFate, why: str | None, symptom: Symptom | None) -> TensorF
 
 
 def _retained(flow: Flow, fate: TensorFate) -> tuple[str | None, Symptom | None]:
-    """Why a result that keeps its gradient has none."""
+    """Why a non-leaf tensor with retain_grad() has no gradient."""
     if fate.retained_late:
         where = "" if fate.retained_at is None else f" at {fate.retained_at}"
         return f"retain_grad() was called only after backward{where}; call it before backward", Symptom.RETAINED_LATE
@@ -85,12 +85,12 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
 
 
 def as_result(fate: TensorFate) -> TensorFate:
-    """The fate of a tensor that is no leaf, told as that of any result."""
+    """The fate of a non-leaf tensor, described as that of any result."""
     return _told(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
 
 
 def plain_results(flow: Flow) -> tuple[str, ...]:
-    """How each local variable and returned tensor was made that is a result like any other, and not the loss."""
+    """For each local variable and returned tensor that is a non-leaf and not the loss: how it was computed."""
     return tuple(
         _made_briefly(fate)
         for fate in flow.graph.tensors

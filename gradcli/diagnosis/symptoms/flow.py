@@ -1,4 +1,4 @@
-"""How gradients flow in a recorded graph: who feeds a node, where a gradient was lost, what a hook's change reached."""
+"""How gradients flow in a recorded graph: what feeds a node, where gradients are lost, what a hook's change reaches."""
 
 from collections.abc import Collection
 from typing import final
@@ -18,14 +18,14 @@ _ON_EDGES = ("node-post", "module-legacy", *_OF_MODULES)
 @final
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The graph, with its edges turned round."""
+    """The graph, with its edges reversed."""
 
     graph: TraceGraph
     consumers: tuple[tuple[tuple[int, int], ...], ...]
 
     @classmethod
     def of(cls, graph: TraceGraph) -> "Flow":
-        """The flow in a graph."""
+        """The flow of a graph."""
         consumers: list[list[tuple[int, int]]] = [[] for _ in graph.nodes]
         for node in graph.nodes:
             for place, edge in enumerate(node.edges):
@@ -55,7 +55,7 @@ class Flow:
         return None
 
     def meeting_at(self, leaf: int) -> list[TraceNode]:
-        """The nodes whose gradients, none of them zero, add up to zero at a leaf or on the way to it; else none."""
+        """The nodes whose nonzero gradients cancel at a leaf or on the path to it; none if there is no such place."""
         waiting: list[_Point] = [(leaf, None)]
         seen = set(waiting)
         while waiting:
@@ -74,7 +74,7 @@ class Flow:
         return []
 
     def leaves_behind(self, call: HookCall) -> tuple[list[TraceNode], list[TraceNode]]:
-        """The leaves whose whole gradient passed the hook, and those of which a part did."""
+        """The leaves whose whole gradient passed through the hook, and those of which a part did."""
         if call.node is None:
             return [], []
         cut = self._edges_changed(call)
@@ -86,11 +86,11 @@ class Flow:
         return [n for n in leaves if n.id not in without], [n for n in leaves if n.id in without]
 
     def below(self, call: HookCall) -> set[int]:
-        """Every node that the gradients a hook changed flow into."""
+        """Every node into which gradients changed by a hook flow."""
         return self._reachable(self._starts(call))
 
     def under(self, number: int) -> set[int]:
-        """Every node that gradients of node `number` flow into, itself left out."""
+        """Every node into which gradients of node `number` flow, without that node."""
         return self._reachable({self._end(edge) for edge in self.graph.nodes[number].edges if edge.target is not None})
 
     def _starts(self, call: HookCall) -> set[_Point]:
@@ -130,10 +130,10 @@ class Flow:
 
 
 def _places(call: HookCall, node: TraceNode) -> dict[int, int]:
-    """Which edge of the node each gradient that a hook was given leaves by.
+    """For each gradient that a hook was given, the edge of the node by which it leaves.
 
-    A module's hook has an entry for each argument, and its node an edge for each tensor among them: where the numbers
-    differ, the gradients that are there leave in order by the edges that need one, if they are as many.
+    A module's hook has an entry for each argument, and its node an edge for each tensor among them. If the numbers
+    differ, the gradients that are not None leave in order by the edges that need one, if there are as many.
     """
     if call.kind not in _OF_MODULES or len(call.before) == len(node.edges):
         return {place: place for place in range(len(node.edges))}

@@ -1,4 +1,4 @@
-"""Why a gradient is zero where there is no tape: the graph of a function's vjp, which reaches every input it can."""
+"""Why a gradient is zero if there is no tape: from the graph of a function's vjp, which reaches every input it can."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,10 +1,10 @@
-"""The names for what can be the matter with a `.grad`: stable, documented, each with its remedy."""
+"""The names for what can be wrong with a `.grad`: stable, documented, each with its remedy."""
 
 from enum import Enum
 
 
 class Symptom(Enum):
-    """What can be the matter with a `.grad`; the value is its name, and each member explains itself."""
+    """What can be wrong with a `.grad`; the value is its name, and each member has its texts."""
 
     sentence: str
     detection: str

@@ -93,7 +93,7 @@ def _made(found: NonFinite) -> str:
 
 
 def _overflows(found: NonFinite) -> bool:
-    """Whether Inf came of finite operands without a pole."""
+    """Whether Inf resulted from finite operands away from a pole."""
     infinite = found.value is not None and abs(found.value) == float("inf")
     return infinite and found.name.rstrip("_") in _OVERFLOWING and "0 ** (-" not in found.text and found.cause is None
 

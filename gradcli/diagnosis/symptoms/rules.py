@@ -15,7 +15,7 @@ __all__ = ["Symptom", "explain_trace"]
 
 
 def explain_trace(graph: TraceGraph) -> TraceGraph:
-    """The same trace with its meaning: causes and symptoms of each tensor, effects of hooks, lints, and a hint."""
+    """The trace with its explanation: causes and symptoms of each tensor, effects of hooks, lints, and a hint."""
     flow = Flow.of(graph)
     sick = non_finite_sentence(graph)
     return replace(
@@ -39,7 +39,7 @@ def explain_trace(graph: TraceGraph) -> TraceGraph:
 
 
 def _without_results(flow: Flow, fates: Sequence[TensorFate]) -> tuple[TensorFate, ...]:
-    """The fates, what was merely computed from a hidden leaf's first named result taken for the result that it is."""
+    """The fates; a tensor that was computed from a hidden leaf's first named result is treated as a plain result."""
     hidden = {fate.node for fate in fates if fate.symptom == Symptom.HIDDEN_LEAF.value}
     return tuple(
         as_result(fate)
@@ -51,7 +51,7 @@ def _without_results(flow: Flow, fates: Sequence[TensorFate]) -> tuple[TensorFat
 
 
 def _warning(call: HookCall) -> str | None:
-    """What is worth knowing about a hook that looks as if it worked."""
+    """What to know about a hook that seems to have worked."""
     if call.kind == "module-legacy" and call.last_node is not None:
         return (
             f"legacy module hook: grad_input is that of the last operation only ({call.last_node}), "

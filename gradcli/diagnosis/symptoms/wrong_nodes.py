@@ -6,7 +6,7 @@ from gradcli.traces import MOST_CHECKED, TraceGraph
 
 
 def wrong_nodes(graph: TraceGraph) -> Iterator[str]:
-    """The nodes whose backward is wrong, and how the others fared, where they were checked."""
+    """Sentences on the nodes whose backward is wrong, undecided or not checked."""
     for wrong in graph.wrong_nodes:
         call = f"{wrong.name}{'' if wrong.site is None else f' at {wrong.site}'}"
         module = "" if wrong.module is None else f" in {wrong.module}"

@@ -1,1 +1,1 @@
-"""Where values came from: a leaf's way to a result, and the operation that made NaN or Inf."""
+"""Where values came from: the path from a leaf to a result, and the operation that produced NaN or Inf."""

@@ -1,4 +1,4 @@
-"""How one entry of a result came about that is not finite: the operation with its operands' values at that entry."""
+"""How a non-finite entry of a result was calculated: the operation with its operands' values at that entry."""
 
 import math
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ _SWAPPED = {"rdiv": "/", "rpow": "**", "rsub": "-"}
 @final
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """The first entry that is NaN (or else infinite) of a result, and the operands there as text.
+    """The first entry of a result that is NaN (or else infinite), and the operands there as text.
 
-    `given` says that an infinite number was asked for: as an argument, or in the data. `from_nan` and `from_inf` say
-    what the tensors held that the operation was given.
+    `given` says that an infinite number was an argument, or in the data. `from_nan` and `from_inf` say whether the
+    operands held NaN or infinity.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Calculation:
 
     @property
     def is_source(self) -> bool:
-        """Whether everything that came in was finite."""
+        """Whether all operands were finite."""
         return not (self.from_nan or self.from_inf)
 
 
@@ -119,7 +119,7 @@ def _reason(
     keywords: dict[str, Any],
     args: tuple[Any, ...],
 ) -> str | None:
-    """What a formula of one entry would not show."""
+    """An explanation that the formula of one entry would not show."""
     del entry, tensors
     if not arrays:
         return None

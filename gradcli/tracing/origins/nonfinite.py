@@ -1,4 +1,4 @@
-"""Where NaN and Inf came from: back from the result, or from the first gradient, to the operation that made them."""
+"""Where NaN and Inf came from: searched back from the result, or from the first gradient, to the operation."""
 
 import bisect
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ _SELECTING = {"WhereBackward": "where", "MaskedFillBackward": "masked_fill", "Ma
 @final
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An operation with how its result came about, or a tensor (`label`) that held it before any operation."""
+    """An operation and how its result was calculated, or a tensor (`label`) not finite before any operation."""
 
     calculation: Calculation
     operation: Operation | None
@@ -46,7 +46,7 @@ class Suspect:
 
 @final
 class Origins:
-    """The operations of a trace whose results were not finite, and how those led to one another."""
+    """The operations of a trace with non-finite results, and how these depend on one another."""
 
     def __init__(self, log: OperationLog, label_of: Callable[[int], str | None]) -> None:
         self.log = log
@@ -96,7 +96,7 @@ class Origins:
         return found if operation is None else replace(found, cause=self._cause(operation))
 
     def _cause(self, operation: Operation) -> NonFinite | None:
-        """What was not finite in forward already, at this operation or before it."""
+        """What was already not finite in forward, at this operation or before it."""
         if operation.calculation is not None:
             return self._origin(operation, "forward")
         makers = [self.makers.get(value) for value in operation.inputs]
@@ -108,7 +108,7 @@ class Origins:
         return self.log.operations[place] if place < len(self.ends) else None
 
     def _origin(self, last: Operation, phase: str) -> NonFinite | None:
-        """The operation that made the first NaN or Inf on the way to `last`, and the one that made NaN of Inf."""
+        """The operation that produced the first NaN or Inf leading to `last`, and the one that turned Inf into NaN."""
         turned: Operation | None = None
         operation, seen = last, {id(last)}
         while True:
@@ -134,7 +134,7 @@ class Origins:
         return replace(second, cause=found) if wanted else replace(found, became=second)
 
     def _before(self, operation: Operation, calculation: Calculation) -> Suspect | None:
-        """What the operation was given that was not finite: NaN rather than Inf."""
+        """The non-finite operand of an operation: NaN rather than Inf."""
         found = []
         for value in (*operation.inner, *operation.inputs):
             maker = self.makers.get(value)
@@ -164,7 +164,7 @@ def _name_of(operation: Operation) -> str:
 
 
 def _selection(graph: GraphPass, bad: BadGradient) -> NodeRecord | None:
-    """The node of the where or masked_fill that sent a gradient of 0 back to the entry at which the bad one is."""
+    """The node of the where or masked_fill that returned a gradient of 0 at the entry of the bad one."""
     consumers: dict[int, list[int]] = {}
     for number, record in enumerate(graph.records):
         for edge in record.edges:
@@ -182,7 +182,7 @@ def _selection(graph: GraphPass, bad: BadGradient) -> NodeRecord | None:
 
 
 def _selects(record: NodeRecord, bad: BadGradient) -> bool:
-    """Whether a node selects entries, and gives 0 for the one that got another gradient, as far as values are kept."""
+    """Whether a node selects entries and returns 0 for the operand that was not selected, as far as values are kept."""
     if record.name.rstrip("0123456789") not in _SELECTING:
         return False
     came = record.gradients_in[0] if record.gradients_in else None

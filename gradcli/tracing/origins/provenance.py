@@ -1,4 +1,4 @@
-"""Where values came from: how a leaf's value leads to a result, and at which operation its gradient was lost."""
+"""Where values came from: the operations from a leaf to a result, and the one at which its gradient was lost."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, final
@@ -15,10 +15,10 @@ _DETACHING = frozenset({"detach", "detach_", DATA_SET, *ESCAPES})
 @final
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The operation at which the gradient of a leaf was lost; `certain` where the result is computed from what it gave.
+    """The operation at which a leaf's gradient was lost; `certain` if the result is computed from its output.
 
-    It is uncertain where Python or NumPy computed with numbers in between. `before_flag` says that the operation used
-    the leaf when its requires_grad was False yet.
+    It is uncertain if Python or NumPy computed with numbers in between. `before_flag` says that the operation used the
+    leaf when its requires_grad was still False.
     """
 
     operation: Operation
@@ -54,16 +54,16 @@ class Provenance:
         return values, last
 
     def losses(self, leaves: Sequence[Any]) -> list[Loss | None]:
-        """For each leaf the first operation on the way to the roots that no gradient passes, None where none is."""
+        """For each leaf the first operation leading to the roots that gradients do not pass; None if there is none."""
         certain = self._first_losses(leaves, self._proven, certain=True)
         missing = [leaf for leaf, found in zip(leaves, certain, strict=True) if found is None]
         possible = dict(zip(map(id, missing), self._first_losses(missing, self._possible, certain=False), strict=True))
         return [found or possible[id(leaf)] for leaf, found in zip(leaves, certain, strict=True)]
 
     def _first_losses(self, leaves: Sequence[Any], wanted: set[int], *, certain: bool) -> list[Loss | None]:
-        """One pass over all operations; which leaves a value comes from is a bit for each leaf.
+        """One pass over all operations; each leaf is a bit in the set of leaves that a value depends on.
 
-        What writes to a leaf, as its initialisation does, loses nothing of that leaf's own.
+        An operation that writes to a leaf, such as its initialisation, does not cut that leaf's own gradient.
         """
         own = {value: 1 << place for place, leaf in enumerate(leaves) for value in self.log.values(leaf)}
         bits = dict(own)
@@ -94,12 +94,12 @@ class Provenance:
 
 
 def follows_any(operation: Operation, outputs: Sequence[int]) -> bool:
-    """Whether gradients follow any of these outputs: of a sort they follow the values, and not the indices."""
+    """Whether gradients follow any of these outputs: for sort they follow the values, not the indices."""
     return any(operation.tracked_out[place : place + 1] == (True,) for place in outputs)
 
 
 def how_lost(operation: Operation) -> str:
-    """What was called, as reports name it."""
+    """The call, as reports name it."""
     name = operation.name
     if by_mode(operation) and operation.mode is not None:
         return operation.mode[0]
@@ -114,6 +114,6 @@ def how_lost(operation: Operation) -> str:
 
 
 def by_mode(operation: Operation) -> bool:
-    """Whether gradients were lost because recording was off, not by what the operation is."""
+    """Whether gradients were lost because recording was off, not because of the operation."""
     carries = operation.dtype.startswith(("float", "bfloat", "complex"))
     return operation.mode is not None and carries and operation.name not in _DETACHING
