@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import final
 
 import numpy as np
@@ -17,13 +16,14 @@ from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, signed_cotangents, snap
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict
+from gradcli.watchdog.limit import TimeLimit
 
 ALL, LARGEST = 4, 3
 """Up to so many entries are all shown, of more the largest."""
 CELLS = 64
 """Cells of a map of the errors: two lines of a screen."""
 SECONDS = 2.0
-"""How long entries are measured, then cells, over all tables of a case: a screen is not worth more."""
+"""Processor time in which entries are measured, then cells, over all tables of a case: a screen is not worth more."""
 NO_SIGNAL = 1e-9
 """Where ones as grad_output give no more than this part of what other numbers give, they show nothing (softmax)."""
 _COMPARING = ("gradient", "higher-order")
@@ -41,23 +41,23 @@ _LATE = "not measured, to save time"
 def gradient_tables(subject: Subject, evidence: Iterable[Evidence], *, seed: int) -> tuple[GradientTable, ...]:
     """A table for each order that was checked and each input of it: a few entries, then a map of the errors."""
     compared = [e for e in evidence if e.check in _COMPARING and e.verdict is not Verdict.SKIPPED]
-    deadline = perf_counter() + SECONDS
+    limit = TimeLimit(SECONDS)
     drafts = []
     for order in sorted({e.order for e in compared}):
         about = [e for e in compared if e.order == order]
         try:
-            drafts += list(_drafts(subject, order, about, seed, deadline))
+            drafts += list(_drafts(subject, order, about, seed, limit))
         except UserCodeError:  # the checks have said so where it matters
             continue
     return tuple(draft.table() for draft in drafts)
 
 
-def _drafts(subject: Subject, order: int, about: list[Evidence], seed: int, deadline: float) -> Iterator["_Draft"]:
+def _drafts(subject: Subject, order: int, about: list[Evidence], seed: int, limit: TimeLimit) -> Iterator["_Draft"]:
     map_ = subject.derivative_map(order)
     if not (map_.domain.size and map_.codomain.size):
         return
     point = subject.point if order == 1 else subject.base_point(order, seed)
-    meter = _Meter(map_, point, seed, deadline)
+    meter = _Meter(map_, point, seed, limit)
     for block in range(len(map_.domain.blocks)):
         name = map_.domain.blocks[block].name
         references = sorted({e.reference for e in about if e.input == name and e.reference is not None})
@@ -69,11 +69,11 @@ def _drafts(subject: Subject, order: int, about: list[Evidence], seed: int, dead
 class _Meter:
     """Slopes of <u, f> at a point, one at a time, until time is up."""
 
-    def __init__(self, map_: VectorMap, point: Vector, seed: int, deadline: float) -> None:
+    def __init__(self, map_: VectorMap, point: Vector, seed: int, limit: TimeLimit) -> None:
         self.map = map_
         self.scales = entry_scales(map_.domain, point)
         self.point = snap(point, self.scales)
-        self._deadline = deadline
+        self._limit = limit
         self._generator = np.random.default_rng([seed, 47])
         self._noise: Vector | None = None
         cotangents = np.vstack(
@@ -88,7 +88,7 @@ class _Meter:
 
     def slope(self, direction: Vector) -> Estimate | None:
         """The slope along a direction, in units of the entries' scales; None once time is up."""
-        if perf_counter() > self._deadline:
+        if self._limit.is_over:
             return None
         found = directional_derivative(
             lambda x: np.array([self._cotangent @ self.map.value(x)]),

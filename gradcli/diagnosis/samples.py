@@ -1,7 +1,6 @@
 """The wrong entries of an input at several inputs, from which the rule is found by which they are wrong."""
 
 from collections.abc import Iterator, Mapping
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +9,11 @@ from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.predicate import Mask, Probe, Sample
 from gradcli.diagnosis.suspect import Suspect
 from gradcli.diagnosis.table import SIGNIFICANCE
+from gradcli.watchdog.limit import TimeLimit
 
 _LEAST, _MOST = 3, 7
 _SECONDS = 0.5
-"""How long other inputs are tried, and an edge is looked for."""
+"""Processor time for trying other inputs, and for finding the value at which entries become wrong."""
 _COARSE = 1e-3
 _LOOKED_AT = 24
 _ENOUGH = 1e-5
@@ -41,10 +41,10 @@ def probe_of(suspect: Suspect, mask: Mask) -> Probe:
     position = facts.subject.active[place]
     column = int(np.flatnonzero(mask)[0])
     values = [np.asarray(facts.subject.arguments[p].value) for p in facts.subject.active]
-    started = perf_counter()
+    limit = TimeLimit(_SECONDS)
 
     def is_wrong(value: float, magnitude: bool) -> bool | None:
-        if perf_counter() - started > _SECONDS or values[place].dtype.kind != "f":
+        if limit.is_over or values[place].dtype.kind != "f":
             return None
         changed = values[place].copy()
         changed.flat[column] = abs(value) * np.sign(changed.flat[column]) if magnitude else value
@@ -71,9 +71,9 @@ def looked_at(mask: Mask, number: int = 0) -> NDArray[np.intp]:
 
 
 def _others(suspect: Suspect) -> Iterator[Facts]:
-    started = perf_counter()
+    limit = TimeLimit(_SECONDS)
     for number in range(_MOST):
-        if number >= _LEAST and perf_counter() - started > _SECONDS:
+        if number >= _LEAST and limit.is_over:
             return
         facts = suspect.facts.rearranged(number)
         if facts is not None:

@@ -1,21 +1,19 @@
 """A failed case with a patch: the correction that came with its name, put to the whole check."""
 
 from dataclasses import replace
-from time import monotonic, process_time
 
 from gradcli.edits.draft import draft_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.outcome.proof import Limit, brings_sizes, proof_of
+from gradcli.runner.outcome.proof import brings_sizes, proof_of
 from gradcli.watchdog.case import Omissions, Watchdog
+from gradcli.watchdog.limit import DELAY, TimeLimit
 
 PATCHING_SECONDS = 5.0
 """Processor time that the proof of a patch may take; most take less than a tenth of it."""
 _CHECKS = 4
 """Checks in a proof: at the case's own inputs, and at three sets of other sizes."""
-_DELAY = 4.0
-"""So many times as long it may take by the clock, since other programs may take most of the processor."""
 _LEAST_SECONDS = 0.5
 
 
@@ -27,7 +25,7 @@ def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: W
     """
     if watchdog.overruns or watchdog.omissions != Omissions():
         return result  # a proof would make calls again that do not return, and nobody would end them
-    left = min(_DELAY * PATCHING_SECONDS, watchdog.optional_left)
+    left = min(DELAY * PATCHING_SECONDS, watchdog.optional_left)
     if _CHECKS * result.forwards * (watchdog.forward_seconds or 0.0) > PATCHING_SECONDS:
         return result
     texts = dict.fromkeys(f.corrected for f in result.findings if f.corrected is not None)
@@ -35,7 +33,7 @@ def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: W
     draft = draft_for(ready.info) if texts and is_wanted and left >= _LEAST_SECONDS else None
     if draft is None:
         return result
-    limit = Limit(worked=process_time() + PATCHING_SECONDS, clock=monotonic() + left)
+    limit = TimeLimit(PATCHING_SECONDS, clock=left)
     for text in texts:
         made = draft.at(text)
         proof = None if made is None else proof_of(ready, target, made.codes, limit=limit)

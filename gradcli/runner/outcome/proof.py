@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic, process_time
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -19,6 +18,7 @@ from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.verdict import Verdict
+from gradcli.watchdog.limit import TimeLimit
 
 USUAL_RESOLUTION = 1e-6
 """A check promises to catch a relative error of this size; a pass that could not have is no proof."""
@@ -35,32 +35,19 @@ class Proof:
     sizes_tried: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """When a proof is given up: at a time of `time.process_time`, or of `time.monotonic` on a busy machine."""
-
-    worked: float
-    clock: float
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is reached."""
-        return process_time() > self.worked or monotonic() > self.clock
-
-
 def proof_of(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, limit: Limit | None = None
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, limit: TimeLimit | None = None
 ) -> Proof | None:
     """The proof of new code for some of the target's functions; None where the check does not pass within the limit."""
     if limit is not None:
-        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock - monotonic()))
+        settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
         ready = replace(ready, case=replace(ready.case, settings=settings))
     proof = _proof(ready, target, codes, limit)
     return None if limit is not None and limit.is_over else proof
 
 
 def _proof(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: Limit | None
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: TimeLimit | None
 ) -> Proof | None:
     with running(codes):
         own = _checked(ready, rebuilt(ready, target, codes), None)
