@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from gradcli.verdict import Verdict
 from tests.pairs import FRAMEWORKS, each_pair
 
 SETTINGS = Settings(order=1, samples=1, shrink=False)
+GRADIENT = replace(SETTINGS, only=("gradient",))
+"""How inputs were given is over before the first check: all of them run where `by_tuple` gives the inputs."""
 Product = Callable[..., Any]
 
 
@@ -201,7 +204,7 @@ def by_tuple(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
 
 def by_name(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
     values = {name: 2.0 if name == "p" else drawn(ns) for name in reversed(names)}
-    return gradcli.check(target, values, order=1, samples=1, shrink=False).cases[0]
+    return gradcli.check(target, values, order=1, samples=1, shrink=False, only="gradient").cases[0]
 
 
 def by_flags(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
@@ -220,7 +223,7 @@ def inferred(ns: Any, target: Any, names: tuple[str, ...]) -> CheckResult:
 
 def of_spec(ns: Any, target: Any, **more: Any) -> CheckResult:
     backend = backend_named("torch" if ns.__name__ == "torch" else "engine")
-    return check_object(target, case_of(CheckSpec(target=f"{__name__}:target", **more), SETTINGS), backends=(backend,))
+    return check_object(target, case_of(CheckSpec(target=f"{__name__}:target", **more), GRADIENT), backends=(backend,))
 
 
 WAYS = (by_tuple, by_name, by_flags, without_the_default, inferred)
