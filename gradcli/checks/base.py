@@ -51,7 +51,7 @@ class Situation:
     _runs: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """The result of `make`, computed once for all checks that ask under this name."""
+        """The result of `make`, computed once for all checks that use this name."""
         if name not in self._runs:
             self._runs[name] = make()
         return self._runs[name]

@@ -97,7 +97,7 @@ class BatchingCheck(Check):
 
 
 def placements(subject: Subject) -> Iterator[Places]:
-    """Where the batch may stand: in front of every input, behind every input, and in front of one input alone."""
+    """The axes on which the batch may be: first for every input, last for every input, and first for one input only."""
     count = len(subject.active)
     yield (0,) * count
     if any(subject.arguments[position].value.ndim for position in subject.active):

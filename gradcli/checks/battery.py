@@ -134,7 +134,7 @@ class _Battery:
 
 @contextmanager
 def _booked(check: Check, counters: Counters) -> Iterator[None]:
-    """Count the calls and the time of what runs inside as those of the check."""
+    """A context that counts the calls and the time within it for the check."""
     before, began = Counters(forward=counters.forward, backward=counters.backward), perf_counter()
     try:
         yield
@@ -149,7 +149,7 @@ def _cut(check: Check, found: Sequence[Evidence], why: str) -> list[Evidence]:
 
 
 def _refused(check: Check, situation: Situation, error: UserCodeError) -> list[Evidence]:
-    """The failure that the framework's error about a returned gradient stands for; raises any other error."""
+    """The failure for the framework's error about a returned gradient; raises any other error again."""
     refusal = refusal_of(error, situation.subject.info.name)
     if refusal is None:
         raise error

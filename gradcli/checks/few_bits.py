@@ -47,7 +47,7 @@ def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
 
 
 def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
-    """Whether a derivative, returned in a lower precision and multiplied by the cotangent since, is off by that."""
+    """Whether a derivative returned in a lower precision, times the cotangent, has errors of that precision."""
     errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
     return dtype in _LOW and errors.get(place, 0.0) > _FINEST
 

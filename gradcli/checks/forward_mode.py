@@ -25,7 +25,7 @@ Tangents = tuple[NDArray[Any] | None, ...]
 
 @final
 class ForwardModeCheck(Check):
-    """jvp agrees with backward, which has been checked by then, along each input and all of them."""
+    """jvp agrees with backward, which was verified before, along each input and along all of them."""
 
     name = "forward-mode"
     sentence = "the Function's own jvp agrees with its backward"
@@ -52,7 +52,7 @@ class ForwardModeCheck(Check):
     def _judged(
         self, situation: Situation, seeds: FloatArray, rows: FloatArray, tangents: Mapping[str | None, FloatArray]
     ) -> Evidence:
-        """What jvp comes to along each tangent; that it raises, or returns None for all, is a note."""
+        """The result of jvp along each tangent; if it raises, or always returns None, that is a note."""
         pushed: dict[str | None, Tangents] = {}
         refusals: dict[str | None, UserCodeError] = {}
         for name, tangent in tangents.items():

@@ -63,7 +63,7 @@ class GradientCheck(Check):
 
 @final
 class HigherOrderCheck(Check):
-    """backward is itself differentiated rightly, up to the order asked for."""
+    """The derivative of backward is right, up to the requested order."""
 
     name = "higher-order"
     sentence = "each higher derivative agrees with finite differences of the one below it"
@@ -111,7 +111,7 @@ class HigherOrderCheck(Check):
         yield from evidence if held is None else [held]
 
     def _refused(self, situation: Situation, error: UserCodeError, order: int) -> Evidence:
-        """Differentiating backward raised: nobody gets a wrong number, so it fails only if the order was asked for."""
+        """Differentiating backward raised: no number is wrong, so this fails only if the order was requested."""
         cause = error.__cause__ or error
         text = message_of(cause).strip().splitlines() or ["no message"]
         where = users_frames(cause.__traceback__)
@@ -232,7 +232,7 @@ def describe_kink(space: Space, note: KinkNote) -> str:
 
 
 def _slope(value: float) -> str:
-    """A slope for reading: what rounding left of zero is zero."""
+    """A slope for display: 0 if only rounding is left."""
     return f"{0.0 if abs(value) < 1e-12 else value:.6g}"
 
 

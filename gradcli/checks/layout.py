@@ -137,7 +137,7 @@ class LayoutCheck(Check):
 
 
 def combined(subject: Subject) -> Iterator[tuple[Layout, Layout]]:
-    """Layouts of inputs and of grad_output that show most in few passes: each is alone once, where that can be."""
+    """Layouts of inputs and of grad_output that show most in few passes: each occurs alone once, if possible."""
     axes_in = max((np.ndim(a.value) for a in subject.arguments if a.is_tensor), default=0)
     axes_out = max((len(block.shape) for block in subject.codomain.blocks), default=0)
     if axes_out:

@@ -11,7 +11,7 @@ from gradcli.verdict import Verdict
 
 @final
 class MemoryCheck(Check):
-    """Nothing holds the graph of a call once its result is released."""
+    """The graph of a call is freed once its result is released."""
 
     name = "memory"
     sentence = "the graph of a call is freed as soon as its result is released"

@@ -82,14 +82,14 @@ class OtherInputsCheck(Check):
 
 @final
 class _Sweep:
-    """Gradient and reference at other values of some of the inputs; `compared` says whether they could be anywhere."""
+    """Gradient and reference at other values of some inputs; `compared` says whether any point could be compared."""
 
     def __init__(self, situation: Situation, witness: VectorMap | None, rooms: Mapping[int, Room]) -> None:
         self.compared = False
         self._situation, self._witness, self._rooms = situation, witness, rooms
 
     def doubtful(self) -> Iterator["Comparison"]:
-        """The inputs at which differences are to be asked, at most so many."""
+        """The inputs to be checked by differences, up to a limit."""
         situation, subject, witness = self._situation, self._situation.subject, self._witness
         generator = np.random.default_rng([situation.seed, 23])
         asked = 0
@@ -228,7 +228,7 @@ def _close(values: FloatArray, others: FloatArray) -> bool:
 
 
 def _pulled(map_: VectorMap, point: FloatArray, cotangent: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Value and gradient of a map; None where it raises, runs on and on, or either is not finite."""
+    """Value and gradient of a map; None if it raises, runs too long, or either is not finite."""
     try:
         value, rows = map_.value_and_vjps(point, cotangent[None])
         value = map_.value(point) if value is None else value

@@ -105,7 +105,7 @@ class Accesses:
         return _failed(check, FindingKind.BATCH_SIZE, f"{where}, {sentence}", own)
 
     def _changes(self, memory: KernelMemory) -> bool:
-        """Whether a result depends on what lies outside."""
+        """Whether a result depends on memory outside of the tensors."""
         subject = self.situation.subject
         arguments = self.batch.resized(subject, self.size)
         try:
@@ -118,7 +118,7 @@ class Accesses:
 
 @contextmanager
 def accesses_at(situation: Situation, batch: Batch, size: int) -> Iterator[Accesses]:
-    """Keep what kernels access outside of their tensors inside, where the batch has another size."""
+    """A context that records what kernels access outside of their tensors with another size of the batch."""
     accesses = Accesses(situation=situation, batch=batch, size=size)
     with contained_kernels() as found:
         yield accesses

@@ -65,7 +65,7 @@ class ReturnsCheck(Check):
             )
 
     def _has(self, situation: Situation, called: str, extra: Sequence[RawGradient]) -> str:
-        """What forward was given; parameters that were left out here, and that backward returns a gradient for."""
+        """What forward was called with, and the omitted parameters for which backward returns a gradient."""
         after = [p.name for p in situation.subject.info.parameters if not (p.keyword_only or p.variadic)]
         absent = after[len(situation.subject.arguments) :][: len(extra)]
         filled = [name for name, gradient in zip(absent, extra, strict=False) if not gradient.is_none]
@@ -151,7 +151,7 @@ def _wanted(situation: Situation) -> str:
 
 
 def expands_to(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
-    """Whether broadcasting `small` gives `large`: frameworks sum such a gradient down to `small`."""
+    """Whether broadcasting `small` gives `large`: frameworks sum such a gradient to `small`."""
     if len(small) > len(large):
         return False
     padded = (1,) * (len(large) - len(small)) + small

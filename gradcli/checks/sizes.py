@@ -36,12 +36,12 @@ _ARBITRATED = 2
 
 
 class BatchCheck(Check):
-    """Something that holds whatever the size of a batch."""
+    """A property that holds for every batch size."""
 
     optional = True
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Try each batch, once a case, where somebody wrote a backward; stop at the first mistake."""
+        """Try each batch axis, once for each case, if the user wrote a backward; stop at the first mistake."""
         wanted = situation.sweep or self.name in situation.settings.only
         if not wanted or situation.subject.info.backward is None or not comparable(situation):
             return
@@ -55,7 +55,7 @@ class BatchCheck(Check):
             yield self.passed()
 
     def is_dear(self, situation: Situation) -> bool:
-        """Whether another size takes longer than all other checks, and nobody asked for this one by name."""
+        """Whether another size takes longer than all other checks, and the check was not requested by name."""
         return situation.subject.compiles_shapes and self.name not in situation.settings.only
 
     @abstractmethod
@@ -127,7 +127,7 @@ class SizesCheck(BatchCheck):
 
 @final
 class EmptyCheck(BatchCheck):
-    """Empty inputs have gradients, too."""
+    """Gradients of empty inputs are right."""
 
     name = "empty"
     sentence = "where forward accepts an empty batch, backward returns gradients of the right shape and value"
@@ -163,7 +163,7 @@ class EmptyCheck(BatchCheck):
         return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
 
     def _misshapen(self, situation: Situation, call: Resized, where: str) -> Evidence | None:
-        """A gradient of another shape, one that is not finite, and one that depends on outputs that are not there."""
+        """A gradient with another shape, one that is not finite, and one that is not zero for empty outputs."""
         nothing_there = not any(call.result.outputs[n].size for n in call.result.numbers)
         for position, gradient in zip(call.result.active, call.result.gradients or (), strict=True):
             shape, problem = call.arguments[position].shape, None
@@ -181,7 +181,7 @@ class EmptyCheck(BatchCheck):
         return None
 
     def _wrong(self, situation: Situation, batch: Batch, call: Resized, where: str) -> Evidence | None:
-        """A wrong gradient of an input that is not empty, by outputs that are not."""
+        """A wrong gradient of a nonempty input through nonempty outputs."""
         inputs = any(call.arguments[position].value.size for position in call.result.active)
         outputs = any(call.result.outputs[number].size for number in call.result.numbers)
         again = call_resized(situation, batch, 0) if inputs and outputs else None

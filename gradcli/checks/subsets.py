@@ -18,7 +18,7 @@ _TOLERANCE = 1e-9
 
 @final
 class SubsetsCheck(Check):
-    """Each input's gradient is the same alone and with all others."""
+    """Each input's gradient is the same whether it alone or all inputs require one."""
 
     name = "subsets"
     sentence = "the gradient of an input does not depend on which other inputs require a gradient"

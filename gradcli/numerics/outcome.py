@@ -1,4 +1,4 @@
-"""What a verification says: values only, no arithmetic."""
+"""The results of a verification: values only, no arithmetic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTODIFF = "autodiff"
 
 
 class Outcome(Enum):
-    """What became of the claim for one input and one output."""
+    """The outcome for one input and one output."""
 
     AGREES = "agrees"
     DIFFERS = "differs"

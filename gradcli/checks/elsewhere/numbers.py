@@ -46,7 +46,7 @@ def _lays_out(name: str, value: object) -> bool:
 
 
 def sets_accuracy(name: str) -> bool:
-    """Whether an argument's name is one that the field uses for how accurate a result is to be."""
+    """Whether an argument has a usual name for the accuracy of a result, such as eps or tol."""
     return _ACCURACY.fullmatch(name.lower().strip("_")) is not None
 
 

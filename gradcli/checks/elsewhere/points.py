@@ -48,7 +48,7 @@ class Manner(Enum):
 
     @property
     def sentence(self) -> str:
-        """What becomes of the entries."""
+        """How the entries are changed, in words."""
         return _SENTENCES[self]
 
     @property
@@ -135,7 +135,7 @@ def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, 
 
 
 def is_drawn(argument: Argument) -> bool:
-    """Whether the values come from a random draw, so that nobody chose them."""
+    """Whether the values come from a random draw, not from the user."""
     return argument.domain is not None and parse_domain(argument.domain)[0].random
 
 
@@ -225,7 +225,7 @@ def _close_to_the_ends(
 
 
 def _repeated(values: Sequence[float] | NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """The values over and over; NumPy's own way of that is slow for a few."""
+    """The values repeated cyclically; NumPy's own function is slow for a few."""
     return np.asarray(values, dtype=np.float64)[np.arange(count) % len(values)]
 
 

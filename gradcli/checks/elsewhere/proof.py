@@ -83,9 +83,9 @@ def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | Non
 
 
 def _affordable(map_: VectorMap, point: FloatArray) -> int:
-    """How many evaluations the time allowed is enough for.
+    """How many evaluations fit into the time allowed.
 
-    The shortest of several calls counts: on a machine under load any one of them may be held up for milliseconds.
+    The shortest of several calls counts: on a machine under load any one of them may be delayed by milliseconds.
     """
     shortest = np.inf
     for _ in range(_TIMED):
@@ -157,7 +157,7 @@ def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
 
 
 def measured(wrong: Wrong) -> str:
-    """What backward gives and what is right, to stand behind a sentence; nothing where only the whole is known."""
+    """The returned and the right value as the end of a sentence; empty if only the whole gradient is known."""
     return "" if wrong.slope is None else f": backward gives {wrong.claimed:.9g}, finite differences give {wrong.slope}"
 
 

@@ -56,7 +56,7 @@ class Claim:
     _places: dict[int, Places] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """See once whether every claimed number is finite."""
+        """Note whether every claimed number is finite."""
         object.__setattr__(self, "finite", all_finite(self.forms))
 
     @property
@@ -201,7 +201,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
 
 
 def fits_in_full(map_: VectorMap) -> bool:
-    """Whether a map is so small, and a call so quick, that its claim may be asked for row by row."""
+    """Whether a map is so small, and a call so quick, that its claim may be computed row by row."""
     n, m = map_.domain.size, map_.codomain.size
     return n * m <= FULL_ENTRIES and m <= FULL_ROWS and not map_.is_costly
 

@@ -20,7 +20,7 @@ SILENT_NOISE = 1e-8
 
 
 class Impression(Enum):
-    """What one direction says about one block."""
+    """The result of one direction for one block."""
 
     AGREES = "the gradient agrees with finite differences to within the error bound for every output entry"
     DIFFERS = (

@@ -87,7 +87,7 @@ class Stretch:
 
     @property
     def width(self) -> Vector:
-        """How far the slopes may be off: their uncertainty, or the roughness of the values over the length of step."""
+        """The uncertainty of the slopes: their own, or the roughness of the values over the length of step."""
         width: Vector = np.maximum(self.uncertainty, ROUGHNESS * self.noise / self.reach)
         return width
 
@@ -186,7 +186,7 @@ def stretch(
 
 
 def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
-    """Whether what a polynomial leaves of the claim is little beside the width of the slope, in the rows asked for."""
+    """Whether the remainder after a polynomial fit is small against the width of the slope, in the rows asked for."""
     far = rest > LEFT_OVER * width
     return not (far if asked is None else far & asked).any()
 

@@ -55,7 +55,7 @@ class QuickReading:
 
 
 def witness_rows_at(site: Site, x: Vector) -> Matrix | None:
-    """What the site's witness says of the claim's rows at x; None without one, where it raises or is not finite."""
+    """The witness's values of the claim's rows at x; None without a witness, or if it raises or is not finite."""
     return None if site.witness is None else _witness_rows(site.witness, site.claim, x)
 
 
@@ -136,7 +136,7 @@ class Site:
         return site
 
     def ask_again(self) -> None:
-        """Ask claim and witness for as many rows as they are usually asked for."""
+        """Compute claim and witness for the usual number of rows."""
         with np.errstate(all="ignore"):
             self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
         self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
@@ -145,7 +145,7 @@ class Site:
         self.few_rows = False
 
     def evaluate(self) -> Vector:
-        """f(x), evaluated when first asked for. Raises whatever the map raises."""
+        """f(x), evaluated at the first call. Raises whatever the map raises."""
         if self.known_outputs is None:
             with np.errstate(all="ignore"):
                 self.known_outputs = np.asarray(self.map.value(self.x), dtype=np.float64)
@@ -157,7 +157,7 @@ class Site:
         return self.evaluate()
 
     def row_noise(self) -> Vector:
-        """How noisy the rows' values are beyond their own rounding, as the map says."""
+        """The noise of the rows' values beyond their own rounding, as the map gives it."""
         if self.known_noise is None:
             with np.errstate(all="ignore"):
                 own = self.map.value_noise(self.x)
@@ -293,7 +293,7 @@ class Site:
         )
 
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
-        """Whether the claim is met in every row that has one, to nine digits of its block or within `rounding`."""
+        """Whether every row with a claim agrees with it, to nine digits of its block or within `rounding`."""
         reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
         allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
         met = short.met(np.maximum(allowed, rounding)) | reading.claimless
@@ -353,12 +353,12 @@ class Site:
         return QuickReading(short=short, reading=reading)
 
     def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
-        """What the map's own noise does to slopes over these steps; nothing where neither side moves at all."""
+        """The effect of the map's own noise on slopes over these steps; zero if the values on neither side change."""
         still = (numeric == 0) & (claimed == 0)
         return np.where(still, 0.0, NOISE_FACTOR * self.row_noise() / steps)
 
     def unclaimed(self, rows: int) -> Mask:
-        """Rows that are only watched: outputs beside the projections, where no jvp speaks for them."""
+        """Rows without a claim: outputs in addition to the projections, if no jvp gives their derivative."""
         watched = np.zeros(rows, bool)
         watched[: self.claim.watched] = True
         return watched
@@ -371,7 +371,7 @@ class Site:
         return judge(reading, self.rows(output), scale, columns, significance)
 
     def claim_at(self, x: Vector, asked: Mask | None = None) -> Claim | None:
-        """The claim at a point close by, with the same rows, zero where not asked for; None where backward raises."""
+        """The claim at a nearby point with the same rows, zero for rows not asked for; None if backward raises."""
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
         try:

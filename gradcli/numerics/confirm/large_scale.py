@@ -1,4 +1,4 @@
-"""A second look over wide steps, at what fine ones left open and at what they said of values of few digits."""
+"""A second measurement with large steps, if small ones were undecided or the values have few digits."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
 
 
 def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
-    """Agreement at a coarse resolution, or a difference; None where wide steps do not decide."""
+    """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive."""
     pair, alone = (outcome.input, outcome.output), site.alone()
     wide = agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
@@ -99,7 +99,7 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
 
 
 def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
-    """Agreement over wide steps where fine ones show the slope of a fixed number of an iteration's steps.
+    """Agreement over large steps, if small ones show the slope at a fixed number of an iteration's steps.
 
     That slope is the algorithm's own: a bisection between zero and the input itself gives a fixed fraction of the input
     until the next decision. What the iteration converges to is what its values follow over steps across many decisions.
@@ -138,7 +138,7 @@ def _may_be_half(site: Site, pair: Pair) -> bool:
 
 
 def _slope_seen(outcome: BlockOutcome) -> bool:
-    """Whether fine steps found some entry that is not zero right: there are no rounding plateaus on the way."""
+    """Whether small steps found some nonzero entry right: then there are no rounding plateaus in between."""
     table = outcome.table
     if table is None:
         return False

@@ -198,7 +198,7 @@ def _swings(site: Site, first: Reading, left: Mask) -> bool:
 
 
 def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
-    """How far every row of the claim along the direction is at most, at some points, from what it is at x."""
+    """For every row, the largest change of the claim along the direction between x and some points."""
     spread = np.zeros(first.claimed.size)
     for claim in map(site.claim_at, points):
         if claim is not None:

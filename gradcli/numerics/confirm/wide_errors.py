@@ -133,7 +133,7 @@ def _likewise(site: Site, first: _Off, focus: Focus) -> Vector:
 
 
 def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
-    """Whether the row is wrong at a point close by along one of some random directions, in which errors may cancel."""
+    """Whether the row is wrong at a nearby point along one of some random directions, along which errors may cancel."""
     there = site.moved_to(moved(site.rng, site.x, site.scales, ASIDE))
     if there is None or not there.claim.finite or not np.isfinite(there.outputs).all():
         return False

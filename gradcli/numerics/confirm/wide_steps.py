@@ -154,7 +154,7 @@ def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
 def _along(
     site: Site, pair: Pair, focus: Focus, case: _Case, direction: Vector, reaches: Sequence[float]
 ) -> Wide | None:
-    """What a direction through some entries says, at the longest of some steps over which it says enough."""
+    """The result of a direction through some entries, at the longest steps that give enough information."""
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
     if not scale > 0:
@@ -219,7 +219,7 @@ def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float
 def _windows(
     site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
 ) -> Iterator[list[Stretch]]:
-    """Every three lengths of step in a row on which the claim on some rows can be followed, longest first.
+    """Every three adjacent lengths of step at which the claim on some rows can be followed, longest first.
 
     Values at the lengths that are `known`, for other rows, are used again; what is measured is added there.
     """
@@ -235,7 +235,7 @@ def _windows(
 
 
 def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
-    """Whether some row, at the point or very close by, has a clear slope of its own that is not the claimed one.
+    """Whether some row, at the point or very close to it, has a clear slope that is not the claimed one.
 
     Rounded values are constant on plateaus; a function that rises between its jumps has a derivative, whatever it does
     over longer steps. Three of the finest steps that rounding allows must show it. They are jittered: a slope that a

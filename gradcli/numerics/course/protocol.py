@@ -1,4 +1,4 @@
-"""The course of one verification: survey the point, confirm differences, look elsewhere for kinks and silence."""
+"""The course of one verification: survey the point, confirm differences, go to other points for kinks and zeros."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Protocol:
         self.moved = False
 
     def run(self, begun: Beginning | None = None) -> Verification:
-        """Decide every pair of input and output block, from what was asked at the point before, if anything was."""
+        """Decide every pair of input and output block; `begun` is what was computed at the point before, if any."""
         self._settle_empty_blocks()
         point = self.x
         if self._pending():
@@ -148,7 +148,7 @@ class Protocol:
         self._resolve_drowned(site.alone())
 
     def _resolve_drowned(self, site: Site) -> None:
-        """Settle elsewhere what says nothing here, though wide steps, which would show a slope, were taken."""
+        """Decide at other points what has no signal here even over large steps, which would show a slope."""
         drowned = [pair for pair, o in self.outcomes.items() if pair not in self.elsewhere and is_drowned(site, o)]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
             if other.seen is not None:
@@ -203,7 +203,7 @@ class Protocol:
             self._doubt(pair, seen, note)
 
     def _confirmed(self, pair: Pair, seen: PairResult) -> Decision:
-        """Confirm a difference: in a large block where it is, if that is in few places, otherwise along directions."""
+        """Confirm a difference: in a large block at its entries, if these are few, otherwise along directions."""
         searched = False
         if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
             found = locate(seen.site, *pair)
@@ -272,7 +272,7 @@ class Protocol:
         self.outcomes[pair] = outcome
 
     def _if_it_matters(self, site: Site, outcome: BlockOutcome) -> BlockOutcome:
-        """A block whose every entry is right within the significance agrees, though errors add up along a direction."""
+        """A block agrees if every entry is right within the significance, although errors add up along a direction."""
         table = outcome.table
         if table is None or not table.complete or outcome.max_rel_error > self.significance:
             return outcome
@@ -370,7 +370,7 @@ class Protocol:
                     self.outcomes[pair] = replace(outcome, special=kink)
 
     def _doubt(self, pair: Pair, seen: PairResult, note: str | None) -> None:
-        """Settle a block that stayed kinked or weak: accept a claim between the one-sided slopes."""
+        """Decide a block that stayed kinked or undecided: accept a claim between the one-sided slopes."""
         rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
         broken = seen.reading.broken & rows
         with np.errstate(all="ignore"):

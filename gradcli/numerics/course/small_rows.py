@@ -121,7 +121,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
-    """How far the claim on some rows moves along a direction when x moves by a few units of rounding."""
+    """How much the claim on some rows changes along a direction when x changes by a few units of rounding."""
     asked = np.zeros(len(site.claim.forms), bool)
     asked[rows] = True
     spread = np.zeros(rows.size)
@@ -160,7 +160,7 @@ class OneRow(VectorMap):
 
     @property
     def is_costly(self) -> bool:
-        """As the inner map says."""
+        """Whether a call of the inner map takes long."""
         return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:
@@ -169,12 +169,12 @@ class OneRow(VectorMap):
         return values[self.row : self.row + 1]
 
     def value_noise(self, x: Vector) -> Vector | None:
-        """What the map says of that value."""
+        """The inner map's noise of that value."""
         noise = self.inner.value_noise(x)
         return None if noise is None else np.asarray(noise, dtype=np.float64)[self.row : self.row + 1]
 
     def effort(self, x: Vector) -> Effort | None:
-        """What the map says."""
+        """The inner map's effort."""
         return self.inner.effort(x)
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
@@ -190,7 +190,7 @@ class OneRow(VectorMap):
 
 
 def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> BlockOutcome:
-    """The outcome of a block of which some rows, each judged as a map of its own, differ.
+    """The outcome of a block in which some rows, each judged as a map of its own, differ.
 
     Args:
         outcome: what was said of the block.

@@ -1,4 +1,4 @@
-"""When claim and derivative are both zero at a point: look elsewhere before believing it."""
+"""If claim and derivative are both zero at a point, other points are compared before this is accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINE = 1e-7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """What other points say of one pair: the most telling one with a signal, or how many were truly zero."""
+    """The results of other points for one pair: the most informative one with a signal, or how many were zero."""
 
     seen: PairResult | None
     where: str
@@ -74,14 +74,14 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
 
 def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> bool:
-    """Whether another point may say more of a pair."""
+    """Whether another point may give more information on a pair."""
     if known is None or known.seen is None:
         return zeros < needed
     return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > FINE)
 
 
 def _tells_more(seen: PairResult, before: PairResult) -> bool:
-    """Whether a point objects where another agreed, or says the same within a finer resolution."""
+    """Whether a point differs where another agreed, or agrees at a finer resolution."""
     if seen.impression is not before.impression:
         return seen.impression is Impression.DIFFERS
     return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
@@ -90,7 +90,7 @@ def _tells_more(seen: PairResult, before: PairResult) -> bool:
 def _by_witness(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """Which pairs are zero in claim and witness at x, and what the others come to."""
+    """Which pairs are zero in claim and witness at x, and the results for the others."""
     there = site.moved_to(x, projections=1, evaluate=False)
     if there is None or there.witness_rows is None or not there.claim.finite:
         return [], {}
@@ -109,7 +109,7 @@ def _by_witness(
 def _by_differences(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """Which pairs are zero at x by differences, and what the others come to."""
+    """Which pairs are zero at x by differences, and the results for the others."""
     there = site.moved_to(x, projections=PROJECTIONS)
     if there is None or not there.claim.finite:
         return [], {}

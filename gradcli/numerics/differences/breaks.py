@@ -44,7 +44,7 @@ def even_dominates(ladder: Ladder) -> Mask:
 
 
 def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepancy: float) -> float | None:
-    """Find the nearest place where values leave the line f(x) + slope t, and how far they jump there.
+    """Find the nearest place where values depart from the line f(x) + slope t, and the size of the jump there.
 
     Between the last node that fits and the first that does not the bracket is halved. Across smooth structure or a kink
     the gap shrinks with the bracket; across a jump it stays.

@@ -141,7 +141,7 @@ class _Search:
         return kinked
 
     def _deepen(self, chosen: Choice) -> Choice:
-        """Look below the first cluster where the coarse steps leave something unexplained."""
+        """Measure below the first cluster if the coarse steps leave something unexplained."""
         ladder, size = self.ladder, np.abs(self.line.centre)
         first = ladder.clusters[CLUSTER]
         rough = (first.noise > ABOVE_ROUNDING * EPS * size) | ~np.isfinite(first.noise)
@@ -282,7 +282,7 @@ class _Search:
             )
 
     def _drowned(self, chosen: Choice) -> Mask:
-        """Noisy outputs whose noise is not small against how far they move: perhaps too fast an oscillation."""
+        """Noisy outputs whose noise is not small against their change: perhaps too fast an oscillation."""
         if not self.ladder.clusters:
             return np.zeros(self.line.outputs, bool)
         noise = self.ladder.clusters[min(self.ladder.clusters)].noise

@@ -1,4 +1,4 @@
-"""A measured derivative together with how far it can be wrong."""
+"""A measured derivative with its error bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ in a thousand does not hold."""
 
 
 class Status(IntEnum):
-    """What the values along a line say about one output; the member's number is what arrays of statuses hold."""
+    """The kind of values along a line for one output; arrays of statuses hold the member's number."""
 
     OK = 0
     KINK = 1

@@ -1,4 +1,4 @@
-"""The floating-point format that values were stored in, told from their digits."""
+"""The floating-point format in which values were stored, determined from their digits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ the cost."""
 
 
 def format_of(values: Vector) -> Format | None:
-    """The coarsest format that holds all values; None for float64 numbers, and where nothing tells.
+    """The coarsest format that holds all values; None for float64 numbers, and if the values do not determine it.
 
     Whole numbers and zeros say little, and so does one number alone. Values that all have no more than two thirds of a
     format's digits are no sign of it: a number that is rounded to 8 digits ends in three zeros once in eight times, and

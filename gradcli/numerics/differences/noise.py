@@ -1,4 +1,4 @@
-"""How much the values of a function jitter, measured from what a smooth curve leaves over."""
+"""The noise of a function's values, measured from what remains after subtracting a smooth curve."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def quantised(values: Matrix) -> tuple[Mask, Vector]:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nine nodes round x at one scale: the noise there, and what the nine values look like."""
+    """Nine nodes around x at one scale: the noise there, and the shape of the nine values."""
 
     step: float
     noise: Vector
@@ -76,7 +76,7 @@ def measure_cluster(nodes: Vector, values: Matrix, step: float) -> Cluster:
 
 
 def pool(noise: Vector, centre: Vector) -> Vector:
-    """Raise the noise of every output to the median relative noise: one lucky residual is not taken at its word."""
+    """Raise the noise of every output to the median relative noise: a single residual may be small by chance."""
     size = np.abs(centre)
     usable = (size > 0) & np.isfinite(noise)
     if noise.size < 8 or not usable.any():

@@ -281,7 +281,7 @@ class _Search:
         return self._several(whole, digits)
 
     def _several(self, whole: _Gaps, digits: list[_Digit]) -> Located | None:
-        """Split; what the differences of large gaps left unseen is looked for again among the others."""
+        """Split; what the differences of large gaps hid is searched for again among the others."""
         entries: Indices = np.zeros(0, np.intp)
         part = whole
         for _ in range(TRIES):
@@ -296,7 +296,7 @@ class _Search:
         return None
 
     def _slices(self, gaps: _Gaps, digits: list[_Digit]) -> list[Indices]:
-        """The slices along single axes whose digits all come out whole, those that do so best first."""
+        """The slices along single axes whose digits are all whole numbers, the clearest first."""
         found = []
         read = self._read(gaps, digits)
         for axis in sorted({digit.axis for digit in digits}):

@@ -10,7 +10,7 @@ from gradcli.numerics.maps.space import Vector
 
 
 def median(values: Vector) -> Any:
-    """What `np.median(values, axis=0)` is, without the masked arrays that NumPy imports for it.
+    """The same as `np.median(values, axis=0)`, without the masked arrays that NumPy imports for it.
 
     These take a tenth as long to import as all of NumPy, which a small check would feel.
 

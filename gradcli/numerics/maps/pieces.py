@@ -34,7 +34,7 @@ def all_finite(values: npt.NDArray[np.float64]) -> bool:
 
 
 def moves_beside(direction: Vector, place: slice) -> bool:
-    """Whether a direction moves anything beside the entries at `place`."""
+    """Whether a direction moves any entry other than those at `place`."""
     beside = (slice(0, place.start), slice(place.stop, direction.size))
     return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
 

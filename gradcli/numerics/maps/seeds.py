@@ -1,4 +1,4 @@
-"""The generator that everything random in a verification is drawn from."""
+"""The generator from which everything random in a verification is drawn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Spread(ISeedSequence):
         self._words = self._sequence.generate_state(_WORDS, np.uint64)
 
     def generate_state(self, n_words: int, dtype: npt.DTypeLike = np.uint32) -> npt.NDArray[Any]:
-        """The words that a bit generator asks for."""
+        """The words that a bit generator needs."""
         if n_words == _WORDS and np.dtype(dtype) == np.uint64:
             return self._words
         return self._sequence.generate_state(n_words, np.uint64 if np.dtype(dtype) == np.uint64 else np.uint32)

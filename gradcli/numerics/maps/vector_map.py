@@ -1,4 +1,4 @@
-"""The one thing the numerics know of a user's function: a differentiable map between two spaces."""
+"""The only interface of the numerics to a user's function: a differentiable map between two spaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class VectorMap(ABC):
 
     @property
     def is_costly(self) -> bool:
-        """Whether a call takes so long that the claim is asked for in a few rows even where the map is small."""
+        """Whether a call takes so long that the claim is computed for a few rows only, even if the map is small."""
         return False
 
     @abstractmethod
@@ -108,7 +108,7 @@ class CountedMap(VectorMap):
 
     @property
     def is_costly(self) -> bool:
-        """As the wrapped map says."""
+        """Whether a call of the wrapped map takes long."""
         return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:

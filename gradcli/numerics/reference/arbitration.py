@@ -67,7 +67,7 @@ def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = N
 
 
 def ruled_over_wide_steps(site: Site, input_: int, output: int) -> Ruling:
-    """What steps as long as x alone say along both directions."""
+    """The ruling by steps as long as x alone, along both directions."""
     number, vectors = _vectors(site, input_, output)
     one, two = (_over_wide_steps(site, v, number) for v in vectors)
     return one if one is two else Ruling.NEITHER
@@ -135,7 +135,7 @@ def _kink(site: Site, quick_reading: QuickReading, number: int) -> float:
 
 
 def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
-    """Which of the two the value meets within what is allowed, the other being three times as far away."""
+    """Which of the two agrees with the value within `allowed`, the other being three times as far away."""
     near = (abs(value - told) <= allowed, abs(value - claimed) <= allowed)
     far = (abs(value - told) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
     if near[0] and far[1]:
@@ -144,7 +144,7 @@ def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
 
 
 def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
-    """Whether claim and witness differ at a point close by too, by more than a hundredth of the gap here."""
+    """Whether claim and witness differ at a nearby point too, by more than a hundredth of the gap here."""
     for _ in range(2):
         there = site.with_same_rows(moved(site.rng, site.x, site.scales, MOVE))
         if there is None:

@@ -110,13 +110,13 @@ def compare(
 
 
 def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
-    """What claim and witness say of one block, row by row."""
+    """Claim and witness for one block, row by row."""
     places, rows = site.map.domain.slices[input_], site.claim.places(output)
     return site.claim.forms[rows][:, places], reference_rows(site)[rows][:, places]
 
 
 def reference_rows(site: Site) -> Matrix:
-    """What the witness says of the claim's rows; the site must have one."""
+    """The witness's values of the claim's rows; the site must have a witness."""
     if site.witness_rows is None:
         raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
     return site.witness_rows
@@ -136,7 +136,7 @@ def rounding_of(site: Site, output: int) -> Vector:
 
 
 def same_values(witness: VectorMap, site: Site) -> bool:
-    """Whether the witness evaluates to what the map does at a site, so that it speaks of the same map."""
+    """Whether the witness evaluates to the map's values at a site, so that both are derivatives of the same map."""
     try:
         own = np.asarray(witness.value(site.x), dtype=np.float64)
     except Exception:
@@ -170,7 +170,7 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
 
 
 def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
-    """The entries in which claim and witness differ most, for a closer look by differences."""
+    """The entries in which claim and witness differ most, to be measured by differences."""
     claimed, told = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
     size = (np.abs(claimed - told) * site.scales[places]).max(axis=0)

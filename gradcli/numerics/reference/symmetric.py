@@ -55,7 +55,7 @@ def on_symmetric_changes(site: Site, input_: int, output: int, significance: flo
 
 
 def share_alike(site: Site, input_: int, output: int) -> bool:
-    """Whether claim and witness differ at a symmetric matrix only in how they share between its two triangles."""
+    """Whether claim and witness differ at a symmetric matrix only in how they divide it between its triangles."""
     if not _is_symmetric(site, input_):
         return False
     claimed, told = (rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output))
