@@ -115,7 +115,7 @@ def _pair(text: str, pair: str) -> tuple[str, str]:
     key, equals, value = (part.strip() for part in pair.partition("="))
     if not equals:
         if re.fullmatch(r"\d+", key):
-            raise _refusal("-i", text, f"sizes are joined by x, not by commas: 3x{key}")
+            raise _refusal("-i", text, f"sizes are joined by x, not by commas, as in 3x{key}")
         raise _refusal("-i", text, f"expected key=value after the shape, got {pair!r}; keys are {', '.join(KEYS)}")
     if key not in KEYS:
         raise _refusal("-i", text, f"unknown key {key!r}{_did_you_mean(key, KEYS)}; expected one of {', '.join(KEYS)}")

@@ -240,7 +240,7 @@ def _doubt(result: CheckResult) -> Iterator[Line]:
     yield from (_note(note) for note in result.notes)
     doubtful = [evidence for evidence in result.evidence if evidence.verdict is Verdict.INCONCLUSIVE]
     if not doubtful:
-        yield _note("no check compared a gradient with an error bound: run without --only, or give other inputs")
+        yield _note("no check compared a gradient with finite differences: run without --only, or give other inputs")
     for text in dict.fromkeys(_doubt_sentence(evidence) for evidence in doubtful):
         yield Line(f"{_MARGIN}{text}", Role.SENTENCE, fold=True)
     for remedy in dict.fromkeys(evidence.reason.remedy for evidence in doubtful if evidence.reason is not None):

@@ -12,8 +12,8 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     (("active drivers", "There should only be one"), _NO_GPU),
     (
         ("cannot be accessed from Triton",),
-        "the kernel is compiled for a GPU and the tensors lie on the CPU: --device cuda puts them on the GPU, and "
-        "--triton interpret runs the kernel on the CPU",
+        "the kernel is compiled for a GPU and the tensors are on the CPU: put them on the GPU with --device "
+        "cuda, or run the kernel on the CPU with --triton interpret",
     ),
     (
         ("OutsideMemoryError", " writes "),

@@ -28,7 +28,7 @@ class StandInContext:
         for number, tensor in enumerate(tensors):
             if tensor is not None and not self._framework.is_tensor(tensor):
                 raise TypeError(
-                    f"save_for_backward can only save tensors, but argument {number} is a {type(tensor).__name__}: "
+                    f"save_for_backward can only save tensors, but argument {number} has type {type(tensor).__name__}: "
                     "set it as an attribute of ctx"
                 )
         self.saved_tensors = tensors

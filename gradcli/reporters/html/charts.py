@@ -149,7 +149,7 @@ def resolution_scale(resolution: float, significance: float) -> str:
         for k in range(0, int(_DECADES) + 1, 4)
     )
     about = (
-        f"resolution {magnitude(resolution)}: the smallest relative error that would have been reported; "
+        f"resolution {magnitude(resolution)}: the smallest relative error that would have been detected; "
         f"significance {magnitude(significance)}: the smallest relative error that counts as a failure"
     )
     marks = (
