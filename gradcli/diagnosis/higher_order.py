@@ -7,6 +7,7 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.source import function_tree
+from gradcli.edits.source import written
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence, Finding, Location
@@ -74,15 +75,38 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
         return (
             f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient "
             "flows through it; save inputs or outputs, and compute this tensor from them in backward",
-            None,
+            _saving_line(subject, strangers[0]),
         )
     if leaving is not None:
         return leaving
     attributes = subject.call().context_tensors
     if attributes:
         stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
-        return f"{stored}; save inputs or outputs, and compute this tensor from them in backward", None
+        where = _storing_line(subject, attributes[0])
+        return f"{stored}; save inputs or outputs, and compute this tensor from them in backward", where
     return None, None
+
+
+def _saving_line(subject: Subject, number: int) -> Location | None:
+    """The line of forward that saves the tensor of a number; None where its source does not tell."""
+    for function in (subject.info.setup_context, subject.info.forward):
+        own = written(function)
+        for node in ast.walk(own.node) if own is not None else ():
+            saves = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward"
+            if own is not None and saves and isinstance(node, ast.Call) and number < len(node.args):
+                return Location(file=own.file.path, line=node.args[number].lineno)
+    return None
+
+
+def _storing_line(subject: Subject, attribute: str) -> Location | None:
+    """The line of forward that sets an attribute of ctx."""
+    for function in (subject.info.setup_context, subject.info.forward):
+        own = written(function)
+        for node in ast.walk(own.node) if own is not None else ():
+            stores = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == attribute
+            if own is not None and stores and isinstance(node, ast.Attribute):
+                return Location(file=own.file.path, line=node.lineno)
+    return None
 
 
 def _leaving_calls(subject: Subject) -> Iterator[tuple[str, Location]]:

@@ -27,6 +27,7 @@ from gradcli.edits.expressions import (
 )
 from gradcli.edits.flow import carrying, names_in, relevant
 from gradcli.edits.idiom import Idiom
+from gradcli.edits.recomputing import all_computed_again
 from gradcli.edits.render import Change
 from gradcli.edits.saving import computed_again, kept_arguments, materialised, saved_inputs
 from gradcli.edits.scope import Scope
@@ -195,6 +196,7 @@ def cut_graphs(setting: Setting) -> Iterator[Candidate]:
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
             yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
+            yield from all_computed_again(setting.draft.part(role).node, setting.draft.backward.node)
 
 
 def forward_edits(setting: Setting) -> Iterator[Candidate]:

@@ -1,0 +1,182 @@
+"""What forward computes and keeps for backward, computed by backward again, so that derivatives flow through it."""
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+
+from gradcli.edits.expressions import Candidate
+from gradcli.edits.flow import names_in
+from gradcli.edits.render import Change
+from gradcli.frozen import dataclass
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A name that forward computes and keeps: the node that keeps it, and the attribute of ctx, None if it is saved."""
+
+    name: str
+    node: ast.expr
+    attribute: str | None
+
+    @property
+    def line(self) -> int:
+        """Where it is kept, in the file."""
+        return self.node.lineno
+
+
+def intermediates(forward: Definition) -> list[Kept]:
+    """What forward keeps that is neither a parameter nor returned, in the order of the text."""
+    parameters = [a.arg for a in forward.args.args]
+    returned = {
+        name for n in ast.walk(forward) if isinstance(n, ast.Return) and n.value is not None for name in _own(n.value)
+    }
+    found: list[Kept] = []
+    for node in ast.walk(forward):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "save_for_backward"
+        ):
+            found += [Kept(name=a.id, node=a, attribute=None) for a in node.args if isinstance(a, ast.Name)]
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+            target, value = node.targets[0], node.value
+            if isinstance(target.value, ast.Name) and target.value.id in parameters[:1] and isinstance(value, ast.Name):
+                found.append(Kept(name=value.id, node=value, attribute=target.attr))
+    return [each for each in found if each.name not in parameters and each.name not in returned]
+
+
+def _own(value: ast.expr) -> list[str]:
+    """The names that a return statement hands out as they are."""
+    elements = value.elts if isinstance(value, ast.Tuple) else [value]
+    return [e.id for e in elements if isinstance(e, ast.Name)]
+
+
+def all_computed_again(forward: Definition, backward: Definition) -> Iterator[Candidate]:
+    """All that forward keeps of its own, computed by backward where it unpacks what is saved, by forward's statements.
+
+    Parameters that these use and that are not saved are saved as well.
+    """
+    kept, unpacking, saving = intermediates(forward), _unpacking(backward), _saving(forward)
+    steps = _steps(forward, {each.name for each in kept})
+    if not kept or not steps or unpacking is None or saving is None:
+        return
+    own = backward.args.args[0].arg
+    bound = dict(
+        zip((ast.unparse(a) for a in saving.args), (ast.unparse(t) for t in _targets(unpacking)), strict=False)
+    )
+    if len(bound) != len(_targets(unpacking)) or len(bound) != len(saving.args):
+        return
+    numbers = _on_ctx(forward)
+    used = set().union(*(names_in(step.value) for step in steps))
+    more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
+    lost = {each.name for each in kept if each.attribute is None}
+    left = [name for name in (*bound, *more) if name not in lost]
+    called: dict[str, ast.expr] = {name: _name(bound.get(name, name)) for name in (*bound, *more)}
+    called |= {
+        name: ast.Attribute(value=_name(own), attr=numbers[name], ctx=ast.Load()) for name in numbers if name in used
+    }
+    whole = ast.Call(func=saving.func, args=[_name(name) for name in left], keywords=[])
+    stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in left]
+    anew = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
+    made = [_Called(called).visit(copy.deepcopy(step)) for step in steps]
+    reads = _reads(backward, own, {k.attribute: bound.get(k.name, k.name) for k in kept if k.attribute is not None})
+    whole_reads = [change for change in reads if change.new == ()]
+    if not lost and not more and whole_reads:  # what is saved stays as it is
+        changes = [Change(whole_reads[0].old, tuple(made)), *(c for c in reads if c is not whole_reads[0])]
+    else:
+        changes = [Change(saving, whole), Change(unpacking, (anew, *made)), *reads]
+    yield Candidate(3 + len(steps), tuple(changes))
+
+
+def _name(text: str) -> ast.expr:
+    return ast.Name(id=text, ctx=ast.Load())
+
+
+class _Called(ast.NodeTransformer):
+    """Names exchanged for what backward calls the same."""
+
+    def __init__(self, called: Mapping[str, ast.expr]) -> None:
+        self._called = called
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        new = self._called.get(node.id)
+        if isinstance(new, ast.Name):
+            return ast.Name(id=new.id, ctx=node.ctx)
+        return node if new is None or isinstance(node.ctx, ast.Store) else new
+
+
+def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign]:
+    """The assignments that names are computed by; empty where one is not made by a plain assignment alone."""
+    if isinstance(forward, ast.Lambda):
+        return []
+    parameters = {a.arg for a in forward.args.args}
+    found: list[ast.Assign] = []
+    needed = set(wanted)
+    for statement in reversed(forward.body):
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        stored = {
+            n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        if isinstance(statement, ast.Assign) and stored & needed:
+            found.insert(0, statement)
+            needed = (needed - stored) | (names_in(statement.value) - parameters)
+    made = {n.id for s in found for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return found if wanted <= made else []
+
+
+def _on_ctx(forward: Definition) -> dict[str, str]:
+    """Parameters of forward that it keeps on ctx as they are, and by which attributes."""
+    parameters = [a.arg for a in forward.args.args]
+    return {
+        n.value.id: n.targets[0].attr
+        for n in ast.walk(forward)
+        if isinstance(n, ast.Assign)
+        and isinstance(n.targets[0], ast.Attribute)
+        and isinstance(n.value, ast.Name)
+        and n.value.id in parameters[1:]
+    }
+
+
+def _reads(backward: Definition, own: str, kept: Mapping[str, str]) -> list[Change]:
+    """What is read from ctx read from the name that backward computes; `s = ctx.s` is left out."""
+    changes: list[Change] = []
+    left_out: set[ast.AST] = set()
+    for node in ast.walk(backward):
+        if isinstance(node, ast.Assign) and _attribute(node.value, own) in kept:
+            target, name = node.targets[0], kept[str(_attribute(node.value, own))]
+            if isinstance(target, ast.Name) and target.id == name:
+                changes.append(Change(node, ()))
+                left_out.add(node.value)
+        if isinstance(node, ast.expr) and node not in left_out and _attribute(node, own) in kept:
+            changes.append(Change(node, _name(kept[str(_attribute(node, own))])))
+    return changes
+
+
+def _attribute(node: ast.expr, own: str) -> str | None:
+    """Which attribute of ctx an expression is."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == own:
+        return node.attr
+    return None
+
+
+def _unpacking(backward: Definition) -> ast.Assign | None:
+    """The one statement that unpacks the saved tensors."""
+    found = [n for n in ast.walk(backward) if isinstance(n, ast.Assign) and _ends(n.value, "saved_tensors")]
+    return found[0] if len(found) == 1 and _targets(found[0]) else None
+
+
+def _targets(unpacking: ast.Assign) -> list[ast.expr]:
+    target = unpacking.targets[0]
+    return list(target.elts) if isinstance(target, ast.Tuple | ast.List) else []
+
+
+def _saving(forward: Definition) -> ast.Call | None:
+    """The one call that saves tensors, by their names."""
+    found = [n for n in ast.walk(forward) if isinstance(n, ast.Call) and _ends(n.func, "save_for_backward")]
+    return found[0] if len(found) == 1 and all(isinstance(a, ast.Name) for a in found[0].args) else None
+
+
+def _ends(node: ast.expr, attribute: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == attribute
