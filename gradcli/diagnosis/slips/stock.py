@@ -57,9 +57,11 @@ class Stock:
 
     @cached_property
     def totals(self) -> list[Form]:
-        """Sums of forms that contain grad_output, times a form or not."""
+        """Sums of forms that contain grad_output, times a form or not; and forms that contain it less such a sum."""
         few = [self.one, *self.base[:FEWER]]
-        return list(sums(_products(self.names.carriers, few), self._speller))
+        found = list(sums(_products(self.names.carriers, few), self._speller))
+        less = (plus(carrier, total, minus=True) for carrier in self.names.carriers for total in found)
+        return [*found, *(form for form in less if form is not None)]
 
     @cached_property
     def deeper_totals(self) -> list[Form]:

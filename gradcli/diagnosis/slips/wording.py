@@ -47,12 +47,21 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
-    if isinstance(slip.old, ast.Compare) and in_part:
+    if isinstance(slip.old, ast.Compare):
         return FindingKind.WRONG_ENTRIES
     if isinstance(slip.old, ast.Slice):
         return FindingKind.WRONG_SHIFT
     if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip):
         return FindingKind.MISSING_TERM
+    return _kind_of_expression(slip, draft, cotangents, in_part=in_part)
+
+
+def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) -> FindingKind:
+    """The name of a slip in an expression that is no comparison, and is not put right by a term."""
+    if _turns_sign(slip) and (in_part or _is_in_sum(slip.old, draft)):
+        return FindingKind.MISSING_TERM
+    if _turns_sign(slip) and _is_returned_factor(slip.old, draft):
+        return FindingKind.WRONG_SIGN
     if slip.role is Role.OTHER:
         told = _by_functions(slip) or _by_argument(slip, draft)
         if told is not None:
@@ -72,18 +81,61 @@ def _exchanges_sign(slip: Slip) -> bool:
     return both and parts == (slip.new.left, slip.new.right) and not any(isinstance(p, ast.Constant) for p in parts)
 
 
+def _turns_sign(slip: Slip) -> bool:
+    """Whether an expression has the wrong sign: one of some terms, where it is part of a sum."""
+    old, new = slip.old, slip.new
+    if slip.role is Role.FACTOR:
+        return slip.part == "-1"
+    if isinstance(old, ast.UnaryOp) and isinstance(old.op, ast.USub):
+        return old.operand is new
+    if not isinstance(old, ast.BinOp) or not isinstance(new, ast.BinOp):
+        return False
+    both = isinstance(old.op, ast.Sub) and isinstance(new.op, ast.Sub)
+    return both and (old.left, old.right) == (new.right, new.left)
+
+
+def _is_in_sum(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression is part of a term of a sum, of which no term is a number."""
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.expr) and not isinstance(above, ast.Compare | ast.Subscript):
+        adds = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Add | ast.Sub)
+        if adds and not any(isinstance(part, ast.Constant) for part in ast.iter_child_nodes(above)):
+            return True
+        above = draft.tree.parent(above)
+    return False
+
+
+def _is_returned_factor(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression is a factor of what the return statement returns."""
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.Tuple | ast.UnaryOp) or (
+        isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mult | ast.Div)
+    ):
+        above = draft.tree.parent(above)
+    return isinstance(above, ast.Return)
+
+
 def _by_functions(slip: Slip) -> FindingKind | None:
     """A name from the functions that the edit adds or removes: a transposition, a shift, a reduction."""
     old, new = slip.old, slip.new
     more = _calls(new) ^ _calls(old)
     if more and more <= {*_TURNS}:
         return FindingKind.TRANSPOSED
+    if more and more <= {"real", "imag"}:
+        return FindingKind.MISSING_TERM
     if more & {*_SHIFTS}:
         return FindingKind.WRONG_SHIFT
-    if more and more <= {*_REDUCTIONS, "keepdim", "keepdims"}:
-        return FindingKind.WRONG_REDUCTION
+    if more and more <= {*_REDUCTIONS, "keepdim", "keepdims", "axis", "dim"}:
+        is_new = not _calls(old) & {*_REDUCTIONS} and _adds_reduced(new)
+        return FindingKind.MISSING_TERM if is_new else FindingKind.WRONG_REDUCTION
     same = sorted(_leaves(old)) == sorted(_leaves(new)) and ast.dump(old) != ast.dump(new)
     return FindingKind.TRANSPOSED if same and _multiplies(old) else None
+
+
+def _adds_reduced(node: ast.AST) -> bool:
+    """Whether an expression adds something reduced to something that is not, or takes it away."""
+    sums = [n for n in ast.walk(node) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add | ast.Sub)]
+    return any(bool(_calls(n.left) & {*_REDUCTIONS}) != bool(_calls(n.right) & {*_REDUCTIONS}) for n in sums)
 
 
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
@@ -97,7 +149,19 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
         ):
             if _called(call) in known:
                 return kind
+    if _is_of_shape(slip.old, draft):
+        return FindingKind.WRONG_REDUCTION
     return FindingKind.WRONG_SHIFT if _is_index(slip.old, draft) else None
+
+
+def _is_of_shape(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression says of which axis the size is."""
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.UnaryOp):
+        node, above = above, draft.tree.parent(above)
+    if not isinstance(above, ast.Subscript) or above.slice is not node:
+        return False
+    return isinstance(above.value, ast.Attribute) and above.value.attr == "shape"
 
 
 def _by_place(slip: Slip, draft: Draft, carried: set[str]) -> FindingKind:
@@ -178,9 +242,7 @@ def _is_index(node: ast.AST, draft: Draft) -> bool:
         if isinstance(above, ast.BinOp) and not isinstance(above.op, ast.Add | ast.Sub):
             return False
         node, above = above, draft.tree.parent(above)
-    if not isinstance(above, ast.Subscript) or above.slice is not node:
-        return False
-    return not (isinstance(above.value, ast.Attribute) and above.value.attr == "shape")  # the size of another axis
+    return isinstance(above, ast.Subscript) and above.slice is node
 
 
 def _leaves(node: ast.AST) -> list[str]:

@@ -1,0 +1,50 @@
+"""A slip has the name that is true of it: an entry's, a term's, a reduction's, and a factor's only where it is one."""
+
+import pytest
+
+from benchmarks.fix.corpus import Specimen
+from benchmarks.fix.run import named
+
+HEAD = "import numpy as np\n\n\n"
+CASES = {
+    "the side of a mask": (
+        "def f(x):\n    return np.where(x < 0.4, x ** 2, 3 * x)\n\n\n"
+        "def f_vjp(x, g):\n    return g * np.where(x >= 0.4, 2 * x, 3.0)\n",
+        "wrong-entries",
+        "belongs",
+    ),
+    "the sign of a term": (
+        "def f(x):\n    return np.sin(x) * x\n\n\ndef f_vjp(x, g):\n    return g * (np.sin(x) + x * (-np.cos(x)))\n",
+        "missing-term",
+        "",
+    ),
+    "a softmax without the sum": (
+        "def f(x):\n    e = np.exp(x)\n    return e / e.sum(axis=-1, keepdims=True)\n\n\n"
+        "def f_vjp(x, g):\n    e = np.exp(x)\n    y = e / e.sum(axis=-1, keepdims=True)\n    return g * y * (1 - y)\n",
+        "missing-term",
+        "`y * (g - (g * y).sum(axis=-1, keepdims=True))` belongs",
+    ),
+    "the size of another axis": (
+        "def f(x):\n    return (x - x.mean(axis=-1, keepdims=True)) ** 2\n\n\n"
+        "def f_vjp(x, g):\n    h = 2 * g * (x - x.mean(axis=-1, keepdims=True))\n"
+        "    return h - h.sum(axis=-1, keepdims=True) / x.shape[0]\n",
+        "wrong-reduction",
+        "x.shape[-1]` belongs",
+    ),
+    "the normaliser that forward computes": (
+        "def f(x):\n    m = x.max(axis=-1, keepdims=True)\n"
+        "    return m + np.log(np.exp(x - m).sum(axis=-1, keepdims=True))\n\n\n"
+        "def f_vjp(x, g):\n    m = x.max(axis=-1, keepdims=True)\n    return g * np.exp(x - m)\n",
+        "wrong-factor",
+        "lacks the factor `1 / np.exp(x - m).sum(axis=-1, keepdims=True)`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_slip_is_named_for_what_it_is(case, tmp_path):
+    text, kind, says = CASES[case]
+    specimen = Specimen("own", "", "numpy", "f", HEAD + text, HEAD + text, frozenset(), grad="f_vjp", inputs="x=nm")
+    (sentence,) = named(specimen, tmp_path)[0].sentences
+    assert sentence.endswith(f"[{kind}]")
+    assert says in sentence
