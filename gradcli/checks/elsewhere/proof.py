@@ -123,7 +123,7 @@ def _entry(space: Space, point: FloatArray, coordinate: int) -> tuple[str, compl
 
 
 def simplest(situation: Situation, arguments: Sequence[Argument], wrong: Wrong) -> tuple[Sequence[Argument], Wrong]:
-    """Smaller and simpler arguments at which the gradient of the same input is wrong alike, and what is wrong there."""
+    """Smaller and simpler arguments at which the same input's gradient is wrong in the same way, with the error."""
     last, zeros = wrong, _has_zeros(arguments)
 
     def still_wrong(smaller: Sequence[Argument]) -> bool:

@@ -1,6 +1,6 @@
 """Outputs whose derivatives are far below those of other outputs of their block, each compared with its own largest.
 
-Beside an output of 1e12 an output of 1e-9 is below every rounding of the block, though its own values are exact to
+If another output is 1e12, one of 1e-9 is below the rounding of the block, although its own values are exact to
 sixteen digits, and so is a mistake in its gradient.
 """
 

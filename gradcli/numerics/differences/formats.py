@@ -73,7 +73,7 @@ def stored_roundoff(values: Vector) -> float:
 
 
 def single_precision(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Whether all values of an output, one column each, are float32 numbers, some with more digits than tell nothing.
+    """Whether the values of each output (a column) are float32 numbers, some with enough digits to decide it.
 
     Float64 arithmetic gives such a value once in 2^29 times by chance, and nine of them never.
     """

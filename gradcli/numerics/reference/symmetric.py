@@ -24,7 +24,7 @@ ALIKE = 1e-8
 
 
 def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:
-    """What a symmetric direction says of a claim at a symmetric matrix of which forward does not read one triangle.
+    """The result of a symmetric direction, if forward reads only one triangle of a symmetric matrix.
 
     Returns:
         Agreement, or that the bound is too wide; None where the claim does not hold along that direction, and where
