@@ -1,18 +1,20 @@
 """How many lines of the user's code a call runs, which shows whether an iteration stops earlier at other inputs."""
 
 import contextlib
+import dis
 import functools
 import gc
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 from gradcli.backends.attribution import is_users_file
+from gradcli.numerics.maps.vector_map import Effort
 
 _is_users_file = functools.cache(is_users_file)
 
@@ -22,14 +24,16 @@ class EffortExceededError(Exception):
 
 
 Line = tuple[CodeType, int]
+_BACKWARD = frozenset(number for name, number in dis.opmap.items() if "JUMP_BACKWARD" in name)
+"""The operations that only loops end with: all other jumps lead forward. Every second byte of code is an operation."""
 
 
-def lines_run(call: Callable[[], object]) -> dict[Hashable, int]:
+def lines_run(call: Callable[[], object]) -> Effort:
     """Run `call` and count the lines of the user's own code, and of libraries beside the frameworks, that it goes over.
 
     A tracer that is set already, such as a debugger's, is put back afterwards and sees nothing of the call.
     """
-    runs: dict[Hashable, int] = defaultdict(int)
+    runs: dict[Line, int] = defaultdict(int)
 
     def line(frame: FrameType, event: str, _argument: Any) -> Any:
         if event == "line":
@@ -38,7 +42,16 @@ def lines_run(call: Callable[[], object]) -> dict[Hashable, int]:
 
     with _tracing(line, _is_users_file):
         call()
-    return runs
+    repeats = any(times > 1 for times in runs.values()) or any(map(_may_repeat, {code for code, _ in runs}))
+    return Effort(lines=runs, may_repeat=repeats)
+
+
+def _may_repeat(code: CodeType) -> bool:
+    """Whether a function has a loop, or looks up its own name and so may call itself."""
+    if code.co_name in code.co_freevars or not _BACKWARD.isdisjoint(code.co_code[::2]):
+        return True
+    operations = dis.get_instructions(code) if code.co_name in code.co_names else ()
+    return any(one.argval == code.co_name for one in operations if one.opname == "LOAD_GLOBAL")
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ class FormulaMap(VectorMap):
 
     def effort(self, x: Array) -> Effort | None:
         steps = None if self.steps is None else self.steps(x)
-        return {"a step": steps} if isinstance(steps, int) else steps
+        return Effort(lines={"a step": steps}) if isinstance(steps, int) else steps
 
     def vjp(self, x: Array, cotangent: Array) -> Array:
         return self.claimed(x).T @ cotangent

@@ -95,7 +95,7 @@ class ArrayMap(VectorMap):
             with self._running(x):
                 trips = self._derivatives.trips(list(self.domain.unflatten(x)))
             if trips is not None:
-                return {"iterations of compiled loops": trips}
+                return Effort(lines={"iterations of compiled loops": trips})
         return lines_run(lambda: self.value(x))
 
     def value_noise(self, x: FloatArray) -> FloatArray | None:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.frozen import dataclass
 from gradcli.numerics.maps.floats import Matrix
 from gradcli.numerics.maps.space import Space, Vector
 
-Effort = Mapping[Hashable, int]
-"""How often an evaluation goes over each line of code that it goes over at all."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How often an evaluation goes over each line of code that it goes over at all.
+
+    `may_repeat` is False only where none of that code has a loop or calls itself, and no line was gone over twice.
+    """
+
+    lines: Mapping[Any, int]
+    may_repeat: bool = True
 
 
 class VectorMap(ABC):

@@ -47,7 +47,7 @@ def iterates(site: Site) -> bool:
 
 def _iterates(site: Site) -> bool:
     here = effort_at(site, site.x)
-    if here is None or here != effort_at(site, site.x):
+    if here is None or not here.may_repeat or here != effort_at(site, site.x):
         return False
     points = [moved(site.rng, site.x, site.scales) for _ in range(TRIES)]
     for t in (*FARTHER, *FARTHEST):
@@ -167,7 +167,7 @@ def _other_steps(here: Effort | None, there: Effort | None) -> bool:
     """Whether a line that is run at both of two points is run more often at one of them."""
     if here is None or there is None:
         return False
-    return any(there.get(line, times) != times for line, times in here.items())
+    return any(there.lines.get(line, times) != times for line, times in here.lines.items())
 
 
 def on_other_branches(site: Site, one: Vector, two: Vector) -> bool:
