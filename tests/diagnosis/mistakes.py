@@ -260,13 +260,13 @@ def saved_intermediate(ns):
         @staticmethod
         def forward(ctx, x):
             square = x * x
-            ctx.save_for_backward(square)
+            ctx.save_for_backward(square)  # here
             return square * x
 
         @staticmethod
         def backward(ctx, g):
             (square,) = ctx.saved_tensors
-            return g * 3 * square  # here
+            return g * 3 * square
 
     return Cube
 
