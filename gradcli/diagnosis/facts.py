@@ -66,6 +66,11 @@ class Facts:
         self.searches: dict[str, Any] = {}
         """What searches have found out at these facts, by their names; each keeps its own."""
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether a call of forward takes so long that few are made."""
+        return self._map.is_costly
+
     @cached_property
     def returned(self) -> tuple[tuple[Gradient, ...], ...]:
         """For each cotangent, what backward returned for each argument of forward (its own shapes), None for None."""

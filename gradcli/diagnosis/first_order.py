@@ -57,7 +57,7 @@ def _first_name(suspect: Suspect) -> Named | None:
 
     A rule that only gives wrong-gradient is overridden by a slip found in backward.
     """
-    for rule in _RULES:
+    for rule in _OF_SLOW_CALLS if suspect.facts.is_costly else _RULES:
         named = _told_by(rule, suspect)
         if named is not None and named[0] is FindingKind.WRONG_GRADIENT:
             return _told_by(explained_by_slip, suspect) or named
@@ -103,3 +103,6 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
     cotangents.averaged,
     regions.most_entries,
 )
+_SEARCH = _RULES.index(explained_by_slip)
+_OF_SLOW_CALLS = (*_RULES[:_SEARCH], lacking_form, *(rule for rule in _RULES[_SEARCH:] if rule is not lacking_form))
+"""Where each call is slow, what the entries tell that were measured goes before a search that calls backward often."""

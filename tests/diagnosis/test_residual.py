@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from gradcli.backends.tensor.maps import TensorMap
+from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.findings import FindingKind as K
 from tests.diagnosis.made import assert_told, found, function, ns
 
@@ -149,3 +151,13 @@ def test_it_is_told_by_the_slopes_over_wide_steps_of_a_forward_that_computes_in_
 
     made = function(in_float32, lambda g, x, y: unnormed(g, x))
     assert_told(K.MISSING_TERM, "c·output·sum(grad_output·output, axis 1)", made, ((3, 4),), seed)
+
+
+def test_where_each_call_is_slow_it_is_told_before_backward_is_searched(monkeypatch):
+    monkeypatch.setattr(TensorMap, "is_costly", property(lambda _: True))
+    monkeypatch.setattr("gradcli.diagnosis.table._SECONDS", 0.0)
+    searched = []
+    monkeypatch.setattr(SlipSearch, "slip_for", lambda _, place: searched.append(place))
+    made, shapes, says = DROPPED["unit"]
+    assert_told(K.MISSING_TERM, says, made, shapes, 0)
+    assert not searched
