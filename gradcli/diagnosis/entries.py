@@ -115,8 +115,16 @@ def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, ro
     known = mismatch.columns if mismatch.wrong_columns is None else mismatch.wrong_columns
     order = [int(mismatch.columns[i]) // parts for i in np.argsort(-error, kind="stable") if error[i] > 0]
     order = [column for column in order if mismatch.wrong_columns is None or column in known // parts]
-    chosen = list(dict.fromkeys(order))[:SHOWN] or [int(c) // parts for c in known[:SHOWN]]
-    return sorted(chosen)
+    if not order:  # a sum over outputs of which one is unknown says nothing: the entries alone may
+        alone = known[:0] if known is not mismatch.columns else known[_off(mismatch).any(axis=0)]
+        order = [int(c) // parts for c in (alone if alone.size else known)]
+    return sorted(list(dict.fromkeys(order))[:SHOWN])
+
+
+def _off(mismatch: Mismatch) -> NDArray[np.bool_]:
+    """Which entries of a table are off by more than three bounds."""
+    off: NDArray[np.bool_] = _excess(mismatch.claimed, mismatch.numeric, mismatch.bound) > 0
+    return off
 
 
 def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> FloatArray:

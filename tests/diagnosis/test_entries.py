@@ -1,0 +1,36 @@
+"""Which entries of a wrong gradient are shown."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from gradcli.diagnosis.entries import _columns
+from gradcli.results import Mismatch
+
+
+def test_the_wrong_entries_are_shown_where_their_sum_over_the_outputs_is_unknown():
+    right = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    wrong, bound = right.copy(), np.where(right == 0, np.inf, 1e-6)
+    wrong[7, 7] = wrong[6, 6] = 0.5
+    subject = SimpleNamespace(
+        domain=SimpleNamespace(blocks=[SimpleNamespace(entries=8)]), codomain=SimpleNamespace(slices=[slice(0, 8)])
+    )
+    mismatch = Mismatch(
+        input=0,
+        output=0,
+        order=1,
+        claimed=wrong,
+        numeric=right,
+        bound=bound,
+        rows=np.arange(8),
+        columns=np.arange(8),
+        complete=True,
+        point=np.ones(8),
+        input_value=np.ones(8),
+        output_value=np.ones(8),
+    )
+    assert _columns(SimpleNamespace(subject=subject, cotangents=np.ones((1, 8))), 0, mismatch, 1, 0) == [6, 7]
+    known = Mismatch(
+        **{name: getattr(mismatch, name) for name in Mismatch.__slots__} | {"bound": np.full((8, 8), 1e-6)}
+    )
+    assert _columns(SimpleNamespace(subject=subject, cotangents=np.ones((1, 8))), 0, known, 1, 0) == [6, 7]
