@@ -151,7 +151,7 @@ def outcome(case: Case, folder: Path, *, names_only: bool = False) -> dict[str, 
         (checked,) = json.loads(text)["cases"]
     except (ValueError, KeyError) as error:
         return row | {"problem": f"check exits with {code}: {type(error).__name__}: {text[-300:]}"}
-    row["verdict"] = checked["verdict"]
+    row["verdict"], row["error"] = checked["verdict"], checked["error"]
     row["named"] = [finding["name"] for finding in checked["findings"]]
     row["said"] = [finding["message"] for finding in checked["findings"]][:3]
     if names_only:

@@ -99,7 +99,7 @@ def replaced(source: str, before: str, after: str, where: str) -> str:
 
 
 def source_of(text: str, names: Iterable[str]) -> str:
-    """A module of its own with the definitions of `names`, all that they use, and the imports that these use."""
+    """A module of its own with the definitions of `names`, all that they use, and the imports, which a mistake may use."""
     lines = text.splitlines()
     statements = [s for s in ast.parse(text).body if not _plants(s)]
     imports = [s for s in statements if isinstance(s, ast.Import | ast.ImportFrom)]
@@ -114,7 +114,7 @@ def source_of(text: str, names: Iterable[str]) -> str:
             break
         kept = found
         wanted |= set().union(*(_used(statements[i]) for i in kept))
-    parts = [_text(lines, s) for s in imports if _defines(s) & wanted]
+    parts = [_text(lines, s) for s in imports if "Family" not in _defines(s)]
     body = [_text(lines, statements[i]) for i in sorted(kept)]
     return "\n".join(parts) + "\n\n\n" + "\n\n\n".join(body) + "\n"
 
