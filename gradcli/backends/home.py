@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
-from gradcli.frozen import dataclass
+from gradcli.numerics.maps.space import Space
 from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.watchdog.case import Distance
 
@@ -17,17 +17,29 @@ FloatArray = NDArray[np.float64]
 
 
 @final
-@dataclass(frozen=True, slots=True)
 class Home:
-    """The active inputs, flat, with the size of each entry; cotangents that a map takes after them do not count."""
+    """The active inputs, flat, with the size of each entry; cotangents that a map takes after them do not count.
 
-    point: FloatArray
-    scales: FloatArray
+    They are looked at when a distance is first asked for: nearly always every call returns, and none is.
+    """
+
+    def __init__(self, domain: Space, values: Sequence[NDArray[Any]]) -> None:
+        self._domain, self._values = domain, tuple(values)
 
     @classmethod
     def of(cls, subject: Subject) -> "Home":
         """The subject's own inputs."""
-        return cls(subject.point, entry_scales(subject.domain, subject.point))
+        return cls(subject.domain, [subject.arguments[position].value for position in subject.active])
+
+    @cached_property
+    def point(self) -> FloatArray:
+        """The inputs, flat."""
+        return self._domain.flatten(self._values)
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """The size of each entry."""
+        return entry_scales(self._domain, self.point)
 
     def farthest(self, points: Sequence[FloatArray]) -> float:
         """The largest change of an entry at any of the points, in units of its size."""
