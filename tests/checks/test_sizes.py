@@ -1,12 +1,17 @@
 """Other sizes of the leading axis, and none: what is wrong there is found, and what is right passes."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli.checks.base import Situation
+from gradcli.checks.batch.resizing import TOLERANCE, Batch
+from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
 from gradcli.findings import FindingKind
+from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.backends.functions import TABLE, arguments
 from tests.checks.frameworks import backend, constant, examined, ns, tensor
@@ -405,3 +410,42 @@ def test_an_empty_batch_is_tried_on_jax_where_it_is_asked_for():
     )
     report = gradcli.check(function, (np.ones((4, 3)), np.ones(3)), only=("gradient", "empty"), shrink=False)
     assert {finding.kind for finding in report.cases[0].findings} == {FindingKind.ZERO_SIZE}
+
+
+LONG = tensor("x", GENERATOR.normal(size=12_000))
+
+
+def test_a_long_batch_is_known_by_its_first_entries(backend, ns) -> None:
+    """A size written down shows at the others, and forward goes over all entries only where another size is tried."""
+    seen: list[int] = []
+
+    def square(x):
+        seen.append(x.shape[0])
+        return x * x
+
+    wrong = of_rows(ns, square, lambda x, g: 2 * g * x * (x.shape[0] / 12_000))
+    verdict, _, findings = examined(backend, wrong, LONG, sweep=True)
+    assert verdict is Verdict.FAILED
+    assert [f.kind for f in findings] == [FindingKind.BATCH_SIZE]
+    seen.clear()
+    right = of_rows(ns, square, lambda x, g: 2 * g * x)
+    _, evidence, _ = examined(backend, right, LONG, sweep=True, only=("sizes",))
+    assert [e.verdict for e in evidence if e.check == "sizes"] == [Verdict.PASSED]
+    assert sum(size >= 10_000 for size in seen) <= 4, "the given call, another size, its steps and forward's body"
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [lambda x: x - x.mean(), lambda x: x.cumsum(0), lambda x: x * x[:1], lambda x: x * x[-1:]],
+    ids=["all", "those before", "the first", "the last"],
+)
+def test_a_long_axis_whose_entries_depend_on_others_is_no_batch_of_independent_ones(backend, ns, forward) -> None:
+    subject = backend.bind(of_rows(ns, forward, lambda x, g: g), [LONG])
+    batch = Batch(size=12_000, name="x")
+    situation = Situation(subject=subject, settings=Settings(), seed=0)
+    with subject.session():
+        outputs_of = partial(batch._outputs_of, situation)
+        whole = entries_stand_alone(12_000, outputs_of, TOLERANCE) or entries_make_statistics(
+            12_000, outputs_of, TOLERANCE
+        )
+        assert batch.is_one(situation) == whole

@@ -13,7 +13,7 @@ from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import CallResult, Values
 from gradcli.backends.torch.interpreter import contained_kernels
 from gradcli.cases import Argument
-from gradcli.checks.base import Situation
+from gradcli.checks.base import Situation, relative_gap
 from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
 from gradcli.checks.seeding import all_finite, paired, signed, signed_cotangents
 from gradcli.errors import UserCodeError
@@ -32,6 +32,8 @@ _APART = 1e-2
 TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
 _NOISE = 2.0**-46
+_LONG, _FIRST = 10_000, 1_000
+"""Of a batch with more entries than the first number so many are looked at, to see whether entries are independent."""
 _KEPT_WHOLE = ("one-hot", "indices", "boolean")
 
 
@@ -78,8 +80,20 @@ class Batch:
         a complex one, whose sizes a Function may rely on, or if random numbers are drawn for each entry.
         """
         tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
+        if self.size > _LONG and self._is_made_of_its_first(situation, tolerance):
+            return entries_stand_alone(_FIRST, outputs_of, tolerance)
         return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
             self.size, outputs_of, tolerance
+        )
+
+    def _is_made_of_its_first(self, situation: Situation, tolerance: float) -> bool:
+        """Whether the first entries alone give the first of all outputs, so that the others do not enter these."""
+        outputs = _given_outputs(situation.subject)
+        if any(output.shape[:1] != (self.size,) for output in outputs):
+            return False
+        found = self._outputs_of(situation, np.arange(_FIRST))
+        return found is not None and all(
+            relative_gap(output[:_FIRST], part) <= tolerance for output, part in zip(outputs, found, strict=True)
         )
 
     def _outputs_of(self, situation: Situation, entries: NDArray[np.intp]) -> list[NDArray[Any]] | None:
