@@ -61,10 +61,15 @@ def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
         site: the point, without a witness.
         outcome: what fine and wide steps said.
     """
-    if outcome.outcome is not Outcome.UNDECIDED or outcome.doubt not in (Doubt.NOISE, Doubt.KINK):
+    if not may_be_drowned(outcome):
         return False
     claimed = site.claim.forms[site.claim.block == outcome.output][:, site.map.domain.slices[outcome.input]]
     return site.claim.finite and not claimed.any() and iterates(site)
+
+
+def may_be_drowned(outcome: BlockOutcome) -> bool:
+    """Whether an outcome is one that `is_drowned` may explain: noise or kinks left it undecided."""
+    return outcome.outcome is Outcome.UNDECIDED and outcome.doubt in (Doubt.NOISE, Doubt.KINK)
 
 
 def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
@@ -104,9 +109,9 @@ def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None
     That slope is the algorithm's own: a bisection between zero and the input itself gives a fixed fraction of the input
     until the next decision. What the iteration converges to is what its values follow over steps across many decisions.
     """
-    pair, alone = (outcome.input, outcome.output), site.alone()
-    if not iterates(alone):
+    if not iterates(site):
         return None
+    pair, alone = (outcome.input, outcome.output), site.alone()
     wide = agreement(alone, pair, outcome.max_rel_error, sloped=True)
     if wide is None or wide.exact:
         return None

@@ -21,7 +21,7 @@ from gradcli.numerics.regularity.formats import format_at, hidden_by_format
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
-from gradcli.numerics.sampling.directions import MOVE, Focus, moved, random_direction, within
+from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import of_largest
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
@@ -91,12 +91,14 @@ def along_symmetric_changes(judgement: Judgement) -> Decision:
     return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=NOTE, judgement=judgement)
 
 
-def confirm_sparse(site: Site, input_: int, output: int, found: Located, significance: float) -> Decision | None:
+def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, significance: float) -> Decision | None:
     """Decide in a few directions where the wrong entries of a large block are known and all others are right.
 
     What explains a difference away (an iteration's stopping rule, rounding) would show in the others too. It must show
     again with other weights and steps, much finer steps, and at a point moved by 2^-10 of the scale; otherwise None.
     """
+    if found is None or site.map.domain.blocks[input_].size <= LONG:
+        return None
     drawn = np.zeros(site.x.size)
     moves = site.map.domain.slices[input_].start + found.entries
     drawn[moves] = site.scales[moves]

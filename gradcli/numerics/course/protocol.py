@@ -10,8 +10,9 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import BudgetExceededError, Site
-from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, looked_wider
+from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, looked_wider, may_be_drowned
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
+from gradcli.numerics.confirm.single_column import confirm_column
 from gradcli.numerics.course.reference_elsewhere import vouched
 from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
@@ -21,7 +22,6 @@ from gradcli.numerics.localise.evidence import (
     Entries,
     largest_entry,
     make_table,
-    telling_column,
     with_evidence,
 )
 from gradcli.numerics.maps.floats import Indices
@@ -145,11 +145,15 @@ class Protocol:
         """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
             self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
-        self._resolve_drowned(site.alone())
+        self._resolve_drowned(site)
 
     def _resolve_drowned(self, site: Site) -> None:
         """Decide at other points what has no signal here even over large steps, which would show a slope."""
-        drowned = [pair for pair, o in self.outcomes.items() if pair not in self.elsewhere and is_drowned(site, o)]
+        undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and may_be_drowned(o)]
+        if not undecided:
+            return
+        site = site.alone()
+        drowned = [pair for pair in undecided if is_drowned(site, self.outcomes[pair])]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
             if other.seen is not None:
                 self._conclude_elsewhere(pair, other.seen, other.where)
@@ -206,9 +210,8 @@ class Protocol:
         """Confirm a difference: in a large block at its entries, if these are few, otherwise along directions."""
         searched = False
         if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
-            found = locate(seen.site, *pair)
+            decision = confirm_sparse(seen.site, *pair, locate(seen.site, *pair), self.significance)
             searched = True
-            decision = None if found is None else confirm_sparse(seen.site, *pair, found, self.significance)
             if decision is not None:
                 return decision
         return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
@@ -217,13 +220,10 @@ class Protocol:
         site, judgement = seen.site, seen.judgement
         largest = largest_entry(site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
-        if judgement.off and seen.reference == DIFFERENCES:
-            focus = telling_column(site, *pair, self.significance)
-            if focus is not None:
-                reading = site.probe(self.map.domain.slices[pair[0]], focus, cheap=False)
-                if site.judge(reading, *pair, self.significance).impression is Impression.DIFFERS:
-                    self._record(pair, seen, confirm(site, *pair, reading, self.significance), note)
-                    return
+        measured = judgement.off and seen.reference == DIFFERENCES
+        if measured and (decision := confirm_column(site, *pair, self.significance)) is not None:
+            self._record(pair, seen, decision, note)
+            return
         if judgement.off or (seen.gap is not None and not seen.gap.equal):
             note = note or accepted(relative, self.significance)
         doubtful = doubtful_rows(site, pair, seen.reading)

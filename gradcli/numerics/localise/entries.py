@@ -103,6 +103,24 @@ def locate(site: Site, input_: int, output: int) -> Located | None:
     return _Search(site, input_, output).run()
 
 
+def proven(site: Site, input_: int, output: int, entries: Indices) -> Located | None:
+    """Entries that are known to be wrong, if they are few, and differences of the map say so: three directions.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        output: the output block in whose rows the error shows.
+        entries: flat indices in the input block; a witness that the claim agrees with elsewhere tells them.
+
+    Returns:
+        None where they are more than `LARGEST_COUNT`, where the others are not right together along a direction, or
+        where these are not wrong.
+    """
+    if not 0 < entries.size <= LARGEST_COUNT:
+        return None
+    return _Search(site, input_, output).proven(entries, sample=False)
+
+
 def _enough(_quick_reading: QuickReading) -> bool:
     return True
 
@@ -275,7 +293,7 @@ class _Search:
         entry = self._entry(whole, digits)
         candidates = [np.array([entry])] if entry is not None else self._slices(whole, digits)
         for entries in candidates:
-            found = self._proven(entries, sample=entry is None)
+            found = self.proven(entries, sample=entry is None)
             if found is not None:
                 return found
         return self._several(whole, digits)
@@ -289,7 +307,7 @@ class _Search:
             if more is None or not more.size:
                 return None
             entries = np.concatenate([entries, more])
-            found = self._proven(entries, sample=False)
+            found = self.proven(entries, sample=False)
             if found is not None or entries.size > LARGEST_COUNT:
                 return found
             part = self._all_gaps(np.delete(np.arange(self.size), entries), digits)
@@ -307,7 +325,7 @@ class _Search:
             found.append((float(read.off[ours].max()), np.flatnonzero(inside)))
         return [entries for _, entries in sorted(found, key=lambda slice_: slice_[0]) if entries.size]
 
-    def _proven(self, entries: Indices, *, sample: bool) -> Located | None:
+    def proven(self, entries: Indices, *, sample: bool) -> Located | None:
         """What `_complete` says with three pairs a direction; where it disagrees, no shorter look is trusted again."""
         if self.quick:
             self.quick = False

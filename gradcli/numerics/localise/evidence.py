@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.claims.compare import Decision, Impression
+from gradcli.numerics.claims.compare import Decision
 from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.localise.entries import locate
@@ -18,10 +18,9 @@ from gradcli.numerics.maps.floats import Indices, Matrix
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.gap import FLOOR, compare
-from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, random_direction
+from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction
 
 SAMPLED_COLUMNS = 48
-SUSPECTS = 8
 LOCATED_COLUMNS = 64
 WIDE_COLUMNS = 200
 WIDE_REACHES = (0.8, 0.2, 0.05)
@@ -194,36 +193,6 @@ def _claimed(site: Site, rows: Indices, columns: Indices) -> npt.NDArray[np.floa
     return found
 
 
-def telling_column(site: Site, input_: int, output: int, significance: float) -> Focus | None:
-    """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
-
-    Along a random direction the entries count by their size times that of their input; an error in the largest entry
-    may look small there if its input is small, and many errors may cancel. None where no single entry is to blame.
-    """
-    places = site.map.domain.slices[input_]
-    blamed = _blamed(site, input_, output)[:SUSPECTS]
-    for column in (blamed if blamed.size else _largest_columns(site, input_, output)).tolist():
-        drawn = np.zeros(site.x.size)
-        drawn[places.start + column] = site.scales[places.start + column]
-        focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
-        judgement = site.judge(site.probe(places, focus), input_, output, significance)
-        if judgement.impression is Impression.DIFFERS:
-            return focus
-    return None
-
-
-def _blamed(site: Site, input_: int, output: int) -> Indices:
-    found = locate(site, input_, output)
-    return np.zeros(0, np.intp) if found is None else found.entries
-
-
-def _largest_columns(site: Site, input_: int, output: int) -> Indices:
-    """The column of the largest claimed entry in units of the derivative, and of the one that counts most."""
-    places = site.map.domain.slices[input_]
-    size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
-    return np.unique([np.argmax(size), np.argmax(size * site.scales[places])])
-
-
 def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
     """Columns to measure one by one: located ones and a few others, or a sample."""
     if wrong is None or not wrong.size:
@@ -366,6 +335,8 @@ def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> t
 
 def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
     """Up to `most` outputs, found by halving the cotangent, in which claim and witness differ; others at random."""
+    if most == 1 and (decoded := _decoded_output(site, inside, outside)) is not None:
+        return np.array([decoded])
     found: list[int] = []
     open_, asked = [(0, outside.stop - outside.start)], 0
     while open_ and len(found) < most // 2 + 1 and asked < halvings:
@@ -383,6 +354,35 @@ def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, hal
             open_ += [(middle, stop), (start, middle)]
     others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]
     return np.sort(np.concatenate([np.array(found, dtype=np.intp), others]).astype(np.intp))
+
+
+def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
+    """The one output through which claim and witness differ in the entry where they do so most; None without proof.
+
+    Weighting the outputs by 1 + number / count multiplies the difference by as much, where one output alone makes it.
+    What the quotient says is proven by asking for that output, which has to make half of the difference at least.
+    """
+    size = outside.stop - outside.start
+    cotangents = np.zeros((2, site.map.codomain.size))
+    cotangents[0, outside] = random_direction(site.rng, np.ones(size))
+    cotangents[1, outside] = cotangents[0, outside] * (1 + np.arange(size) / size)
+    plain, weighted = _gaps(site, cotangents, inside)
+    entry = int(np.argmax(np.abs(plain)))
+    with np.errstate(all="ignore"):
+        number = float((weighted[entry] / plain[entry] - 1) * size)
+    if not (np.isfinite(number) and -0.5 <= number < size - 0.5):
+        return None
+    output = round(number)
+    unit = np.zeros((1, site.map.codomain.size))
+    unit[0, outside.start + output] = cotangents[0, outside.start + output]
+    alone = float(_gaps(site, unit, inside)[0, entry])
+    return output if abs(plain[entry]) <= 2 * abs(alone) else None
+
+
+def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
+    """Claim less witness for some cotangents, in the entries of one input block."""
+    claimed, told = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, _witness_of(site)))
+    return np.asarray(claimed[:, inside] - told[:, inside], dtype=np.float64)
 
 
 def _witness_of(site: Site) -> VectorMap:

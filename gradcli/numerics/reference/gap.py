@@ -16,8 +16,8 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import EPS, Mask, Matrix
-from gradcli.numerics.maps.pieces import all_finite, magnitudes_along, pieces
+from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix
+from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus
@@ -107,6 +107,21 @@ def compare(
         equal=not (open_.size and wrong.any()),
         still=scaled <= EPS * float(rounding.max(initial=0.0)),
     )
+
+
+def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int, Vector]:
+    """By how much claim and witness differ in some columns of a block beyond what rounding allows.
+
+    Returns:
+        The row of the block in which that is most, in units of what is allowed, and the excess of the columns there.
+    """
+    claimed, told = block_of(site, input_, output)
+    rounding = rounding_of(site, output)[:, None] / site.scales[site.map.domain.slices[input_]][columns]
+    both = np.array([max(largest(claimed[row : row + 1]), largest(told[row : row + 1])) for row in range(len(claimed))])
+    allowed = EQUAL * both[:, None] + rounding
+    beyond = np.abs(claimed[:, columns] - told[:, columns]) - allowed
+    row = int(np.argmax((beyond / np.maximum(allowed, TINY)).max(axis=1)))
+    return row, beyond[row]
 
 
 def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradcli.numerics.claims.site import Site, witness_rows_at
+from gradcli.numerics.claims.site import Site, claimed_rows_at, witness_rows_at
 from gradcli.numerics.differences.noise import residual_noise
-from gradcli.numerics.maps.floats import Matrix
+from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.pieces import largest
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
@@ -22,6 +23,7 @@ DISCONTINUOUS = 1e-3
 difference is excused."""
 
 Gradient = Callable[[Vector], Matrix | None]
+RowsAt = Callable[[Site, Vector, slice], Matrix | None]
 
 
 def jitter(site: Site) -> Matrix:
@@ -41,8 +43,27 @@ def jitter(site: Site) -> Matrix:
     total = np.zeros_like(claim.forms)
     for gradient, here in ((_claimed(site), claim.forms), (_told(site), site.witness_rows)):
         if here is not None:
-            total += _jitter_of(site, gradient, here)
+            total += _jitter_of(site, gradient, here, np.abs(here).max(axis=1, keepdims=True, initial=0.0))
     return total
+
+
+def jitter_of(site: Site, row: int, columns: Indices) -> Vector:
+    """The same for some entries of one row, which takes a call for that row alone at every point."""
+    asked = slice(row, row + 1)
+    total = np.zeros((1, columns.size))
+    for rows_at, here in ((claimed_rows_at, site.claim.forms), (witness_rows_at, site.witness_rows)):
+
+        def gradient(x: Vector, rows_at: RowsAt = rows_at) -> Matrix | None:
+            return _entries(rows_at(site, x, asked), columns)
+
+        if here is not None:
+            whole = np.full((1, 1), largest(here[asked]))
+            total += _jitter_of(site, gradient, here[asked][:, columns], whole)
+    return np.asarray(total[0])
+
+
+def _entries(rows: Matrix | None, columns: Indices) -> Matrix | None:
+    return None if rows is None else rows[:, columns]
 
 
 def _claimed(site: Site) -> Gradient:
@@ -80,15 +101,15 @@ def _jumps(site: Site, place: slice) -> bool:
         return bool((np.abs(values - site.outputs) > JUMP * np.abs(site.outputs).max(initial=0.0)).any())
 
 
-def _jitter_of(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
+def _jitter_of(site: Site, gradient: Gradient, here: Matrix, whole: Matrix) -> Matrix:
+    """How some entries of a gradient, which are these at the point, jitter; `whole` is the largest of each row."""
     spread = np.zeros_like(here)
     for _ in range(TRIES):
         there = gradient(nudged(site))
         if there is not None:
             spread = np.fmax(spread, np.abs(there - here))
     spread = np.fmax(spread, _curve_noise(site, gradient, here))
-    largest = np.abs(here).max(axis=1, keepdims=True, initial=0.0)
-    return np.where(spread <= DISCONTINUOUS * largest, spread, 0.0)
+    return np.where(spread <= DISCONTINUOUS * whole, spread, 0.0)
 
 
 def _curve_noise(site: Site, gradient: Gradient, here: Matrix) -> Matrix:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.persistence import along_symmetric_changes, confirm
+from gradcli.numerics.confirm.persistence import along_symmetric_changes, confirm, confirm_sparse
+from gradcli.numerics.differences.stencil import NOISE_FACTOR
+from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
-from gradcli.numerics.reference.gap import ALIKE, Gap, compare, compare_all, wrong_focus
+from gradcli.numerics.reference.gap import ALIKE, Gap, compare, compare_all, excess, wrong_focus
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.formats import significance_of
-from gradcli.numerics.regularity.gradient_noise import jitter
+from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
 from gradcli.numerics.regularity.iteration import LOOSE, stops_early
+from gradcli.numerics.sampling.directions import LONG
 from gradcli.numerics.screen.certification import certify
 from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.small_entries import parted, wrong_in_small_rows, wrong_in_the_tail
@@ -103,16 +108,31 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], signif
     Returns:
         The significance that the values' precision leaves.
     """
-    noise = jitter(site)
+    noise = None
     significance = significance_of(site, significance)
     for pair, gap in list(apart.items()):
-        if gap.error >= LOOSE:
+        if gap.error >= LOOSE or (gap.error > significance and _stays_wrong(site, pair, gap)):
             continue
+        noise = jitter(site) if noise is None else noise
         noisy = compare(site, *pair, noise)
         if noisy.equal or noisy.error <= significance:
             agreed[pair] = noisy
             del apart[pair]
     return significance
+
+
+def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:
+    """Whether some of the few entries that are wrong in a large block are so beyond their own noise as well.
+
+    No noise elsewhere can excuse them. The row in which they part most is asked, of the others nothing is said.
+    """
+    columns = np.flatnonzero(gap.wrong.any(axis=0))
+    if site.map.domain.blocks[pair[0]].size <= LONG or columns.size > LARGEST_COUNT:
+        return False
+    row, beyond = excess(site, *pair, columns)
+    number = int(np.flatnonzero(site.claim.block == pair[1])[row])
+    noise = jitter_of(site, number, site.map.domain.slices[pair[0]].start + columns)
+    return bool((beyond > NOISE_FACTOR * noise).any())
 
 
 def _claim_wrong(
@@ -152,6 +172,10 @@ def _claim_wrong(
 
 def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significance: float) -> Decision | None:
     """What confirming a small difference at length comes to: over fine steps, or over wide ones; None if to nothing."""
+    if site.map.domain.blocks[pair[0]].size > LONG:
+        located = proven(site, *pair, np.flatnonzero(gap.wrong.any(axis=0)))
+        if (sparse := confirm_sparse(site, *pair, located, significance)) is not None:
+            return replace(sparse, judgement=judgement)
     first = site.probe(site.map.domain.slices[pair[0]], wrong_focus(site, *pair, gap), cheap=False)
     decision = None
     if site.judge(first, *pair, significance).impression is Impression.DIFFERS:
