@@ -8,11 +8,9 @@ compared over steps as long as x itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import BudgetExceededError, Site
@@ -20,7 +18,7 @@ from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES
-from gradcli.numerics.sampling.line import GRID, Line, narrowed, on_grid
+from gradcli.numerics.sampling.line import Line, narrowed, on_grid
 
 NODES = 33
 """Values of the function on one stretch."""
@@ -29,15 +27,17 @@ SLOPES = 17
 DEGREES = (1, 3, 5, 7, 9)
 """Degrees of the polynomials that are fitted to the remainder; the slope of a fit at the point is the error of the
 claim, and what the last fit leaves counts as noise."""
-SIMPLE = 0.1
-"""The part of the largest claimed slope that the upper half of a polynomial's coefficients may come to. A claim that
-bends more is not followed over this length: the slope of a smooth error of that shape would show less of it."""
+SIMPLE = 3e-3
+"""The part of the claimed slope that a polynomial of degree 8 may leave. A claim that bends more is not followed over
+this length: a smooth error could be taken for noise."""
 ROUNDING = 64.0
-"""So many units of rounding in the values are added to SIMPLE."""
-LAST, LEFT_OVER, FALLING = 4, 0.1, 0.5
-"""The last so many coefficients bound the error of the interpolated slope, and are added to its uncertainty. More
-slopes are asked for if they come to more than the second part of it, unless twice as many slopes left more than the
-third part of what half of them did: what is left is then the claim's own rounding."""
+"""So many units of rounding in the values are added to SIMPLE and HOPELESS."""
+HOPELESS = 0.1
+"""If a polynomial of degree 4 leaves more than this part of half of the claimed slopes, the other half is not
+computed."""
+LAST, LEFT_OVER = 4, 0.1
+"""The last so many coefficients bound the error of the interpolated slope; it is ignored below this part of the slope's
+uncertainty."""
 ROUGHNESS = 1.5
 """The slope over a length is uncertain by so many times the noise of the values, divided by the length."""
 POLE = 1e3
@@ -147,108 +147,48 @@ class Stretch:
         return last.change if last.change <= POLE * max(first.change, noise) else 0.0
 
 
-@final
-class Path:
-    """A line through a point: the function's values and the claimed slopes along it, each asked for once.
+def stretch(
+    site: Site,
+    direction: Vector,
+    reach: float,
+    asked: Mask | None = None,
+    *,
+    longer: Stretch | None = None,
+    again: Stretch | None = None,
+) -> Stretch | None:
+    """Measure the remainder of the claim along a direction.
 
-    Stretches of different lengths share what lies on both, and the places at which the claim is asked are nodes too
-    where the map gives a value with it.
+    Args:
+        site: the point, without a witness.
+        direction: the direction v; t = 1 changes x by about itself.
+        reach: T; nodes t lie in [-T, T].
+        asked: the claimed rows that matter, all by default; of the others nothing is said.
+        longer: a longer stretch along the same direction; the claim is not asked for again where what its polynomial
+            leaves is little beside the width found.
+        again: the same stretch for other rows, whose values are used again.
+
+    Returns:
+        None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has more
+        features on the stretch than could be followed.
     """
-
-    def __init__(self, site: Site, direction: Vector, asked: Mask | None = None) -> None:
-        """Take a line.
-
-        Args:
-            site: the point, without a witness.
-            direction: the direction v; t = 1 changes x by about itself.
-            asked: the claimed rows that matter, all by default; of the others nothing is said.
-        """
-        self._site, self._direction, self._asked = site, direction, asked
-        self._line = Line(site.read, site.x, direction, site.row_values())
-        self._rows = slice(self._line.outputs - len(site.claim.forms), self._line.outputs)
-        self._nodes: list[float] = []
-        self._slopes: dict[float, Vector | None] = {}
-        self._followed: Followed | None = None
-        self._settled = False
-
-    def stretch(self, reach: float) -> Stretch | None:
-        """Measure the remainder of the claim over [-reach, reach].
-
-        The claim is followed by the cheapest polynomial that leaves little beside the width of the slope found.
-
-        Returns:
-            None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has
-            more features on the stretch than could be followed.
-        """
-        if self._site.map.values >= self._site.budget:
-            raise BudgetExceededError
-        found: Stretch | None = None
-        for followed in self._polynomials(reach):
-            if followed is None:
-                return None
-            self._followed = followed
-            found = _fitted(self._line, self._rows, followed, self._nodes_within(reach))
-            if found is None or self._settled or not self._of_rows(followed.rest > LEFT_OVER * found.width).any():
-                break
+    if site.map.values >= site.budget:
+        raise BudgetExceededError
+    line = Line(site.read, site.x, direction, site.row_values()) if again is None else again.line
+    rows = slice(line.outputs - len(site.claim.forms), line.outputs)
+    nodes = _nodes(site, reach) if again is None else again.nodes
+    known = None if longer is None or longer.followed is None else longer.followed.within(reach)
+    followed = known or _followed(site, direction, reach, asked)
+    found = None if followed is None else _fitted(line, rows, followed, nodes)
+    if found is None or known is None or _is_close(known.rest, found.width, asked):
         return found
-
-    def _of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """What concerns the rows that matter."""
-        return values if self._asked is None else values[self._asked]
-
-    def _polynomials(self, reach: float) -> Iterator[Followed | None]:
-        """The claimed slopes over a stretch: as a longer one has them, then by those asked for there.
-
-        None where one is not finite, or where they are too crooked, which half of them may show. What twice as many
-        leave as well is the claim's own rounding.
-        """
-        if self._followed is not None:
-            yield self._followed.within(reach)
-        half = self._polynomial(reach, SLOPES // 2)
-        whole = None if half is None else self._polynomial(reach, SLOPES - 1)
-        if half is not None and whole is not None:
-            self._settled = self._of_rows(whole.rest).max() > FALLING * self._of_rows(half.rest).max()
-        yield whole
-
-    def _polynomial(self, reach: float, degree: int) -> Followed | None:
-        places = np.cos(np.pi * np.arange(degree + 1) / degree)
-        known = [self._slopes_at(on_grid(reach * place)) for place in places.tolist()]
-        slopes = np.array([slope for slope in known if slope is not None])
-        if len(slopes) < len(places):
-            return None
-        coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
-        left = np.abs(coefficients[degree // 2 + 1 :]).sum(axis=0)
-        nothing = ROUNDING * EPS * np.abs(self._site.row_values()[self._rows]) / reach
-        if (left > SIMPLE * np.abs(slopes).max() + nothing).any():
-            return None
-        return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
-
-    def _slopes_at(self, t: float) -> Vector | None:
-        """The claimed slope of every row at a place; None where it is not finite."""
-        if t not in self._slopes:
-            claim = self._site.claim_at(self._site.x + t * self._direction, self._asked)
-            usable = claim is not None and claim.finite
-            self._slopes[t] = claim.forms @ self._direction if claim is not None and usable else None
-            if claim is not None and claim.outputs is not None:
-                self._line.know(t, self._site.claim.read(claim.outputs))
-                self._nodes.append(t)
-        return self._slopes[t]
-
-    def _nodes_within(self, reach: float) -> Vector:
-        """Places over [-reach, reach], jittered: those known already, and one in every cell that has none."""
-        known = [t for t in self._nodes if abs(t) <= reach + GRID]
-        taken = {int(min(NODES * (t / reach + 1) / 2, NODES - 1)) for t in known}
-        free = [cell for cell in range(NODES) if cell not in taken]
-        new = [on_grid(reach * (place / NODES - 1)) for place in _jittered(self._site, free)]
-        self._nodes += new
-        return np.sort([*known, *new])
+    followed = _followed(site, direction, reach, asked)
+    return None if followed is None else _fitted(line, rows, followed, nodes)
 
 
-def _jittered(site: Site, cells: Sequence[int]) -> list[float]:
-    """A place about the middle of every cell of width 2."""
-    jitter = 0.6 * site.rng.uniform(-1, 1, len(cells))
-    places: list[float] = (2 * np.array(cells) + 1 + jitter).tolist()
-    return places
+def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
+    """Whether the remainder after a polynomial fit is small against the width of the slope, in the rows asked for."""
+    far = rest > LEFT_OVER * width
+    return not (far if asked is None else far & asked).any()
 
 
 def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
@@ -272,12 +212,37 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
         raise BudgetExceededError
     line = Line(chosen, site.x, direction, site.outputs[outputs])
     nothing = Followed(reach=reach, coefficients=np.zeros((1, line.outputs)), rest=np.zeros(line.outputs))
-    return _fitted(
-        line,
-        slice(0, line.outputs),
-        nothing,
-        np.array([on_grid(reach * (place / NODES - 1)) for place in _jittered(site, range(NODES))]),
-    )
+    return _fitted(line, slice(0, line.outputs), nothing, _nodes(site, reach))
+
+
+def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Followed | None:
+    """The claimed derivative of every row over the stretch.
+
+    None where it is not finite or too crooked, which half of the places may show.
+    """
+    known: dict[float, Vector] = {}
+    coefficients: Matrix | None = None
+    for degree, end, allowed in ((SLOPES // 2, 5, HOPELESS), (SLOPES - 1, DEGREES[-1], SIMPLE)):
+        places = np.cos(np.pi * np.arange(degree + 1) / degree)
+        for place in [place for place in places.tolist() if place not in known]:
+            claim = site.claim_at(site.x + on_grid(reach * place) * direction, asked)
+            if claim is None or not claim.finite:
+                return None
+            known[place] = claim.forms @ direction
+        slopes = np.array([known[place] for place in places.tolist()])
+        coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
+        nothing = ROUNDING * EPS * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
+        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
+            return None
+    if coefficients is None:
+        return None
+    return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
+
+
+def _nodes(site: Site, reach: float) -> Vector:
+    """Jittered places over [-reach, reach]."""
+    jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
+    return np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
 
 
 def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stretch | None:
@@ -299,7 +264,7 @@ def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stret
     return Stretch(
         reach=reach,
         slope=slope / reach * size,
-        uncertainty=uncertainty / reach * size + followed.rest,
+        uncertainty=uncertainty / reach * size,
         noise=np.maximum(np.abs(left).max(axis=0), rounding) * size,
         line=line,
         rows=rows,

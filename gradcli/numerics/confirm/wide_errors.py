@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUNDING, Path, Stretch
+from gradcli.numerics.claims.residual import ROUNDING, Stretch, stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import EXCUSED
 from gradcli.numerics.confirm.wide_steps import LEVELS, REACHES, UNFINISHED, steepest
@@ -245,8 +245,12 @@ def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stre
     """Every length of step on which the claim on some rows can be followed: a sawtooth shows itself at the shortest."""
     asked = np.zeros(len(site.claim.forms), bool)
     asked[list(rows)] = True
-    path = Path(site, direction, asked)
-    yield from (level for reach in REACHES if (level := path.stretch(reach)) is not None)
+    longer: Stretch | None = None
+    for reach in REACHES:
+        level = stretch(site, direction, reach, asked, longer=longer)
+        if level is not None:
+            longer = level
+            yield level
 
 
 def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Path, Stretch
+from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import Format
@@ -40,10 +40,9 @@ JUMPING = 0.02
 """Noise consists of jumps if there is a jump of at least this part of the noise."""
 ROUNDINGS = 4.0
 """Noise below so many units of the format that holds the values is rounding: a formula rounds a few times."""
-EVEN = 2.0
-"""Departures over the longest step are noise of one size if they are no larger than so many times those over the
-shortest."""
 ROWS_TRIED = 4
+FEW_ROWS = 8
+"""If there are more rows, one is tried first, to see whether the claim can agree at all."""
 COARSEST = 0.1
 """A claim agrees only at this resolution or a finer one, unless the format of the values allows no finer one."""
 
@@ -53,15 +52,13 @@ class Wide:
     """An agreement over wide steps, relative to the block's largest scaled entry.
 
     `error` is the slope of what the claim leaves, `resolution` the least error that would have shown, `noise` how far
-    values depart from a smooth curve, relative to themselves, and `reach` the longest step; shorter ones
-    `may_improve` on it where the longest does not tell most, or where values depart more there than close by.
+    values depart from a smooth curve, relative to themselves, and `reach` the longest step.
     """
 
     error: float
     resolution: float
     noise: float
     reach: float
-    may_improve: bool
 
     @property
     def note(self) -> str:
@@ -163,21 +160,42 @@ def _along(
     if not scale > 0:
         return None
     stop = _stop(site, direction, rows) if case.iterating else None
-    if stop is None and not case.sloped and case.stored is None and _sloped(site, direction, rows, scale):
+    if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
+        return None
+    known: dict[float, Stretch] = {}
+    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale, known):
         return None
     best: Wide | None = None
-    for levels in _windows(site, direction, reaches, rows):
+    for levels in _windows(site, direction, reaches, rows, known):
         off, wide = _weigh(site, levels, rows, stop, scale)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
         if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case):
             if not agrees:
                 return None
-            best = wide
-            if not wide.may_improve:
-                break
-        elif best is not None:
+            if best is None:
+                best = wide
+                continue
+            return wide
+        if best is not None:
             break
     return best
+
+
+def _may_agree(
+    site: Site,
+    case: _Case,
+    direction: Vector,
+    reaches: Sequence[float],
+    rows: Mask,
+    stop: _Stop | None,
+    scale: float,
+    known: dict[float, Stretch],
+) -> bool:
+    """Whether the claim on the row with the largest slope holds over some lengths of step; a gradient a place tells."""
+    slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
+    steep = np.arange(rows.size) == int(slopes.argmax())
+    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known))
+    return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
 
 
 def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
@@ -191,16 +209,26 @@ def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float
         return False
     direction = random_direction(site.rng, focus.drawn)
     stop = _stop(site, direction, rows) if case.iterating else None
-    weighed = (_weigh(site, levels, rows, stop, scale, noise) for levels in _windows(site, direction, REACHES, rows))
+    weighed = (
+        _weigh(site, levels, rows, stop, scale, noise) for levels in _windows(site, direction, REACHES, rows, {})
+    )
     off, _ = next(weighed, (0.0, None))
     return off > FAIL_FACTOR
 
 
-def _windows(site: Site, direction: Vector, reaches: Sequence[float], rows: Mask) -> Iterator[list[Stretch]]:
-    """Every three lengths of step in a row on which the claim on some rows can be followed, longest first."""
-    path, levels = Path(site, direction, rows), list[Stretch]()
-    for level in (path.stretch(reach) for reach in reaches):
+def _windows(
+    site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
+) -> Iterator[list[Stretch]]:
+    """Every three adjacent lengths of step at which the claim on some rows can be followed, longest first.
+
+    Values at the lengths that are `known`, for other rows, are used again; what is measured is added there.
+    """
+    levels: list[Stretch] = []
+    for reach in reaches:
+        longer, again = levels[-1] if levels else None, known.get(reach)
+        level = stretch(site, direction, reach, rows, longer=longer, again=again)
         if level is not None:
+            known[reach] = level
             levels = [*levels, level][-LEVELS:]
             if len(levels) == LEVELS:
                 yield levels
@@ -280,7 +308,6 @@ def _weigh(
         resolution=2 * FAIL_FACTOR * float(tolerances[finest].max()) / scale,
         noise=float(noise.max()) / size if size > 0 else 0.0,
         reach=levels[0].reach,
-        may_improve=bool(finest or (levels[0].noise > EVEN * levels[-1].noise)[rows].any()),
     )
 
 
