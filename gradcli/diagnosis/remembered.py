@@ -124,7 +124,9 @@ def _with_helpers(functions: Sequence[Callable[..., Any]]) -> list[FunctionType]
         f
         for function in own
         for name in _names(function.__code__)
-        if isinstance(f := inspect.unwrap(function.__globals__.get(name) or len), FunctionType)
+        if (value := function.__globals__.get(name)) is not None
+        and (isinstance(value, FunctionType) or _is_cached(value))
+        and isinstance(f := inspect.unwrap(value), FunctionType)
         and is_users_file(f.__code__.co_filename)
     ]
     return list(dict.fromkeys([*own, *called]))

@@ -136,7 +136,7 @@ def test_the_fixture_fails_with_the_reports_text(pytest_in: Pytest, folder: Path
     ended = pytest_in("-rA", "test_mine.py")
     assert re.search(r"2 passed, 1 failed, 1 error|1 failed, 2 passed, 1 error", ended.stdout)
     assert "finding=wrong-factor" in ended.stdout
-    assert "pytest.mark.gradcli takes order, samples" in ended.stdout
+    assert "pytest.mark.gradcli takes only the keyword arguments order, samples" in ended.stdout
     assert "gradcli/api.py" not in ended.stdout
 
 

@@ -405,7 +405,7 @@ PUZZLES = (
     (unused_layer, r"b\.weight\.grad.* None\?.*uses it, but no traced operation leads"),
     (
         param_wrapped_again,
-        r"w0\.grad None\?.*another leaf of it with nn\.Parameter\(\).*the gradient is in w\.grad",
+        r"w0\.grad None\?.*new leaf with nn\.Parameter\(\).*the gradient is in w\.grad",
     ),
     (optimizer_zero_after, r"weight\.grad, bias\.grad None\?.*set to None again at"),
     (fn_none, r"b\.grad None\?.*returned None for its operand 1; its backward is at"),

@@ -65,9 +65,9 @@ class Wide:
         """Why the resolution is coarse, in one sentence."""
         jumps = (
             f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
-            "that stops"
+            "that stops early)"
         )
-        cause = "the outputs change little relative to their magnitude" if self.exact else f"{jumps} early)"
+        cause = "the outputs change little relative to their magnitude" if self.exact else jumps
         return f"accepted, but {cause}, so an error below {of_largest(self.resolution)} would not have been caught"
 
     @property
