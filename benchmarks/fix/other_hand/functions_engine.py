@@ -219,7 +219,7 @@ PLANT(
         "(pred - target).sign()",
         "(pred - target).abs()",
     ),
-    ("sign", "wrong-sign", "pred target", "(pred - target).sign()", "(target - pred).sign()"),
+    ("sign", "wrong-sign swapped-gradients", "pred target", "(pred - target).sign()", "(target - pred).sign()"),
     ("missing-gradient", "missing-gradient", "target", "return grad, -grad", "return grad, None"),
 )
 
