@@ -14,10 +14,11 @@ from gradcli.spec.resolve import resolve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixJob(Job):
-    """Find a patch for the target of one case in some `seconds` of processor time; nothing is written."""
+    """Find a patch for the target of one case in some `seconds` of processor time that is not `refused`."""
 
     case: CheckCase
     seconds: float = SECONDS
+    refused: frozenset[str] = frozenset()
 
     def run(self, begun: Callable[[], None]) -> FixResult:
         """The verdict, what is wrong, and the patch with what was proven of it.
@@ -30,4 +31,4 @@ class FixJob(Job):
         target = resolve(self.case.spec.target).object
         begun()
         ends = time.process_time() + self.seconds
-        return fixed(prepared(target, self.case), target, self.case.spec.case_id, ends=ends)
+        return fixed(prepared(target, self.case), target, self.case.spec.case_id, ends=ends, refused=self.refused)

@@ -47,6 +47,7 @@ class Search:
     target: object
     seed: int
     ends: float
+    refused: frozenset[str] = frozenset()
 
     @property
     def is_over(self) -> bool:
@@ -57,6 +58,7 @@ class Search:
         """The first patch that is proven."""
         found = self._corrected(seen, draft) or self._mended(seen, draft, _ROUNDS)
         again = None if found is not None else self._recomputed(draft)
+        again = None if again is not None and again[0].file.text in self.refused else again
         made, proof = found or again or (None, None)
         if made is None or proof is None:
             return None
@@ -71,7 +73,7 @@ class Search:
     def _corrected(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """The first correction that came with a name and is proven."""
         for text in dict.fromkeys(f.corrected for f in seen.findings if f.corrected is not None):
-            made = draft.at(text)
+            made = None if text in self.refused else draft.at(text)
             proof = None if made is None else proof_of(self.ready, self.target, made.codes)
             if made is None or proof is None:
                 continue
@@ -119,7 +121,7 @@ class Search:
                     break
                 proofs += 1
                 made = draft.with_changes(candidate.changes)
-                if made is None:
+                if made is None or made.file.text in self.refused:
                     continue
                 proof = proof_of(self.ready, self.target, made.codes)
                 if proof is not None and self._is_told(proof, draft, made):
@@ -259,8 +261,13 @@ def _lacks(probes: Probes, wrong: frozenset[int]) -> list[tuple[list[Any], list[
     return found
 
 
-def fixed(ready: Prepared, target: object, name: str, *, ends: float) -> FixResult:
-    """The outcome of a search for the target of a prepared case, until the processor time `ends`."""
+def fixed(
+    ready: Prepared, target: object, name: str, *, ends: float, refused: frozenset[str] = frozenset()
+) -> FixResult:
+    """The outcome of a search for the target of a prepared case, until the processor time `ends`.
+
+    Texts of the file that are `refused` are no patches.
+    """
     watchdog = Watchdog(budget=ready.case.settings.budget)
     with watchdog.watching():
         seen = examined(ready)
@@ -271,7 +278,7 @@ def fixed(ready: Prepared, target: object, name: str, *, ends: float) -> FixResu
         if draft is None:
             why = "gradcli found no Python source of backward in your own files to edit"
             return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
-        patch = Search(ready, target, ready.case.seed, ends).patch(seen, draft)
+        patch = Search(ready, target, ready.case.seed, ends, refused).patch(seen, draft)
     reason = None if patch is not None else "none of the edits of backward that gradcli tried passes the whole check"
     return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
 

@@ -1,7 +1,9 @@
 """`gradcli fix` on the command line: what it prints, when it writes, and its exit codes."""
 
 import io
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,38 @@ def test_a_file_that_git_could_not_restore_is_written_only_by_force(folder):
     assert (folder / "square.py").read_text() == PATCHED
     assert (folder / "square.py").stat().st_mode & 0o777 == 0o750
     assert [p.name for p in folder.iterdir() if p.name.startswith(".square")] == []
+
+
+def answered(folder: Path, answers: str) -> tuple[int, str]:
+    """The exit code of an interactive run on a pseudo-terminal, and what it shows."""
+    ours, theirs = os.openpty()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "gradcli", "fix", "square.py:Square", "--interactive", "--force"]
+    os.write(ours, answers.encode())
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdin=theirs, capture_output=True, text=True, timeout=240, check=False
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_patch_is_written_when_it_is_accepted_and_left_when_it_is_not(folder):
+    code, shown = answered(folder, "perhaps\nn\n")
+    assert code == 0, shown
+    assert shown.count("Apply this patch? [y/n/next]") == 2
+    assert (folder / "square.py").read_text() == SOURCE
+    assert answered(folder, "y\n")[0] == 0
+    assert (folder / "square.py").read_text() == PATCHED
+
+
+def test_the_next_patch_is_another_one(folder):
+    code, shown = answered(folder, "next\ny\n")
+    assert code == 0, shown
+    assert shown.count("--- a/square.py") == 2
+    assert (folder / "square.py").read_text() not in (SOURCE, PATCHED)
 
 
 @pytest.fixture

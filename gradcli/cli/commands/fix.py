@@ -1,6 +1,7 @@
 """`gradcli fix`: a patch for a wrong backward, proven by the whole check before it is shown."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from gradcli.cli.arguments.target_names import complete_functions
 from gradcli.errors import UsageError
 
 if TYPE_CHECKING:
+    from gradcli.cli.output.streams import ReportStream
     from gradcli.patches import FixResult
 
 _NONE_FOUND = 1
@@ -31,7 +33,8 @@ def fix_command(
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff, as git apply reads it.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Write the patch into the file.")] = False,
     interactive: Annotated[
-        bool, typer.Option("--interactive", help=("Show the patch, then ask whether to write it."))
+        bool,
+        typer.Option("--interactive", help="Show the patch; then ask to write or leave it, or for another."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write even if git could not restore the file as it is now.")
@@ -48,7 +51,6 @@ def fix_command(
     from gradcli.cli.output.streams import report_stream
     from gradcli.cli.staffing import site
     from gradcli.fix.job import FixJob
-    from gradcli.reporters.patch_text import patch_text
     from gradcli.runner.planning.gather import gather_all
     from gradcli.runner.planning.plan import plan
     from gradcli.settings import Settings
@@ -61,16 +63,41 @@ def fix_command(
         for case in plan(specs, Settings(seed=seed)):
             if case.spec.problem is not None:
                 raise UsageError(case.spec.problem.message)
-            result: FixResult = here.do(FixJob(target=case.spec.target, case=case, seconds=budget))
-            applied = write and result.patch is not None
-            if applied:
-                _apply(result, force=force)
-            stream.write(patch_text(result, only_diff=diff, written=applied))
-            stream.flush()
-            if interactive and result.patch is not None and typer.confirm("Apply this patch?", err=True):
-                _apply(result, force=force)
+            job = FixJob(target=case.spec.target, case=case, seconds=budget)
+            result: FixResult = here.do(job)
             codes.append(result.exit_code)
+            options = {"diff": diff, "write": write, "interactive": interactive, "force": force}
+            while (refused := _shown(result, stream, **options)) is not None:
+                job = replace(job, refused=job.refused | {refused})
+                result = here.do(job)
     return next((code for code in (_NONE_FOUND, 3, 4) if code in codes), 0)
+
+
+def _shown(
+    result: "FixResult", stream: "ReportStream", *, diff: bool, write: bool, interactive: bool, force: bool
+) -> str | None:
+    """Show a patch, and write it if that was asked for; the text that was refused where another one is wanted."""
+    from gradcli.reporters.patch_text import patch_text
+
+    applied = write and result.patch is not None
+    if applied:
+        _apply(result, force=force)
+    stream.write(patch_text(result, only_diff=diff, written=applied))
+    stream.flush()
+    if not interactive or result.patch is None:
+        return None
+    answer = asked()
+    if answer == "y":
+        _apply(result, force=force)
+    return result.patch.after if answer == "next" else None
+
+
+def asked() -> str:
+    """What to do with the patch that was shown: "y" to write it, "n" to leave it, "next" for another one."""
+    answer = ""
+    while answer not in ("y", "n", "next"):
+        answer = str(typer.prompt("Apply this patch? [y/n/next]", err=True, default="n", show_default=False)).strip()
+    return answer
 
 
 def require_options(*, diff: bool, write: bool, interactive: bool, force: bool) -> None:
