@@ -4,6 +4,7 @@ import io
 import pickle
 import socket
 import struct
+from collections.abc import Iterator
 from typing import Any, final
 
 _HEADER = struct.Struct("!4sQ")
@@ -22,7 +23,7 @@ class GarbledError(Exception):
 class Channel:
     """One end of the connection to another process.
 
-    `send` and `receive` block; `arrived` reads what is there and returns the messages that are complete.
+    `send` and `receive` block; `arrived` reads what is there and yields the messages that are complete.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -54,13 +55,11 @@ class Channel:
                 return message
             self._fill(self._missing())
 
-    def arrived(self) -> list[Any]:
-        """The messages that are complete after one read; raises as `receive`."""
+    def arrived(self) -> Iterator[Any]:
+        """The messages that are complete after one read, those before a garbled one too; raises as `receive`."""
         self._fill()
-        messages = []
         while (found := self._next())[0]:
-            messages.append(found[1])
-        return messages
+            yield found[1]
 
     def close(self) -> None:
         """Close this end."""

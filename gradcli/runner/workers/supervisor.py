@@ -116,12 +116,10 @@ class Supervisor:
     def _read(self) -> None:
         """Read what the nursery says; where it has been killed its workers are killed too."""
         try:
-            messages = [] if self._control is None else self._control.arrived()
+            for message in () if self._control is None else self._control.arrived():
+                self._note(message)
         except (EOFError, GarbledError):
             self._abandon()
-            return
-        for message in messages:
-            self._note(message)
 
     def _note(self, message: Ended) -> None:
         self._living.discard(message.pid)

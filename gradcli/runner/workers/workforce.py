@@ -190,18 +190,16 @@ class Workforce:
     def _hear(self, worker: _Worker) -> None:
         """Act on a worker's messages; a connection that is closed or garbled is not read again."""
         try:
-            messages = worker.channel.arrived()
+            for message in worker.channel.arrived():
+                self._act(worker, message)
         except EOFError:
             self._selector.unregister(worker.channel)
             if worker.killed is None:
                 worker.limit, worker.deadline = None, monotonic() + _DYING_SECONDS
-            return
         except GarbledError:
-            self._selector.unregister(worker.channel)
-            self._stop(worker, _GARBLED)
-            return
-        for message in messages:
-            self._act(worker, message)
+            if worker.pid in self._workers:  # not let go for a message before
+                self._selector.unregister(worker.channel)
+                self._stop(worker, _GARBLED)
 
     def _act(self, worker: _Worker, message: Any) -> None:
         if isinstance(message, Begun):
