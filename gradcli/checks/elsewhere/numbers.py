@@ -21,7 +21,7 @@ _COUNTED = frozenset((
     "cols", "columns",
 ))  # fmt: skip
 """Last words of names of whole numbers that lay out a tensor, as in num_groups and head_dim: not varied either, since
-forward takes 3 groups of 4 channels without a word, and reads other memory than is meant."""
+forward accepts 3 groups for 4 channels without an error, and reads the wrong memory."""
 
 _TOLERANCES = r"eps(?:ilon|abs|rel)?|[afgrx]?tol(?:erance)?|(?:abs|rel)_?tol|accuracy|precision|damping|jitter|nugget"
 _COUNTS = r"(?:max|min|n|num)_?(?:iter(?:s|ations?)?|steps|evals?|fev|nfev|sweeps)|iter(?:s|ations?)|nfev|sweeps"

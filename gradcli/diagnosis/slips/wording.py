@@ -57,7 +57,7 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
 
 def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) -> FindingKind:
-    """The name of a slip in an expression that is no comparison, and is not put right by a term."""
+    """The name of a slip outside of comparisons that adding or removing a term does not correct."""
     if _turns_sign(slip) and (in_part or _is_in_sum(slip.old, draft)):
         return FindingKind.MISSING_TERM
     if _turns_sign(slip) and _is_returned_factor(slip.old, draft):

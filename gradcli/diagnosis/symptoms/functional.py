@@ -1,4 +1,4 @@
-"""Why a gradient is zero if there is no tape: from the graph of a function's vjp, which reaches every input it can."""
+"""Why a gradient is zero in a framework without a tape, read from the graph of the function's vjp."""
 
 from collections.abc import Iterator
 from dataclasses import replace
