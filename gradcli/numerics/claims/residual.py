@@ -1,9 +1,9 @@
-"""What the claim leaves of a function along a line: values less the integral of the claimed slope.
+"""The residual along a line: r(t) = f(x + t v) - f(x) - the integral of the claimed slope from 0 to t.
 
-Where the claim is right nothing is left but the noise of the values, however far one goes; where it is wrong by a
-smooth error the remainder is smooth, and its slope at the point is that error. Noise N of values over a stretch of
-[-T, T] then leaves the slope uncertain by about N / T, with nothing lost to truncation: a forward of few digits is
-compared over steps as long as x itself.
+If the claim is right, r contains only the noise of the values, however long the line is. If the claim is wrong by a
+smooth error e(t), r is smooth and its slope at t = 0 is -e(0). Noise of size N in the values on [-T, T] makes that
+slope uncertain by about N / T, and there is no truncation error. A forward whose values have few digits can therefore
+be compared with its claim over steps as long as x itself.
 """
 
 from __future__ import annotations
@@ -21,39 +21,50 @@ from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.sampling.line import Line, narrowed, on_grid
 
 NODES = 33
-"""Values of the function on one stretch."""
+"""How many values of the function are computed on one interval [-T, T]."""
 SLOPES = 17
-"""The claimed slope is computed at so many extrema of a Chebyshev polynomial, and interpolated between them."""
+"""How many times the claim is computed on one interval: at the extrema of a Chebyshev polynomial of degree 16. The
+polynomial through these slopes is integrated."""
 DEGREES = (1, 3, 5, 7, 9)
-"""Degrees of the polynomials that are fitted to the remainder; the slope of a fit at the point is the error of the
-claim, and what the last fit leaves counts as noise."""
+"""Degrees of the polynomials that are fitted to the residual. Minus the slope of such a fit at t = 0 estimates the
+error of the claim; the distances of the values from the fit of the last degree count as noise."""
 SIMPLE = 3e-3
-"""The part of the claimed slope that a polynomial of degree 8 may leave. A claim that bends more is not followed over
-this length: a smooth error could be taken for noise."""
+"""The interval is too long if the Chebyshev coefficients of the claimed slope above degree 8 sum to more than this part
+of its largest value. On such an interval the residual of a wrong claim need not be close to a polynomial of degree 9
+(the integral of one of degree 8), and a smooth error could be taken for noise."""
 ROUNDING = 64.0
-"""So many units of rounding in the values are added to SIMPLE and HOPELESS."""
+"""64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limits SIMPLE
+and HOPELESS. Without that, a claim which is zero up to rounding would exceed them."""
 HOPELESS = 0.1
-"""If a polynomial of degree 4 leaves more than this part of half of the claimed slopes, the other half is not
-computed."""
+"""The claim is first computed at every second of the places. If the coefficients above degree 4 sum to more than this
+part of the largest slope, the interval is too long and the other places are not computed."""
 LAST, LEFT_OVER = 4, 0.1
-"""The last so many coefficients bound the error of the interpolated slope; it is ignored below this part of the slope's
-uncertainty."""
+"""The sum of the last 4 Chebyshev coefficients estimates the error of the interpolated slope. It may be neglected below
+a tenth of the uncertainty of the residual's slope."""
 ROUGHNESS = 1.5
-"""The slope over a length is uncertain by so many times the noise of the values, divided by the length."""
+"""The slope of the residual over [-T, T] is taken to be uncertain by at least 1.5 N / T, where N is the noise: the
+largest distance of a value from the fitted curve. A straight line through two values at ± T would be wrong by N / T."""
 POLE = 1e3
-"""If a change of value grows by more than this when the step is halved, there is a pole."""
+"""If halving an interval towards the larger change increases the change by more than this factor, there is a pole
+inside, not a jump."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """The claimed slopes of some rows over [-reach, reach]: Chebyshev coefficients, and what the last of them leave."""
+    """The claimed slopes of some rows on [-reach, reach], as Chebyshev polynomials.
+
+    Attributes:
+        reach: T, half the length of the interval.
+        coefficients: one column for every row, in units of the row.
+        rest: an estimate of the error of these polynomials, from their last coefficients.
+    """
 
     reach: float
     coefficients: Matrix
     rest: Vector
 
     def within(self, reach: float) -> Followed:
-        """The same polynomials over a shorter stretch."""
+        """The same polynomials, expressed on a shorter interval. The error estimate stays that of the longer one."""
         places = np.cos(np.pi * np.arange(SLOPES) / (SLOPES - 1))
         slopes = np.polynomial.chebyshev.chebval(places * reach / self.reach, self.coefficients).T
         coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, SLOPES - 1), dtype=np.float64)
@@ -63,13 +74,21 @@ class Followed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """The remainder of every claimed row over [-reach, reach], in units of the rows.
+    """The residual of every claimed row on the interval [-reach, reach].
 
-    `slope` is the remainder's slope at the point, `uncertainty` how far that can be wrong, and `noise` the largest
-    departure of a value from a smooth curve. `line` gives values, `rows` are the claimed ones among them, `integral`
-    holds the Chebyshev coefficients of the integrated claim, `smooth` those of the curve in t / reach, and `left` what
-    it leaves of the `values` at the `nodes`: all of these in units of the line's scale. `followed` is the claim itself,
-    in units of the rows; None where none was asked for.
+    Attributes:
+        reach: T, half the length of the interval.
+        slope: the slope of the residual at t = 0, in units of the row.
+        uncertainty: the error bound of `slope`, from the fit alone, in units of the row.
+        noise: the largest distance of a value from the fitted curve, in units of the row.
+        line: computes values of f; the attributes below except `followed` are in units of `line.scale`.
+        rows: which of the line's values are the claimed rows.
+        integral: Chebyshev coefficients of the integral of the claimed slope.
+        smooth: coefficients of the polynomial in t / reach that is fitted to the residual, plus f(x).
+        left: the values less both curves: their distances from the fit.
+        values: the values of the claimed rows at `nodes`.
+        nodes: the parameters t.
+        followed: the claimed slopes, in units of the row; None if they are not known.
     """
 
     reach: float
@@ -87,39 +106,44 @@ class Stretch:
 
     @property
     def width(self) -> Vector:
-        """The uncertainty of the slopes: their own, or the roughness of the values over the length of step."""
+        """The error bound of `slope`: that of the fit, or ROUGHNESS · noise / reach if that is larger."""
         width: Vector = np.maximum(self.uncertainty, ROUGHNESS * self.noise / self.reach)
         return width
 
     def value(self, t: float, row: int) -> float:
-        """One row at the parameter t, in units of the line's scale."""
+        """The value of one row at the parameter t, in units of `line.scale`."""
         return float(self.line.at(t)[self.rows][row])
 
     def size(self, row: int) -> float:
-        """The largest magnitude of one row on the stretch, in the row's units."""
+        """The largest magnitude of one row on the interval, in units of the row."""
         return float(np.abs(self.values[:, row]).max()) * float(self.line.scale[self.rows][row])
 
     @property
     def sizes(self) -> Vector:
-        """The largest magnitude of every row on the stretch, in the rows' units."""
+        """The largest magnitude of every row on the interval, in units of the row."""
         largest: Vector = np.abs(self.values).max(axis=0) * self.line.scale[self.rows]
         return largest
 
     def different(self) -> Vector:
-        """How many different values every row has at the nodes."""
+        """The number of different values that every row takes at the nodes."""
         ordered = np.sort(self.values, axis=0)
         counts: Vector = 1.0 + (np.diff(ordered, axis=0) != 0).sum(axis=0)
         return counts
 
     def jump(self, row: int, bracket: int) -> float:
-        """The largest jump found between two nodes, in units of the line's scale."""
+        """The jump of one row between two adjacent nodes, found by halving, in units of `line.scale`; 0 at a pole.
+
+        Where the row is continuous between the nodes, almost nothing is left after the halvings.
+        """
         return self._halved(row, bracket, curve=False)
 
     def jumps(self, row: int, part: float) -> bool:
-        """Whether one row jumps by some part of its noise, found by halving where its values change most.
+        """Whether one row has a jump of at least `part` times its noise.
 
-        Rounded values change by jumps only; those of an iteration jump on their way along a smooth curve, which is
-        taken away first. Across a smooth curve, a ripple or a kink what is left after halving is next to nothing.
+        The intervals between nodes across which the row changes most are halved towards the larger change. The change
+        across a jump stays; across a smooth curve, a ripple or a kink it shrinks to almost nothing. Rounded values
+        change by jumps only, so the values themselves are tried first. The values of an iteration that stops early
+        jump from one smooth curve to another, so the values less the fitted curve are tried next.
         """
         least = part * float(self.noise[row]) / float(self.line.scale[self.rows][row])
         for curve, taken in ((False, self.values[:, row]), (True, self.left[:, row])):
@@ -129,9 +153,10 @@ class Stretch:
         return False
 
     def _halved(self, row: int, bracket: int, *, curve: bool) -> float:
-        """What is left of the change between two nodes when the bracket is halved towards the larger part.
+        """The change that remains when the interval between two nodes is halved repeatedly towards the larger change.
 
-        Nothing at a pole, beside which values grow without end.
+        With `curve`, the fitted curve is subtracted from the values first. The result is 0 if the change has grown by
+        more than the factor POLE: next to a pole values grow without limit.
         """
 
         def at(t: float) -> float:
@@ -156,20 +181,23 @@ def stretch(
     longer: Stretch | None = None,
     again: Stretch | None = None,
 ) -> Stretch | None:
-    """Measure the remainder of the claim along a direction.
+    """Measure the residual of the claim along a direction.
 
     Args:
-        site: the point, without a witness.
-        direction: the direction v; t = 1 changes x by about itself.
-        reach: T; nodes t lie in [-T, T].
-        asked: the claimed rows that matter, all by default; of the others nothing is said.
-        longer: a longer stretch along the same direction; the claim is not asked for again where what its polynomial
-            leaves is little beside the width found.
-        again: the same stretch for other rows, whose values are used again.
+        site: the point, without a reference.
+        direction: the direction v; t = 1 changes x by about its own magnitude.
+        reach: T; all parameters t lie in [-T, T].
+        asked: the claimed rows to measure, by default all. The results for other rows are meaningless.
+        longer: the residual on a longer interval along the same direction. Its claimed slopes are used again, without
+            further calls of backward, if their interpolation error is small compared with the width found.
+        again: the residual of other rows on the same interval, whose values of f are used again.
 
     Returns:
-        None where an output or a claimed entry is not finite, where either raises, or where the claimed slope has more
-        features on the stretch than could be followed.
+        None if an output or a claimed entry is not finite, if forward or backward raises, or if the claimed slope
+        varies too much on the interval (SIMPLE, HOPELESS).
+
+    Raises:
+        BudgetExceededError: the evaluations allowed are used up.
     """
     if site.map.values >= site.budget:
         raise BudgetExceededError
@@ -186,22 +214,27 @@ def stretch(
 
 
 def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
-    """Whether the remainder after a polynomial fit is small against the width of the slope, in the rows asked for."""
+    """Whether the interpolation error of the claimed slope is small compared with `width`, in the rows `asked`."""
     far = rest > LEFT_OVER * width
     return not (far if asked is None else far & asked).any()
 
 
 def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
-    """Measure some outputs themselves along a direction: the slope is theirs, uncertain by their curvature too.
+    """Fit polynomials to some outputs themselves along a direction, as if their claimed slope were zero.
+
+    `slope` is then the slope of the output, and its uncertainty contains the curvature of the output.
 
     Args:
         site: the point.
-        direction: the direction v; t = 1 changes x by about itself.
-        reach: T; nodes t lie in [-T, T].
+        direction: the direction v; t = 1 changes x by about its own magnitude.
+        reach: T; all parameters t lie in [-T, T].
         outputs: numbers of the outputs.
 
     Returns:
-        None where an output is not finite.
+        None if an output is not finite on the interval.
+
+    Raises:
+        BudgetExceededError: the evaluations allowed are used up.
     """
 
     def chosen(point: Vector) -> Vector:
@@ -216,9 +249,10 @@ def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vect
 
 
 def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Followed | None:
-    """The claimed derivative of every row over the stretch.
+    """Interpolate the claimed slope of every row on [-reach, reach] by a Chebyshev polynomial of degree 16.
 
-    None where it is not finite or too crooked, which half of the places may show.
+    None if it is not finite, or if its high coefficients are too large: those of degree 8 through half of the places
+    are tested first (HOPELESS), then those of degree 16 (SIMPLE).
     """
     known: dict[float, Vector] = {}
     coefficients: Matrix | None = None
@@ -240,13 +274,16 @@ def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -
 
 
 def _nodes(site: Site, reach: float) -> Vector:
-    """Jittered places over [-reach, reach]."""
+    """NODES parameters in [-reach, reach]: equidistant ones, each moved at random by up to 0.3 of their spacing."""
     jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
     return np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
 
 
 def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stretch | None:
-    """Fit polynomials to f(x + t v) - f(x) - ∫ claim at some nodes; None where f is not finite at one."""
+    """Compute the residual f(x + t v) - f(x) - ∫ claim at the nodes, and fit polynomials to it.
+
+    None if f is not finite at some node. The noise is at least the rounding error of the value and of the integral.
+    """
     reach, claimed = followed.reach, followed.coefficients / line.scale[rows]
     values = np.array([line.at(t)[rows] for t in nodes.tolist()])
     if not np.isfinite(values).all():
@@ -278,10 +315,10 @@ def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stret
 
 
 def _slope(basis: Matrix, remainder: Matrix, sigma: Vector) -> tuple[Vector, Vector]:
-    """The slope at zero by the polynomial that is surest of it, and its uncertainty.
+    """The slope of the residual at zero, by the fit with the smallest uncertainty, and that uncertainty.
 
-    That is eight standard deviations of the noise and the shift to the next degree, or to any higher one that
-    contradicts by more than the noise of both.
+    The uncertainty of a fit is eight standard deviations of its noise (NOISE_FACTOR), plus the difference from the fit
+    of the next degree, or from a higher degree if that differs by more than the noise of both. Slopes are by t / reach.
     """
     weights = [np.linalg.pinv(basis[:, : degree + 1])[1] for degree in DEGREES]
     slopes = np.array([w @ remainder for w in weights])

@@ -1,4 +1,4 @@
-"""A second measurement with large steps, if small ones were undecided or the values have few digits."""
+"""Decides pairs by large steps, where small steps were inconclusive or the values have few digits."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ TWO_SLOPES = (
 
 
 def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
-    """What becomes of an outcome when steps as long as the input are taken, with the claim along.
+    """The outcome of a pair after large steps, about as long as x itself, if these can change it.
 
-    A claim that only the roughness of the values kept undecided may agree at a coarse resolution, or differ. So may one
-    that fine steps contradict where values are stored in few digits; nothing is held against it if wide steps say
-    nothing, or where it holds over wide steps and the values rise between their jumps as well.
+    Large steps can decide two kinds of outcome. A pair that is UNDECIDED because of noise (or a kink, if forward
+    iterates or is quantised) may agree, at a coarse resolution, or differ. A pair that DIFFERS over small steps, where
+    forward iterates or its values have few digits, may agree or become UNDECIDED: such steps may show only the slope
+    of a rounding plateau, or that of a fixed number of iterations. Any other outcome is returned unchanged.
 
     Args:
-        site: the point, with its witness where there is one.
-        outcome: what fine steps said.
-        significance: errors below this part of the block's largest entry do not matter.
+        site: the point, with its reference if there is one.
+        outcome: the outcome that small steps gave.
+        significance: errors below this part of the pair's largest entry do not matter.
     """
     if outcome.outcome is Outcome.DIFFERS:
         early = _unless_early_stop(site, outcome)
@@ -53,13 +54,15 @@ def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> Bloc
 
 
 def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
-    """Whether a claim of zero is undecided beside what an iteration leaves where it stops.
+    """Whether a claim of zero is UNDECIDED because of an iteration that stops early.
 
-    A projection onto a vertex has a derivative of zero, and the vertex that it finds moves by what stopping leaves.
+    An iterative projection onto a polytope, whose nearest point is a vertex, has the derivative zero. The computed
+    vertex moves with the input nevertheless, by the error that stopping early leaves, so that the derivative zero
+    cannot be confirmed at this point.
 
     Args:
-        site: the point, without a witness.
-        outcome: what fine and wide steps said.
+        site: the point, without a reference.
+        outcome: the outcome after small and large steps.
     """
     if not may_be_drowned(outcome):
         return False
@@ -68,18 +71,22 @@ def is_drowned(site: Site, outcome: BlockOutcome) -> bool:
 
 
 def may_be_drowned(outcome: BlockOutcome) -> bool:
-    """Whether an outcome is one that `is_drowned` may explain: noise or kinks left it undecided."""
+    """Whether an outcome is UNDECIDED because of noise or kinks. If not, `is_drowned` is false."""
     return outcome.outcome is Outcome.UNDECIDED and outcome.doubt in (Doubt.NOISE, Doubt.KINK)
 
 
 def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
-    """The agreement of a claim over wide steps, where values are stored in half precision and forward does not iterate.
+    """Compare a pair over large steps at once, if its values are stored in few digits and forward does not iterate.
 
-    Fine steps see the rounding of such values and nothing else; they are asked where this does not settle a pair.
+    The formats meant are float16 and bfloat16. Small steps would show only the rounding of such values.
 
     Args:
-        site: the point, with its witness where there is one.
+        site: the point, with its reference if there is one.
         pair: the numbers of the input block and the output block.
+
+    Returns:
+        The agreement; None if the claim does not agree over large steps, or if the conditions above do not hold. The
+        pair is then measured with small steps.
     """
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
     if not scale > 0 or not _may_be_half(site, pair):
@@ -94,7 +101,10 @@ def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
 
 
 def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
-    """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive."""
+    """Agreement at a coarse resolution, or a difference; None if large steps are inconclusive.
+
+    An agreement is not accepted if the reference contradicts it (`overruled`).
+    """
     pair, alone = (outcome.input, outcome.output), site.alone()
     wide = agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
@@ -104,10 +114,12 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
 
 
 def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
-    """Agreement over large steps, if small ones show the slope at a fixed number of an iteration's steps.
+    """Agreement over large steps for a forward that iterates, although small steps contradict the claim.
 
-    That slope is the algorithm's own: a bisection between zero and the input itself gives a fixed fraction of the input
-    until the next decision. What the iteration converges to is what its values follow over steps across many decisions.
+    Over small steps the number of iterations is constant, and the slope belongs to the algorithm, not to the limit. For
+    example, a bisection between zero and the input returns a fixed fraction of the input until one of its decisions
+    changes. Large steps cross many such decisions, and show the slope of the limit. None if forward does not iterate,
+    or the claim does not agree.
     """
     if not iterates(site):
         return None
@@ -119,10 +131,14 @@ def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None
 
 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
-    """A difference over fine steps, unless these say nothing of the values' digits.
+    """The outcome for a difference over small steps, where the rounding of the values may be its only reason.
 
-    Of values in half precision they never do: some entries of a block may seem right beside others that seem to be
-    zero, as long as the point lies near the edge of a rounding plateau in the former only.
+    * Values in float16 or bfloat16: large steps decide. Small steps may show some entries right and others zero,
+      because the point lies near the edge of a rounding plateau along the former only.
+    * Other rounding plateaus, and no entry that small steps show right: the difference stays. If large steps confirm
+      it, its numbers come from them.
+    * Small jumps between which the values rise, where the claim agrees over large steps: UNDECIDED, because two slopes
+      can be meant.
     """
     pair = outcome.input, outcome.output
     stored = floating_format(site, pair[1]) if _may_be_half(site, pair) else None
@@ -143,7 +159,10 @@ def _may_be_half(site: Site, pair: Pair) -> bool:
 
 
 def _slope_seen(outcome: BlockOutcome) -> bool:
-    """Whether small steps found some nonzero entry right: then there are no rounding plateaus in between."""
+    """Whether small steps found some entry right whose slope is not zero.
+
+    The values then do not change by jumps between rounding plateaus only.
+    """
     table = outcome.table
     if table is None:
         return False

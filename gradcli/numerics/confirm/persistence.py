@@ -1,4 +1,7 @@
-"""A difference is reported only if it persists over directions, steps, points, and has no better explanation."""
+"""Decides whether a difference is real.
+
+It must persist along other directions, with other steps and at other points, and nothing else may explain it.
+"""
 
 from __future__ import annotations
 
@@ -25,34 +28,47 @@ from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, rando
 from gradcli.numerics.wording import of_largest
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-25)
+"""The measurement is repeated with steps so much smaller, to see whether the claim holds there. The last run starts at
+1.5e-9 of the scale, where rounding leaves some seven digits of a slope."""
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
+"""How far the points lie at which a difference must persist, in units of the scale. The first that shows it suffices.
+The smaller ones are for functions that change their character within 2^-10."""
 EXPLAINS = 0.1
-"""Slopes that do not add up explain a difference only if they miss by at least this part of the difference."""
+"""Slopes that do not add up explain a difference only if the sum is off by at least this part of the difference."""
 COARSEST_FINER = 2.0**-4
+"""The smaller steps that confirm located entries are at least 16 times smaller than those before, even if rounding of
+the values then hides a part of the difference."""
 RANDOM, PERIODS = 0.05, 10.0
-"""Values that depart from a smooth curve by the first part of themselves look random. They oscillate too fast for
-finite differences if the claimed slope, over the shortest step, would change them by the second number times this
-departure."""
+"""Values look random if their noise exceeds 5 % of their size. A fast oscillation is a possible explanation if the
+claimed slope, over the shortest step, would change the values by more than ten times the noise."""
 ROUGH = 1e3
-"""Noise up to so many units of rounding of the values counts as rounding."""
+"""Noise of up to so many units roundoff of the values counts as rounding, not as a fast oscillation."""
 SHORTEST = 0.05 * 2.0**-25
+"""The first step of the last run in `FINER`, in units of the scale."""
 SWINGS = 5
+"""At so many points within the shortest step the claim is computed, to see whether it changes by the difference."""
 READABLE = 300.0
-"""Slopes of values with a given roundoff, over steps of a twentieth of the scale, are uncertain by about so many
-roundoffs."""
+"""An error of up to so many unit roundoffs r of the values is explained by their format. Two values that are each wrong
+by r, at both ends of a step t of a twentieth of the scale, make the quotient wrong by r / t = 20 r; extrapolation and
+the factor of 8 standard deviations in the bound make that some hundreds."""
 EXCUSABLE_NOISE = 1e5 * EPS
-"""If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits."""
+"""If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits. Errors of the
+size that such noise explains are then not reported."""
 EXCUSED = 3.0
-"""The derivative of an iteration that stops at tolerance tau may be wrong by a few sqrt(tau), as for Newton's
-method."""
+"""A difference may be the effect of an iteration that stops at a tolerance τ if it is at most 3 √τ, where τ is the
+noise or a jump, relative to the values. The error after a step of Newton's method is about the square of the error e
+before it, τ = e², and the derivative of e² is of the order of e = √τ."""
 
 
 def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:
-    """Decide whether a difference seen along one direction is real.
+    """Decide whether a difference measured along one direction is real.
 
-    The claim differs only if a second run with other steps and another direction says so too, no finer scale agrees
-    with the claim, the gap is not the noise of the claim nor of the size that the function's own jumps explain, and it
-    is there at a point moved by 2^-10 of the scale (less where the function changes its character so far away) as well.
+    The claim DIFFERS only if all of this holds:
+
+    1. another direction with other steps shows a difference as well;
+    2. no run with smaller steps along the first direction agrees with the claim (`FINER`);
+    3. nothing else explains the difference (`_better_explanation`);
+    4. a nearby point shows it as well (`MOVES`).
     """
     symmetric = on_symmetric_changes(site, input_, output, significance)
     if symmetric is not None:
@@ -78,24 +94,28 @@ def confirm(site: Site, input_: int, output: int, first: Reading, significance: 
 
 
 def _relative_error(judgement: Judgement) -> float:
-    """The error in units of the block's scale, which is zero where claim and slopes are."""
+    """The error divided by the block's scale. If that is zero: infinity, or 0 for no error."""
     if judgement.scale > 0.0:
         return judgement.error / judgement.scale
     return math.inf if judgement.error > 0.0 else 0.0
 
 
 def along_symmetric_changes(judgement: Judgement) -> Decision:
-    """The decision for a function that reads one triangle, from how its claim holds along symmetric changes."""
+    """The decision for a forward that reads one triangle of a symmetric matrix, from symmetric directions only."""
     if judgement.impression is Impression.AGREES:
         return Decision(outcome=Outcome.AGREES, note=NOTE, judgement=judgement)
     return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE, note=NOTE, judgement=judgement)
 
 
 def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, significance: float) -> Decision | None:
-    """Decide in a few directions where the wrong entries of a large block are known and all others are right.
+    """Confirm a difference of a large block in a few directions, if its wrong entries are known.
 
-    What explains a difference away (an iteration's stopping rule, rounding) would show in the others too. It must show
-    again with other weights and steps, much finer steps, and at a point moved by 2^-10 of the scale; otherwise None.
+    All other entries have been found right. Early stops and rounding would show in them too, so that fewer tests are
+    needed than in `confirm`. The difference must show again along another direction through the wrong entries, with
+    steps about 256 times smaller, and at a point moved by 2^-10 of the scale.
+
+    Returns:
+        The decision DIFFERS; None if `found` is None, the block has at most `LONG` entries, or a test fails.
     """
     if found is None or site.map.domain.blocks[input_].size <= LONG:
         return None
@@ -129,10 +149,11 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, 
 
 
 def _finer_start(site: Site, output: int, latest: Judgement) -> float:
-    """A start 256 times finer, or as much finer as leaves the rounding of the values well below a difference.
+    """The largest step for a second run: SECOND_START / 256, or larger where rounding would hide the difference.
 
-    Rounding is 32 eps |u·f| / t, and a difference must exceed three bounds: one of a millionth in a single entry of a
-    million is lost in the rounding of their sum at the finest steps.
+    The rounding error of the slope is about 32 ε |u·f| / t, and a difference must exceed three bounds. The step is
+    therefore such that six times this rounding error is below the difference, but at most SECOND_START / 16. Example:
+    an error of a millionth in one of a million entries is lost at SECOND_START / 256, in the rounding of their sum.
     """
     size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
     readable = 2 * FAIL_FACTOR * 32 * EPS * size / latest.error
@@ -140,7 +161,7 @@ def _finer_start(site: Site, output: int, latest: Judgement) -> float:
 
 
 def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
-    """Whether the claim along a direction moves by a third of the gap when x moves by a few units of rounding."""
+    """Whether the claimed slope changes by a third of the difference `gap` when x moves by a few roundings."""
     here = site.claim.along(direction)[0]
     for _ in range(3):
         claim = site.claim_at(nudged(site))
@@ -152,7 +173,20 @@ def _claim_moves(site: Site, direction: Vector, gap: float) -> bool:
 def _better_explanation(
     site: Site, output: int, places: slice, first: Reading, left: Mask, spread: Vector, latest: Judgement
 ) -> tuple[Doubt | None, str | None]:
-    """Why the rows `left` may seem to differ though the claim is right, if there is such a reason."""
+    """Why a right claim may differ from finite differences in the rows `left`: the kind of doubt, and a sentence.
+
+    Args:
+        site: the point.
+        output: the output block.
+        places: the entries of the input block.
+        first: the direction along which the claim differs.
+        left: the rows that differ at all step sizes; if none does, that is the reason.
+        spread: for every row, how much the slopes of different step sizes contradict each other.
+        latest: the larger one of the differences measured so far.
+
+    Returns:
+        None, None if there is no such reason.
+    """
     if not left.any():
         return Doubt.NOISE, (
             "finite differences with large steps contradict the gradient, but those with small steps agree with it"
@@ -174,10 +208,12 @@ def _better_explanation(
 
 
 def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
-    """Whether the values look random, and would if the claim is right: sin(1e10 x) has many periods in a step.
+    """A sentence, if forward may oscillate too fast for finite differences; otherwise None.
 
-    Noise that is small beside the values will do where the claim takes the rounding of x further than they are large,
-    or is another one at the end of the shortest step.
+    sin(1e10 x) has many periods within every step, so that its values look random at all steps. All rows `left` must
+    have noise above rounding (ROUGH), and a claimed change over the shortest step above PERIODS times that noise. In
+    addition, in every row the noise is above RANDOM of the values, or the claim times ε (the change when x moves by a
+    rounding) is larger than the values; or in every row the claim changes by half the difference within that step.
     """
     with np.errstate(all="ignore"):
         rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
@@ -193,14 +229,14 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
 
 
 def _swings(site: Site, first: Reading, left: Mask) -> bool:
-    """Whether the claim along the direction changes by about the difference within the shortest step."""
+    """Whether the claimed slope changes by half the difference or more within the shortest step, in all rows `left`."""
     shifts = site.rng.uniform(-SHORTEST, SHORTEST, SWINGS)
     spread = _spread(site, first, (site.x + t * first.direction for t in shifts))
     return bool((2 * spread >= first.error)[left].all())
 
 
 def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
-    """For every row, the largest change of the claim along the direction between x and some points."""
+    """For every row, the largest change of the claimed slope between x and some points."""
     spread = np.zeros(first.claimed.size)
     for claim in map(site.claim_at, points):
         if claim is not None:
@@ -209,7 +245,7 @@ def _spread(site: Site, first: Reading, points: Iterable[Vector]) -> Vector:
 
 
 def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | None:
-    """Whether half precision, in which the values are stored, explains a difference."""
+    """A sentence, if the values are float16 or bfloat16 numbers whose rounding explains the difference (READABLE)."""
     stored = format_at(site, output)
     if stored is None or not stored.half:
         return None
@@ -221,7 +257,7 @@ def _few_digits(site: Site, output: int, first: Reading, left: Mask) -> str | No
 
 
 def _roughness(site: Site, output: int, first: Reading, left: Mask, spread: Vector, latest: Judgement) -> str | None:
-    """Whether the claim's noise, an early stop or the function's jumps explain a difference."""
+    """A sentence, if noise of the claim, jumps or noise of forward, or an early stop explain the difference."""
     gap = _relative_error(latest)
     if gap < LOOSE and _claim_is_noisy(site, first, left):
         return (
@@ -255,11 +291,11 @@ def _unconfirmed(seen: Judgement, again: list[Judgement]) -> Decision:
 
 
 def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Mask) -> tuple[Vector, Mask]:
-    """Repeat the direction with much finer steps.
+    """Repeat the measurement along the first direction with much smaller steps (`FINER`).
 
     Returns:
-        How far estimates at different scales lie apart beyond their bounds, for every row; and the failing rows without
-        those that agree with the claim at a finer scale.
+        For every row, the largest difference of two slopes that contradict each other by more than three bounds, or 0;
+        and the failing rows without those that agree with the claim at some smaller step size.
     """
     spread = np.zeros(failing.size)
     left = failing.copy()
@@ -276,7 +312,11 @@ def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Ma
 
 
 def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
-    """Whether the claim along the direction moves as much as the gap when x moves by a few units in the last place."""
+    """Whether rounding explains the difference in all failing rows, for a claim that is itself noisy.
+
+    The error must be at most three times the bound plus eight times the change of the claimed slope when x moves by a
+    few roundings.
+    """
     spread = _spread(site, first, (nudged(site) for _ in range(3)))
     with np.errstate(all="ignore"):
         explained = first.error <= FAIL_FACTOR * (first.tolerance + 8 * spread)
@@ -284,10 +324,10 @@ def _claim_is_noisy(site: Site, first: Reading, failing: Mask) -> bool:
 
 
 def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vector) -> bool:
-    """Whether the function's own roughness explains the gap in every failing row.
+    """Whether roughness of forward explains the difference in every failing row.
 
-    Three signs: estimates at different scales that contradict each other; noise far above rounding; small jumps nearby.
-    A gap of the size of the contradiction is excused, and one below a few sqrt(noise × size) or sqrt(jump × size).
+    An error is explained if it is at most ten times the contradiction of slopes over different steps (`spread`), or
+    EXCUSED · √(noise · size) for noise far above rounding, or EXCUSED · √(jump · size) for jumps nearby.
     """
     with np.errstate(all="ignore"):
         noise = np.where(first.noise > EXCUSABLE_NOISE * first.size, first.noise, 0.0)
@@ -302,7 +342,11 @@ def _excused(site: Site, first: Reading, rows: Mask, failing: Mask, spread: Vect
 
 
 def _lasting(there: Judgement, here: Judgement) -> bool:
-    """Whether a difference is still there at a moved point: in size, or beside a block whose scales are others now."""
+    """Whether the difference at a moved point is at least a hundredth of that at the given point.
+
+    Either the errors themselves are compared or, if the difference is significant at the moved point, the errors
+    relative to the block's scale at each point.
+    """
     relative = there.impression is Impression.DIFFERS and there.error * here.scale > 0.01 * here.error * there.scale
     return relative or there.error > 0.01 * here.error
 
@@ -330,7 +374,7 @@ def _at_moved_points(
             "finite at nearby points"
         )
         return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
-    # Another input may hold labels, and mean nothing beside them: only this one is moved then.
+    # Another input may hold labels, and be meaningless between them: now only this input is moved.
     alone = list(judged(within(site.scales, places))) if len(site.map.domain.blocks) > 1 else []
     if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
         return Decision(outcome=Outcome.DIFFERS, judgement=latest)

@@ -1,4 +1,4 @@
-"""A difference that shows along a direction through many entries, laid at the door of single ones."""
+"""Attributes a difference along a direction through many entries to single entries, where it is significant there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.sampling.directions import Focus
 
 SUSPECTS = 8
+"""At most so many of the entries that look wrong are measured alone, at some 17 evaluations each."""
 
 
 def confirm_column(site: Site, input_: int, output: int, significance: float) -> Decision | None:
-    """The decision on a block that is off by less than matters along a direction, from one entry whose error matters.
+    """Decide on a pair whose error along a direction is not significant, by one entry whose error is.
 
-    None where no single entry is to blame. Where the wrong entries of a large block are few, they decide together.
+    If the wrong entries of a large block are few, they are confirmed together (`confirm_sparse`).
+
+    Returns:
+        The decision; None if no single entry has a significant error.
     """
     focus, located = _telling_column(site, input_, output, significance)
     if focus is None:
@@ -32,13 +36,15 @@ def confirm_column(site: Site, input_: int, output: int, significance: float) ->
 
 
 def _telling_column(site: Site, input_: int, output: int, significance: float) -> tuple[Focus | None, Located | None]:
-    """A focus on one entry whose error matters beside the largest entry of the block, in units of the derivative.
+    """Find one entry (column) whose error, measured along that entry alone, is significant.
 
-    Along a random direction the entries count by their size times that of their input; an error in the largest entry
-    may look small there if its input is small, and many errors may cancel.
+    The error is compared with the largest claimed entry of the block, both without the scales of the input. Along a
+    random direction every entry counts times the scale of its input, so that an error in an entry of small scale looks
+    small there, and errors of several entries may cancel. Up to eight entries that `locate` blames are tried, or if it
+    finds none, the largest ones.
 
     Returns:
-        None where no single entry is to blame; and the wrong entries, where they are few.
+        A focus on that entry, None if there is none; and the wrong entries that `locate` found, None if it found none.
     """
     places = site.map.domain.slices[input_]
     found = locate(site, input_, output)
@@ -54,7 +60,7 @@ def _telling_column(site: Site, input_: int, output: int, significance: float) -
 
 
 def _largest_columns(site: Site, input_: int, output: int) -> Indices:
-    """The column of the largest claimed entry in units of the derivative, and of the one that counts most."""
+    """The columns of the largest |claimed entry|, and of the largest |claimed entry| times the scale of its input."""
     places = site.map.domain.slices[input_]
     size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
     return np.unique([np.argmax(size), np.argmax(size * site.scales[places])])

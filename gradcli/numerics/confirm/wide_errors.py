@@ -1,7 +1,8 @@
-"""Claims that are wrong by more than wide steps leave uncertain, where fine steps see only rounding plateaus.
+"""Shows by large steps that a claim is wrong, where small steps show only rounding plateaus.
 
-What a wrong claim leaves of rounded values (`remainder`) has one slope at every length of step, along every direction
-and close by; where the claim is right, that is noise, and so is it at some length at least where the function jumps.
+If a claim is wrong, the residual of rounded values (`claims.residual`) has the same slope over intervals of every
+length, along every direction, and at nearby points. If the claim is right, the residual is noise, and its slope is not
+significant; for a function with jumps of its own, it is not significant at some length at least.
 """
 
 from __future__ import annotations
@@ -28,22 +29,27 @@ from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, r
 from gradcli.numerics.sampling.line import Line, on_grid
 
 CONSTANTS = 4.0
-"""A formula in few digits may use constants that are each wrong by one rounding: its slope may be wrong by so many
-roundings."""
+"""How many constants inside a formula computed in few digits may each be rounded to those digits. The slope of a right
+formula may then be wrong by so many relative rounding errors."""
 ASIDE = 2.0**-4
 """The claim must be wrong at a point moved by this part of the scale as well."""
 FAR = (0.8, 0.3, -0.3, -0.8)
+"""At these parameters a row is computed to see whether it depends on some entries at all."""
 CLEAR_LEVELS = 2
-"""So many lengths of step must show the error by more than three times its uncertainty; every other length that can
-show it must give the same slope."""
+"""At so many lengths of interval at least, the slope of the residual must exceed three times its uncertainty. All other
+lengths that can show it must show the same slope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wrong:
-    """A claim that wide steps contradict along several directions.
+    """A claim that large steps show to be wrong along several directions.
 
-    `error` and `bound` are slopes along the one that shows it best, relative to the block's largest scaled entry;
-    `noise` is how far values depart from a smooth curve, relative to themselves, and `reach` the step that is surest.
+    Attributes:
+        error: the error of the claimed slope, along the direction where it is largest compared with its bound, relative
+            to the pair's largest scaled entry.
+        bound: the error bound of `error`, in the same unit.
+        noise: the distance of the values from a smooth curve, relative to the values.
+        reach: the length of step with the smallest bound.
     """
 
     error: float
@@ -53,7 +59,7 @@ class Wrong:
 
     @property
     def note(self) -> str:
-        """What showed it, in one sentence."""
+        """How the error was found, in one sentence."""
         return (
             f"forward's values jump by about {self.noise:.0e} of their magnitude (from rounding, or an iteration "
             f"that stops early); finite differences with steps of up to {self.reach:.1g} of the input's magnitude "
@@ -63,9 +69,14 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Off:
-    """One row along one direction: the slope of what the claim leaves, how uncertain it is, and over which stretch.
+    """A row that is wrong along one direction.
 
-    `widths` is the uncertainty together with what constants of few digits may do.
+    Attributes:
+        row: the number of the claimed row.
+        slope: the slope of its residual.
+        width: the uncertainty of the slope, including that of constants of few digits (`CONSTANTS`).
+        noise: the distance of the values from a smooth curve, relative to the values.
+        level: the residual on the interval where the uncertainty is smallest.
     """
 
     row: int
@@ -77,9 +88,13 @@ class _Off:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A pair, and which of its rows may be held against the claim: `free` says that claims of zero may too.
+    """A pair, and what is known of it beforehand.
 
-    `iterating` says that the roughness of the values may be what an iteration leaves when it stops.
+    Attributes:
+        pair: the numbers of the input block and the output block.
+        free: whether entries claimed to be zero can be shown to be wrong too.
+        floor: errors below this part of the pair's largest entry do not matter.
+        iterating: whether forward iterates, so that stopping early may explain errors.
     """
 
     pair: Pair
@@ -89,21 +104,23 @@ class _Case:
 
 
 def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
-    """Whether the claim for a pair is wrong by more than wide steps leave uncertain.
+    """Show over large steps that the claim for a pair is wrong.
 
-    Forward's values must be made of plateaus with like jumps, or forward must iterate, and the error be larger than
-    what stopping early explains. Three directions, the last at a point close by, must show the same row wrong, each at
-    two lengths of step and at every other that can tell.
+    Forward's values must consist of rounding plateaus with jumps of similar size; or forward must iterate, and the
+    error be larger than stopping early explains. The same row must be wrong along three directions, the last one at a
+    nearby point: at two lengths of interval or more, and at all others that can show it.
 
     Args:
-        site: the point, without a witness.
+        site: the point, without a reference.
         pair: the numbers of the input block and the output block.
-        significance: errors below this part of the block's largest entry do not matter; nor do those below a
-            thousandth where forward iterates, whose last step may come in from zero without a jump.
+        significance: errors below this part of the pair's largest entry do not matter. If forward iterates, errors
+            below 1e-3 do not either: a new last step may start at length zero, so that no jump shows how large the
+            errors of stopping early are.
 
     Returns:
-        None where the claim may be right: also if it cannot be followed, and for entries
-        claimed to be zero of values that are in no format of few digits (a grid is a staircase that may be meant).
+        None if the claim may be right. Also None if the residual cannot be measured, and for entries claimed to be zero
+        unless forward iterates or the values are floating-point numbers of few digits: values on a fixed grid are a
+        staircase, whose derivative may be meant to be zero.
     """
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
@@ -128,12 +145,15 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
 
 
 def _likewise(site: Site, first: _Off, focus: Focus) -> Vector:
-    """Another direction in which what the first one showed does not cancel: of the same signs."""
+    """Another random direction with the signs of the first, so that the errors of several entries add up again."""
     return np.copysign(np.abs(random_direction(site.rng, focus.drawn)), first.level.line.v)
 
 
 def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
-    """Whether the row is wrong at a nearby point along one of some random directions, along which errors may cancel."""
+    """Whether the row is wrong at a nearby point as well, along one of three random directions.
+
+    Several are tried because errors of several entries may cancel along one.
+    """
     there = site.moved_to(moved(site.rng, site.x, site.scales, ASIDE))
     if there is None or not there.claim.finite or not np.isfinite(there.outputs).all():
         return False
@@ -144,7 +164,7 @@ def _close_by(site: Site, case: _Case, focus: Focus, row: int) -> bool:
 
 
 def _where(site: Site, case: _Case) -> Iterator[Focus]:
-    """All entries of the block, each group of scales, and the entries that look wrong when each is moved alone."""
+    """Which entries to move: all of the block; each group of similar scale; those that look wrong when moved alone."""
     place = site.map.domain.slices[case.pair[0]]
     yield from focuses(site.scales, place)
     suspects = _suspects(site, case)
@@ -155,7 +175,7 @@ def _where(site: Site, case: _Case) -> Iterator[Focus]:
 
 
 def _suspects(site: Site, case: _Case) -> Mask:
-    """Columns of the block with an entry that is off by more than three bounds, when each is moved alone."""
+    """The columns of the block that are wrong by more than three bounds in some row when each is moved alone."""
     table = wide_columns(site, *case.pair)
     place = site.map.domain.slices[case.pair[0]]
     suspects = np.zeros(place.stop - place.start, bool)
@@ -167,7 +187,10 @@ def _suspects(site: Site, case: _Case) -> Mask:
 
 
 def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
-    """The worst row along the direction in which the claim adds up, if its values are made of plateaus."""
+    """The worst row along the direction in which the claimed entries add up; None if no row is wrong.
+
+    Unless forward iterates, the values of the row must consist of rounding plateaus.
+    """
     direction = steepest(site, site.claim.block == case.pair[1], focus)
     found = _worst(site, case, direction, focus, None)
     if found is None or case.iterating:
@@ -176,7 +199,7 @@ def _first(site: Site, case: _Case, focus: Focus) -> _Off | None:
 
 
 def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:
-    """The entries of a focus for which a row claims more than zero; all if the row does not depend on those at all."""
+    """The entries of a focus that a row claims to be nonzero; all entries if the row does not change along those."""
     only = replace(focus, drawn=np.where(site.claim.forms[row] != 0, focus.drawn, 0.0))
     direction = random_direction(site.rng, only.drawn)
     line = Line(site.read, site.x, direction, site.row_values())
@@ -186,7 +209,18 @@ def _claimed_only(site: Site, focus: Focus, row: int) -> Focus:
 
 
 def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int | None) -> _Off | None:
-    """The row that is off by most bounds along a direction, over three bounds at all lengths of step that can tell."""
+    """The row with the largest error along a direction, in units of its bound; None if none exceeds three bounds.
+
+    The error must exceed three bounds at `CLEAR_LEVELS` lengths of interval, and no other length that can show it may
+    contradict. A length at which the row takes fewer than `MANY` different values cannot show it.
+
+    Args:
+        site: the point.
+        case: the pair.
+        direction: the direction.
+        focus: which entries it moves.
+        only: the row to look at; None for all.
+    """
     rows = np.flatnonzero(site.claim.block == case.pair[1]) if only is None else np.array([only])
     if not case.free:
         rows = rows[(site.claim.forms[rows][:, focus.drawn != 0] != 0).any(axis=1)]
@@ -221,13 +255,14 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
 
 
 def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], rows: Indices) -> Matrix:
-    """How far the slope of every row may be off over each length because an iteration stops early.
+    """How wrong the slope of every row may be, over each length of interval, because an iteration stops early.
 
-    Stopping leaves N of a value: what shows where the number of steps changes, or the largest departure from a smooth
-    curve over that length or a shorter one (over a longer one it may be the function's curvature). Over a length T that
-    is a slope of a few N / T, and if it goes on smoothly between such places (as what Newton's method leaves does,
-    which is the square of what the step before left) one of a few times the root of N. Infinite where N is not above
-    rounding: nothing is known of what stopping leaves.
+    Let N be the error that stopping early leaves in a value: the jump where the number of iterations changes, or the
+    largest distance from a smooth curve over this or a shorter interval (over a longer one, that may be curvature of
+    the function). Over [-T, T] the slope is then wrong by UNFINISHED · N / T. Between two such places the error may be
+    a smooth function of x, as for Newton's method, where it is the square of the error of the step before; its
+    derivative is of the order of √N, so that the slope may also be wrong by EXCUSED · √(N · value). Infinity if N is
+    not above rounding, because the error of stopping early is then unknown.
     """
     claimed = slice(-len(site.claim.forms), None)
     stopping = float(left_by_stopping(site, direction)[1][claimed][rows].max())
@@ -242,7 +277,10 @@ def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], 
 
 
 def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stretch]:
-    """Every length of step on which the claim on some rows can be followed: a sawtooth shows itself at the shortest."""
+    """The residual of some rows at every length of interval at which it can be measured, the longest first.
+
+    The short ones are needed as well: only they show that a sawtooth has a slope of its own.
+    """
     asked = np.zeros(len(site.claim.forms), bool)
     asked[list(rows)] = True
     longer: Stretch | None = None

@@ -1,7 +1,8 @@
-"""A verdict at the resolution that can be had, where values are too rough for any fine step.
+"""Shows by large steps that a claim agrees, at a coarse resolution, where the values are too rough for small steps.
 
-Differences over steps as long as x itself see through rounding plateaus and early stops, if the claim is taken along:
-what it leaves of the function's values (`remainder`) is noise where it is right, at every length of step.
+Over steps as long as x itself, rounding plateaus and early stops matter little. The truncation error, which would be
+large, is avoided by subtracting the integral of the claim: the residual (`claims.residual`) of a right claim is noise,
+at every length of step.
 """
 
 from __future__ import annotations
@@ -27,32 +28,44 @@ from gradcli.numerics.sampling.line import GRID, Line, on_grid
 from gradcli.numerics.wording import of_largest
 
 REACHES = tuple(0.8 * 2.0**-k for k in range(12))
+"""The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
 LEVELS = 3
-"""Lengths of step that must agree: the longest one on which the claim can be followed, and two below."""
+"""At so many lengths the claim must agree: the longest at which the residual can be measured, its half and quarter."""
 UNFINISHED = 5.0
-"""If forward iterates, a slope is uncertain by so many times the noise, since the errors of stopping early all have one
-sign."""
+"""If forward iterates, the slope over [-T, T] is uncertain by 5 N / T instead of ROUGHNESS · N / T: errors of stopping
+early have one sign over long distances, so that they do not average out as rounding does."""
 CLOSE_BY = 10 * LOOSE
+"""A slope measured up to 2^-9 away from x differs from the claim at x if it is off by this part of the largest entry.
+It is ten times what is required at x, because the slope itself may change by some thousandths over that distance."""
 LONGEST_FINE = 2.0**-10
+"""A slope between jumps is looked for with steps below this; longer ones may cross several jumps."""
 ALIKE = 1e-2
-"""Slopes at three steps, each about a quarter of the next, count as equal if they differ by less than this part."""
+"""Slopes over three steps, each about four times the one before, count as equal if they differ by less than this
+part."""
 JUMPING = 0.02
-"""Noise consists of jumps if there is a jump of at least this part of the noise."""
+"""Noise is taken to come from jumps if some jump is at least this part of it. A smooth curve, halved 30 times, leaves
+less than 1e-8."""
 ROUNDINGS = 4.0
-"""Noise below so many units of the format that holds the values is rounding: a formula rounds a few times."""
+"""Noise of up to so many unit roundoffs of the format that holds the values is rounding: a formula rounds a few
+times."""
 ROWS_TRIED = 4
+"""In at most so many of the roughest rows a jump is looked for."""
 FEW_ROWS = 8
-"""If there are more rows, one is tried first, to see whether the claim can agree at all."""
+"""If there are more rows, the one with the largest slope is tried first; if it does not agree, neither does the claim.
+This affects only the cost."""
 COARSEST = 0.1
 """A claim agrees only at this resolution or a finer one, unless the format of the values allows no finer one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wide:
-    """An agreement over wide steps, relative to the block's largest scaled entry.
+    """How well a claim agrees over large steps.
 
-    `error` is the slope of what the claim leaves, `resolution` the least error that would have shown, `noise` how far
-    values depart from a smooth curve, relative to themselves, and `reach` the longest step.
+    Attributes:
+        error: the slope of the residual, relative to the pair's largest scaled entry.
+        resolution: the smallest error that would have been detected, in the same unit.
+        noise: the distance of the values from a smooth curve, relative to the largest value.
+        reach: the longest step.
     """
 
     error: float
@@ -77,9 +90,10 @@ class Wide:
 
 
 def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
-    """Whether a witness stands against an agreement: it parts from the claim by less than wide steps resolve.
+    """Whether the reference makes an agreement doubtful: it differs from the claim by less than the resolution.
 
-    A witness that goes through few digits or an early stop itself, as forward then does, parts for no other reason.
+    That is so only for values as exact as float64 allows. If forward rounds to few digits or stops early, the reference
+    does so too and differs from a right claim for this reason alone.
     """
     if site.witness_rows is None or not wide.exact:
         return False
@@ -87,21 +101,23 @@ def overruled(site: Site, pair: Pair, wide: Wide, significance: float) -> bool:
 
 
 def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wide | None:
-    """Whether the claim for a pair holds over wide steps, and at which resolution.
+    """Show over large steps that the claim for a pair agrees, and at which resolution.
 
-    Two directions, in the first of which the claimed entries add up, must agree at three lengths of step. Entries of
-    far smaller scales are moved alone as well: what is not lost in the noise of the values there must not contradict.
+    The slope of the residual must be within its tolerance along two directions, at three lengths of interval each.
+    Along the first direction the claimed entries add up. Groups of entries of much smaller scale are moved alone as
+    well, and must not contradict the claim.
 
     Args:
-        site: the point, without a witness.
+        site: the point, without a reference.
         pair: the numbers of the input block and the output block.
-        gap: how far the claim seemed to be off over fine steps, relative to the largest entry. Where that is little
-            the resolution is no finer than twice as much.
-        sloped: do not mind if the values rise between their jumps by themselves.
+        gap: the error that small steps showed, relative to the pair's largest entry. If it is below 1e-3, the
+            resolution is at least twice as large.
+        sloped: accept values that have a slope of their own between their jumps.
 
     Returns:
-        None where the claim does not hold, cannot be followed, is zero, or could be wrong by more than a tenth; also
-        where what it leaves is not seen to be made of jumps: fine structure of the function is not noise.
+        None if the claim does not agree, is zero, or the resolution is coarser than `COARSEST` (the format's resolution
+        if that is coarser); if the residual cannot be measured; and if its noise does not consist of rounding or
+        jumps, because a ripple or another fine structure of the function is not noise.
     """
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
@@ -123,10 +139,14 @@ def agreement(site: Site, pair: Pair, gap: float, *, sloped: bool = False) -> Wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """What is known of a pair beforehand: the widest resolution allowed, the gap over fine steps, and the manner.
+    """What is known of a pair beforehand.
 
-    `stored` is the format of few digits that holds the values, if one does; `sloped` says that values
-    which rise between their jumps do not matter.
+    Attributes:
+        limit: the coarsest resolution at which the claim may agree.
+        stored: the format of few digits that holds the values, if there is one.
+        gap: the error that small steps showed, relative to the pair's largest entry.
+        iterating: whether forward iterates.
+        sloped: whether the values may have a slope of their own between their jumps.
     """
 
     limit: float
@@ -138,14 +158,17 @@ class _Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stop:
-    """An iteration's stopping rule along a line: the nearest place where the number of steps changes, and the jump."""
+    """The nearest place along a line where the number of iterations changes: its distance, and the jump there.
+
+    Without such a place the distance is infinite and the jump 0.
+    """
 
     place: float
     jump: float
 
 
 def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
-    """A direction along which the claimed entries of one row, that with the largest of them, add up."""
+    """A random direction along which all claimed entries of one row add up: the row with the largest scaled entry."""
     forms = site.claim.forms[rows]
     row = forms[int(np.argmax((np.abs(forms) * focus.judged).max(axis=1)))]
     return np.where(row < 0, -1.0, 1.0) * np.abs(random_direction(site.rng, focus.drawn))
@@ -154,7 +177,16 @@ def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
 def _along(
     site: Site, pair: Pair, focus: Focus, case: _Case, direction: Vector, reaches: Sequence[float]
 ) -> Wide | None:
-    """The result of a direction through some entries, at the longest steps that give enough information."""
+    """How well the claim agrees along one direction.
+
+    Three adjacent lengths of interval form a window; only windows whose noise consists of rounding or jumps count. The
+    first one that agrees at an allowed resolution gives the result. The next one replaces it if it agrees at a finer
+    resolution.
+
+    Returns:
+        None if no window agrees, if one up to the next after the result contradicts by more than three tolerances, if
+        the pair's largest entry is zero, or if the values have a slope of their own (`_sloped`).
+    """
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
     if not scale > 0:
@@ -191,7 +223,7 @@ def _may_agree(
     scale: float,
     known: dict[float, Stretch],
 ) -> bool:
-    """Whether the claim on the row with the largest slope holds over some lengths of step; a gradient a place tells."""
+    """Whether the row with the largest claimed slope agrees in some window. It needs one gradient at every place."""
     slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
     steep = np.arange(rows.size) == int(slopes.argmax())
     weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known))
@@ -199,9 +231,10 @@ def _may_agree(
 
 
 def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
-    """Whether the claim is clearly off in entries of small scales, beside the noise that the values have elsewhere.
+    """Whether the claim is wrong by more than three tolerances along a direction through entries of small scale.
 
-    Where so few entries hardly move the values, these stay on one plateau and show no noise of their own.
+    The noise, relative to the values, is taken to be at least `noise`, which was seen along other directions: entries
+    of small scale may move the values so little that they stay on one rounding plateau and show no noise.
     """
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
@@ -219,9 +252,10 @@ def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float
 def _windows(
     site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
 ) -> Iterator[list[Stretch]]:
-    """Every three adjacent lengths of step at which the claim on some rows can be followed, longest first.
+    """The residuals of some rows on every three adjacent lengths of interval, longest first.
 
-    Values at the lengths that are `known`, for other rows, are used again; what is measured is added there.
+    Lengths at which the residual cannot be measured are left out. `known` holds the residuals of other rows by length:
+    their values of f are used again, and every new residual is added.
     """
     levels: list[Stretch] = []
     for reach in reaches:
@@ -235,11 +269,12 @@ def _windows(
 
 
 def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
-    """Whether some row, at the point or very close to it, has a clear slope that is not the claimed one.
+    """Whether some row has a slope between its jumps that is not the claimed one, at x or close by.
 
-    Rounded values are constant on plateaus; a function that rises between its jumps has a derivative, whatever it does
-    over longer steps. Three of the finest steps that rounding allows must show it. They are jittered: a slope that a
-    few jumps make would repeat over steps in whole ratios.
+    Rounded values are constant on their plateaus. A function that rises between its jumps has a derivative there, which
+    may be the one that is meant. Three steps, the smallest that rounding allows and about 4 and 16 times as large, must
+    give the same nonzero slope. They are jittered, because a few jumps could give equal slopes over steps in whole
+    ratios. If rounding allows only steps above `LONGEST_FINE`, or steps near the grid of t, the answer is no.
     """
     line = Line(site.read, site.x, direction, site.row_values())
     chosen = slice(line.outputs - rows.size, line.outputs)
@@ -261,7 +296,10 @@ def _sloped(site: Site, direction: Vector, rows: Mask, scale: float) -> bool:
 
 
 def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
-    """Where an iteration's number of steps changes, and the largest jump there: its rows share one stopping rule."""
+    """The nearest place where the number of iterations changes, and the largest jump of any row there.
+
+    The largest is taken because all rows share one stopping rule.
+    """
     found = where_it_stops(site, direction)
     if found is None:
         return _Stop(place=np.inf, jump=0.0)
@@ -269,11 +307,12 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
 
 
 def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
-    """Whether the roughest rows' departures are rounding or hold jumps, and so are no fine structure of the function.
+    """Whether the noise of the residual consists of rounding or jumps, rather than of fine structure of the function.
 
-    Some roundings of a format that holds all the values are rounding, whatever else could be hidden in them.
-    An iteration of varying steps may be rough without a jump, if its last step comes in from zero: where the number of
-    steps changes on the way that roughness explains a small gap.
+    Noise of a few roundings of the format that holds the values is rounding. Otherwise the roughest rows must have a
+    jump of `JUMPING` times their noise. If forward iterates, a jump where the number of iterations changes suffices. An
+    integrator with adaptive steps may be rough without a jump, because a new last step starts at length zero; if the
+    claim is off by less than 1e-3 over small steps, it suffices that the number of steps changes within the interval.
     """
     size = np.abs(site.row_values()[-rows.size :])
     coarsest = max(levels, key=lambda level: float(level.noise[rows].max()))
@@ -290,9 +329,19 @@ def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None,
 def _weigh(
     site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, scale: float, least: float = 0.0
 ) -> tuple[float, Wide]:
-    """How many tolerances the claim is off at worst, over all levels, and what the finest level resolves.
+    """Compare the slope of the residual with its tolerance, at all the given lengths of interval.
 
-    The values have at least the noise `least`, relative to the largest.
+    Args:
+        site: the point.
+        levels: the residual at each length.
+        rows: the rows to compare.
+        stop: where the number of iterations changes, if forward iterates.
+        scale: the pair's largest scaled entry.
+        least: the noise is taken to be at least this part of the largest value.
+
+    Returns:
+        The largest slope of the residual in units of its tolerance, over all rows and lengths; and the error and
+        resolution at the length with the smallest tolerance.
     """
     size = float(np.abs(site.row_values()[-rows.size :][rows]).max())
     noise = np.maximum(np.maximum.reduce([level.noise for level in levels])[rows], least * size)
@@ -312,6 +361,6 @@ def _weigh(
 
 
 def _largest_ratio(errors: Vector, tolerances: Vector) -> float:
-    """The largest error in units of its tolerance; a row that is exactly zero everywhere has no error."""
+    """The largest error in units of its tolerance. An error of exactly zero counts as 0, even if the tolerance is 0."""
     with np.errstate(all="ignore"):
         return float(np.where(errors == 0, 0.0, errors / tolerances).max())
