@@ -1,4 +1,4 @@
-"""Float64 numbers: the arrays that hold them, how they are rounded, and the smallest of them."""
+"""Types of float64 arrays, the unit roundoff, and the smallest normal number."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 
 EPS = 2.0**-53
-"""The largest relative error of one rounding."""
+"""The unit roundoff ε: the largest relative error of one rounding."""
 TINY = 2.0**-1022
-"""The smallest normal number: below it roundings are absolute."""
+"""The smallest normal number. Below it the rounding error is absolute, not relative."""

@@ -1,4 +1,4 @@
-"""Long vectors a piece at a time: a chain of operations on a piece stays in the processor's cache."""
+"""Operations on long vectors in pieces, so that a chain of operations on a piece stays in the processor's cache."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from gradcli.numerics.maps.floats import Matrix
 from gradcli.numerics.maps.space import Vector
 
 PIECE = 16384
-"""Entries of a piece, 128 KiB of float64."""
+"""The number of entries of a piece, 128 KiB of float64."""
 THREADED = 10_000
 """For products of more entries the linear-algebra library starts threads."""
 UNTHREADED = 8192
+"""The length of a piece of a product: a power of two below THREADED, so that no threads are started."""
 SUMMED = 4096
-"""Entries whose products are added up in one go."""
+"""So many products are added up at once; longer sums are made of such parts. Rounding errors grow with the root of the
+number of terms added up at once."""
 
 
 def pieces(place: slice, length: int = PIECE) -> Iterator[slice]:
@@ -27,25 +29,25 @@ def pieces(place: slice, length: int = PIECE) -> Iterator[slice]:
 
 
 def all_finite(values: npt.NDArray[np.float64]) -> bool:
-    """Whether no value is infinite or not a number."""
+    """Whether no value is infinite or NaN."""
     flat = values.reshape(-1)
     with np.errstate(all="ignore"):
         return all(_finite(flat[piece]) for piece in pieces(slice(0, flat.size), UNTHREADED))
 
 
 def moves_beside(direction: Vector, place: slice) -> bool:
-    """Whether a direction moves any entry other than those at `place`."""
+    """Whether a direction moves any entry outside `place`."""
     beside = (slice(0, place.start), slice(place.stop, direction.size))
     return any(bool(direction[piece].any()) for part in beside for piece in pieces(part))
 
 
 def _finite(piece: npt.NDArray[np.float64]) -> bool:
-    # One that is not finite would show in the sum of squares, which is cheap, and may overflow without.
+    # If the sum of squares is finite, so are all entries. It is cheap, but may overflow; then every entry is tested.
     return math.isfinite(np.dot(piece, piece)) or bool(np.isfinite(piece).all())
 
 
 def products(rows: Matrix, v: Vector) -> Vector:
-    """rows @ v. Long sums are taken in parts: rounding grows with the root of how much is added up at once."""
+    """Compute rows @ v. Long sums are made of parts of `SUMMED` terms, which keeps their rounding error small."""
     with np.errstate(all="ignore"):
         if v.size <= UNTHREADED:
             short: Vector = rows @ v
@@ -57,7 +59,7 @@ def products(rows: Matrix, v: Vector) -> Vector:
 
 
 def dot(u: Vector, v: Vector) -> float:
-    """The sum of u_i v_i, taken in parts as `products` takes it."""
+    """The sum of u_i v_i, made of parts as in `products`."""
     if v.size <= THREADED:
         return float(u @ v)
     return float(sum(u[start : start + SUMMED] @ v[start : start + SUMMED] for start in range(0, v.size, SUMMED)))
@@ -72,7 +74,7 @@ def magnitudes_along(rows: Matrix, v: Vector) -> Vector:
 
 
 def largest(rows: Matrix, scales: Vector | None = None) -> float:
-    """The largest finite |row_i|, or |row_i scales_i|; 0 where there is none."""
+    """The largest finite |entry|, or |entry| times the scale of its column; 0 if no entry is finite."""
     found = 0.0
     for piece in pieces(slice(0, rows.shape[1])):
         size = np.abs(rows[:, piece] if scales is None else rows[:, piece] * scales[piece])
@@ -84,7 +86,7 @@ def largest(rows: Matrix, scales: Vector | None = None) -> float:
 
 
 def consecutive(chosen: npt.NDArray[np.bool_]) -> slice | npt.NDArray[np.bool_]:
-    """The slice of the places chosen where they follow one another (a view, not a copy), else the mask itself."""
+    """The chosen places as a slice if they are consecutive (indexing then makes no copy); otherwise the mask itself."""
     places = np.flatnonzero(chosen)
     if places.size and places[-1] - places[0] + 1 == places.size:
         return slice(int(places[0]), int(places[-1]) + 1)

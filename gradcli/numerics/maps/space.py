@@ -1,4 +1,4 @@
-"""What the entries of a flat vector mean: named blocks of real or complex numbers."""
+"""The layout of a flat vector: which entries belong to which named block of real or complex numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Vector = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One array of a space: its name, shape and dtype."""
+    """One array (an input or an output) in a flat vector: its name, shape and dtype."""
 
     name: str
     shape: tuple[int, ...]
@@ -42,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """Where a real coordinate of a flat vector lives."""
+    """The block, index and part (of a complex number) that one entry of a flat vector belongs to."""
 
     block: int
     index: tuple[int, ...]
@@ -51,7 +51,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Space:
-    """An ordered list of blocks laid end to end in one float64 vector."""
+    """An ordered list of blocks, which lie one after the other in one float64 vector."""
 
     blocks: tuple[Block, ...]
 
@@ -62,7 +62,7 @@ class Space:
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where each block lies in the flat vector."""
+        """The place of each block in the flat vector."""
         ends = np.cumsum([0, *(block.size for block in self.blocks)]).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
@@ -83,10 +83,10 @@ class Space:
         return numbers
 
     def flatten(self, arrays: Sequence[npt.ArrayLike], into: Vector | None = None) -> Vector:
-        """Lay arrays end to end.
+        """Write arrays into one flat vector, one after the other.
 
         Args:
-            arrays: one array a block, of that block's shape; complex entries become (real, imaginary) pairs.
+            arrays: one array for each block, of its shape; a complex entry becomes its real and imaginary part.
             into: a float64 vector of length `size` to write to, a new one by default.
 
         Returns:
@@ -111,7 +111,7 @@ class Space:
         return vector
 
     def unflatten(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
-        """Cut a flat vector into new float64 or complex128 arrays of the blocks' shapes.
+        """Divide a flat vector into new float64 or complex128 arrays of the blocks' shapes.
 
         Raises:
             ValueError: the vector has another length than `size`.
@@ -119,7 +119,7 @@ class Space:
         return self.views(np.array(vector, dtype=np.float64))
 
     def views(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
-        """As `unflatten`, in the memory of the vector, which is contiguous float64."""
+        """Do the same as `unflatten` without a copy: the arrays are views of the vector (contiguous float64)."""
         if vector.shape != (self.size,):
             raise ValueError(f"expected a vector of length {self.size}, got shape={vector.shape}")
         return [
@@ -128,7 +128,7 @@ class Space:
         ]
 
     def locate(self, i: int) -> Coordinate:
-        """Say which entry of which block the flat coordinate `i` is.
+        """Find the block and the entry that the flat coordinate `i` belongs to.
 
         Raises:
             IndexError: `i` is not in [0, size).

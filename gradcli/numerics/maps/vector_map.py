@@ -1,4 +1,4 @@
-"""The only interface of the numerics to a user's function: a differentiable map between two spaces."""
+"""The interface of the numerics to a user's function, the only one: a differentiable map between two spaces."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from gradcli.numerics.maps.space import Space, Vector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How often an evaluation goes over each line of code that it goes over at all.
+    """How often each line of the user's code runs in one evaluation.
 
-    `may_repeat` is False only where none of that code has a loop or calls itself, and no line was gone over twice.
+    Attributes:
+        lines: the count of every line that runs.
+        may_repeat: False only if this code has no loop, does not call itself, and no line ran twice.
     """
 
     lines: Mapping[Any, int]
@@ -39,29 +41,30 @@ class VectorMap(ABC):
 
     @abstractmethod
     def value(self, x: Vector) -> Vector:
-        """Evaluate the map at x (length n); the result has length m and may hold NaN or infinity outside the domain."""
+        """Evaluate the map at x (length n). The result has length m, and may be NaN or infinite outside the domain."""
 
     def values_at(self, points: Sequence[Vector]) -> list[Vector]:
         """Evaluate the map at several points; a backend that prepares each evaluation overrides this loop."""
         return [np.asarray(self.value(x), dtype=np.float64) for x in points]
 
     def value_noise(self, x: Vector) -> Vector | None:  # noqa: ARG002 - for those that override it
-        """Return how noisy each value at x may be beyond its own rounding: standard deviations, length m.
+        """Return the standard deviation of each value's noise at x, beyond the value's own rounding (length m).
 
-        None for a function whose values are as precise as they are large. A map that returns small differences of large
-        numbers, such as a gradient, knows better and overrides this.
+        None if there is no such noise: all values are as accurate as float64 allows. A map whose values may be small
+        differences of large numbers, such as a gradient, overrides this.
         """
         return None
 
     def effort(self, x: Vector) -> Effort | None:  # noqa: ARG002 - for those that override it
-        """Which lines of code evaluating the map at x goes over, and how often; None where nobody counts."""
+        """Evaluate the map at x and count how often each line of the user's code runs; None if that is not counted."""
         return None
 
     def depends(self, x: Vector) -> npt.NDArray[np.bool_]:  # noqa: ARG002 - for those that override it
-        """Whether each output block follows from each input block by steps that the map can differentiate.
+        """Whether each output block depends on each input block by operations that the map can differentiate.
 
         Returns:
-            An array (output blocks, input blocks). Where False (as after a detach), a derivative of zero means nothing.
+            An array (output blocks, input blocks). Where it is False (as after a detach), the map's derivative is zero
+            for that reason, whatever the true derivative is.
         """
         return np.ones((len(self.codomain.blocks), len(self.domain.blocks)), bool)
 
@@ -78,32 +81,32 @@ class VectorMap(ABC):
         return np.array(rows).reshape(len(rows), self.domain.size)
 
     def value_and_vjps(self, x: Vector, cotangents: Matrix) -> tuple[Vector | None, Matrix]:
-        """Return what `vjp_many` does, and before it the value at x where that costs no further evaluation."""
+        """Return the value at x, or None if it would cost another evaluation, and what `vjp_many` returns."""
         return None, self.vjp_many(x, cotangents)
 
     def value_and_vjps_beside(
         self, other: VectorMap, x: Vector, cotangents: Matrix
     ) -> tuple[Vector | None, Matrix, Matrix | None]:
-        """Return what `value_and_vjps` does, and the gradients that another map claims; None where that raises.
+        """Return what `value_and_vjps` returns, and the gradients that another map computes (None if that raises).
 
-        A backend that can pull back through both at once overrides this.
+        A backend that can run backward through both at once overrides this.
         """
         value, rows = self.value_and_vjps(x, cotangents)
         try:
             return value, rows, np.asarray(other.vjp_many(x, cotangents), dtype=np.float64)
-        except Exception:  # it speaks beside this one's claim, or not at all
+        except Exception:  # the other map is a reference, which may be missing
             return value, rows, None
 
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
-        """Return the claimed J(x) tangent, a vector of length m, where `has_jvp` is true."""
+        """Return the claimed J(x) tangent, a vector of length m. Only if `has_jvp` is true."""
         raise NotImplementedError(f"{type(self).__name__} has no jvp (has_jvp={self.has_jvp}); use vjp instead")
 
 
 class CountedMap(VectorMap):
-    """A map that counts how often it is evaluated and differentiated.
+    """A wrapper that counts how often a map is evaluated and differentiated.
 
-    `jumping` holds, for pairs of input and output block, the entries of the output that were seen to jump by a large
-    part of themselves: a property of the map, which need not be shown again at another point.
+    `jumping` stores, for every pair of an input and an output block, which entries of the output were found to have
+    large jumps (`regularity.step_functions`). That is a property of the map, and need not be found again elsewhere.
     """
 
     def __init__(self, inner: VectorMap) -> None:
@@ -122,26 +125,26 @@ class CountedMap(VectorMap):
         return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:
-        """Evaluate the wrapped map and count it."""
+        """Evaluate the wrapped map and count the evaluation."""
         self.values += 1
         return self.inner.value(x)
 
     def values_at(self, points: Sequence[Vector]) -> list[Vector]:
-        """Evaluate the wrapped map and count each point."""
+        """Evaluate the wrapped map and count an evaluation for each point."""
         self.values += len(points)
         return self.inner.values_at(points)
 
     def value_noise(self, x: Vector) -> Vector | None:
-        """Ask the wrapped map; not counted."""
+        """Return the noise that the wrapped map gives; not counted."""
         return self.inner.value_noise(x)
 
     def effort(self, x: Vector) -> Effort | None:
-        """Ask the wrapped map, and count the evaluation."""
+        """Return the wrapped map's effort, and count the evaluation."""
         self.values += 1
         return self.inner.effort(x)
 
     def depends(self, x: Vector) -> npt.NDArray[np.bool_]:
-        """Ask the wrapped map; not counted."""
+        """Return the dependencies that the wrapped map gives; not counted."""
         return self.inner.depends(x)
 
     def vjp(self, x: Vector, cotangent: Vector) -> Vector:
@@ -164,7 +167,7 @@ class CountedMap(VectorMap):
     def value_and_vjps_beside(
         self, other: VectorMap, x: Vector, cotangents: Matrix
     ) -> tuple[Vector | None, Matrix, Matrix | None]:
-        """Run the wrapped map for what it says itself, and count that."""
+        """Run the wrapped map's method, and count its own gradients (not those of the other map)."""
         self.vjps += len(cotangents)
         value, rows, told = self.inner.value_and_vjps_beside(other, x, cotangents)
         self.values += value is not None

@@ -1,4 +1,8 @@
-"""Outputs of which nothing but rounding is left: terms that cancel, as in a bias's gradient before a batch norm."""
+"""Detects outputs that consist of rounding errors only, because all terms cancel.
+
+An example is the gradient of a bias before a batch norm, which is exactly zero: the computed one is the rounding error
+of a sum.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,23 @@ from gradcli.numerics.sampling.directions import random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
 FARTHEST = 64.0
-"""If values are nothing but rounding, they and their claims stay within so many times the noise when the input changes
-by its own magnitude."""
+"""If values consist of rounding errors only, they stay below so many times the noise when the input changes by its own
+magnitude, and so do their claimed changes."""
 PLACES = (0.75, 0.3, -0.3, -0.75)
+"""The values are computed at these places, in magnitudes of x."""
 
 
 def is_rounding_only(site: Site, pair: Pair) -> bool:
-    """Whether an output is rounding, here and far along the input, and the claim for the pair says no more.
+    """Whether an output consists of rounding errors only, at x and far along the input, and the claim is as small.
 
-    The noise is what moving every entry of x by a few units of its own does to the values; a value that is no larger
-    than that has no digit that is right. A derivative that mattered would carry the values out of the noise on the way.
+    Three conditions: the values at x are at most NOISE_FACTOR times the noise, which is the change of the values when
+    every entry of x moves by a few roundings; the largest scaled entry of the claim, and the values at four places up
+    to 3/4 of the magnitude of x away, are at most `FARTHEST` times the noise. A derivative that mattered would make the
+    values at these places larger.
 
     Args:
-        site: the point, without a witness, of a map that tells of its noise: those of order 2 and above do.
+        site: the point, without a reference. The map must give the noise of its values (`value_noise`), as maps of
+            order 2 and above do; otherwise the answer is no.
         pair: the numbers of the input block and the output block.
     """
     rows, inside = site.rows(pair[1]), site.map.domain.slices[pair[0]]

@@ -1,4 +1,4 @@
-"""Gradients have noise too: how much claim and witness jitter when the point moves by next to nothing."""
+"""Measures the noise of gradients: how much claim and reference change when the point moves by a few roundings."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
 
 NODES = 9
+"""The gradient is computed at so many points of a line, about 2^-22 of x apart."""
 DEGREE = 4
+"""The noise along this line is the residual of a polynomial of this degree."""
 JUMP = 1e-6
-"""Values jump if a few units of rounding in the inputs change one of them by more than this part of the largest."""
+"""The values jump if moving the inputs by a few roundings changes some value by more than this part of the largest."""
 DISCONTINUOUS = 1e-3
-"""If the gradient changes by more than this part of its largest entry under rounding of the inputs, it jumps, and no
-difference is excused."""
+"""If an entry of the gradient changes by more than this part of the largest entry of its row when x moves by a few
+roundings, the gradient is discontinuous there. Its change is then not noise and excuses no difference."""
 
 Gradient = Callable[[Vector], Matrix | None]
 RowsAt = Callable[[Site, Vector, slice], Matrix | None]
 
 
 def jitter(site: Site) -> Matrix:
-    """The standard deviations of claim and witness together, entry by entry; zero where they jump.
+    """The noise of the claim plus that of the reference, entry by entry; zero where they are discontinuous.
 
-    Each is asked at three points that differ from x by a few units of rounding, relative to every entry so that zeros
-    stay, and along a line of nine points 2^-22 apart, of which a polynomial of degree 4 is taken away. A source of
-    noise that acts on neighbouring points alike shows on the line only; one that a longer line smears, in the nudges.
+    Two measurements are made of each, and the larger one counts: the largest change over three points that differ from
+    x by a few roundings (of every entry, so that zeros stay zero), and the root-mean-square residual of a polynomial of
+    degree 4 through nine points of a line, 2^-22 apart. Noise that is equal at neighbouring points shows along the line
+    only; noise that varies too fast for the line shows in the three points.
 
     Args:
-        site: the point, with its witness.
+        site: the point, with its reference.
 
     Returns:
-        An array like the claim's forms.
+        An array of the shape of the claim's forms.
     """
     claim = site.claim
     total = np.zeros_like(claim.forms)
@@ -48,7 +51,7 @@ def jitter(site: Site) -> Matrix:
 
 
 def jitter_of(site: Site, row: int, columns: Indices) -> Vector:
-    """The same for some entries of one row, which takes a call for that row alone at every point."""
+    """The same noise for some entries of one row. Backward is called for that row alone at every point."""
     asked = slice(row, row + 1)
     total = np.zeros((1, columns.size))
     for rows_at, here in ((claimed_rows_at, site.claim.forms), (witness_rows_at, site.witness_rows)):
@@ -79,9 +82,10 @@ def _told(site: Site) -> Gradient:
 
 
 def nudged(site: Site) -> Vector:
-    """The point with every entry moved by a few units of its rounding, but for blocks that make the values jump.
+    """The point with every entry moved by a few roundings, except in input blocks that make the values jump.
 
-    Labels that are compared for equality mean nothing beside their values: what changes there is no rounding.
+    An example is labels that forward compares for equality: between them forward is another function, so that the
+    change of the values is not rounding. Which blocks jump is measured once for a site.
     """
     if site.known_steady is None:
         site.known_steady = np.ones(site.x.size)
@@ -91,18 +95,26 @@ def nudged(site: Site) -> Vector:
 
 
 def _jumps(site: Site, place: slice) -> bool:
+    """Whether the values jump (`JUMP`) when the entries at `place` grow by four roundings; True if forward raises."""
     there = site.x.copy()
     there[place] *= 1 + 4 * UNITS
     try:
         values = np.asarray(site.map.value(there), dtype=np.float64)
-    except Exception:  # outside the domain: as good as a jump
+    except Exception:  # outside the domain, which counts as a jump
         return True
     with np.errstate(all="ignore"):
         return bool((np.abs(values - site.outputs) > JUMP * np.abs(site.outputs).max(initial=0.0)).any())
 
 
 def _jitter_of(site: Site, gradient: Gradient, here: Matrix, whole: Matrix) -> Matrix:
-    """How some entries of a gradient, which are these at the point, jitter; `whole` is the largest of each row."""
+    """The noise of some entries of a gradient, zero where it is discontinuous.
+
+    Args:
+        site: the point.
+        gradient: computes these entries at a point.
+        here: the entries at the site's point.
+        whole: the largest entry of each whole row.
+    """
     spread = np.zeros_like(here)
     for _ in range(TRIES):
         there = gradient(nudged(site))
@@ -113,6 +125,7 @@ def _jitter_of(site: Site, gradient: Gradient, here: Matrix, whole: Matrix) -> M
 
 
 def _curve_noise(site: Site, gradient: Gradient, here: Matrix) -> Matrix:
+    """The root-mean-square residual of a polynomial through nine points of a line; zeros if one is not known."""
     nodes = np.arange(NODES) - NODES // 2 + 0.3 * site.rng.uniform(-1, 1, NODES)
     direction = site.x * random_direction(site.rng, np.ones(site.x.size))
     values = [gradient(site.x + CLOSE_BY * t * direction) for t in nodes.tolist()]

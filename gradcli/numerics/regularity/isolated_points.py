@@ -1,4 +1,4 @@
-"""A claim that is wrong at one point alone: outside the slopes on a kink, or off where the function is smooth."""
+"""Finds claims that are wrong at a single point: outside the one-sided slopes of a kink, or where forward is smooth."""
 
 from __future__ import annotations
 
@@ -12,16 +12,27 @@ from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction, within
 
 NEARBY = 6
+"""At so many nearby points the claim is computed."""
 MOVE = 2.0**-20
+"""How far these points are from x, in units of the scale."""
 FAR_OFF = 10.0
-"""A claim is wrong at the point alone if, at points close by, it is so many times closer to the slope."""
+"""A claim is wrong at x alone if its error at all nearby points is smaller by at least this factor."""
 
 
 def certain(site: Site, kink: KinkNote) -> bool:
-    """Whether a claim outside the one-sided slopes is no choice among the gradients close by either.
+    """Whether a claim outside the one-sided slopes at a kink is wrong, because no nearby gradient has such entries.
 
-    At a tie of several entries the gradient close by may be one in any of them, while the slopes along each are zero.
-    A claim that lies within the range of its own row at points close by is therefore not held against it.
+    The gradients of nearby points are right choices too. For example, where several entries tie for the median, the
+    slopes along each entry may be zero, while the gradient close by is one in some entry. The claim therefore counts as
+    right if it lies between the smallest and the largest entry of its row at the nearby points.
+
+    Args:
+        site: the point.
+        kink: the entry, with its one-sided slopes and its claim.
+
+    Returns:
+        Also True if the claim is not finite. Also False if the output or the slopes are not known, or backward gives no
+        finite row at any nearby point.
     """
     if kink.output is None or not (np.isfinite(kink.left) and np.isfinite(kink.right)):
         return False
@@ -51,7 +62,13 @@ def _row_close_by(site: Site, cotangent: Vector) -> Vector:
 
 
 def wrong_at_this_point(site: Site, outcome: BlockOutcome) -> KinkNote | None:
-    """The worst entry of a claim that holds close by but not at the point itself, where the function is smooth."""
+    """The worst entry of a claim that is wrong at x although it is right at nearby points, where forward is smooth.
+
+    Returns:
+        The entry, with its slope to both sides; None if no entry is wrong by more than three bounds, or if it is not
+        certain that the claim is wrong: it must lie outside the range of its row at the nearby points (`certain`), or
+        be right at all of them while the slopes at x add up.
+    """
     table = outcome.table
     if table is None:
         return None
@@ -77,7 +94,7 @@ def wrong_at_this_point(site: Site, outcome: BlockOutcome) -> KinkNote | None:
 
 
 def _jumps_here(site: Site, note: KinkNote) -> bool:
-    """Whether the claim meets the slope at every point close by, though not here."""
+    """Whether the claim at every nearby point is within a tenth (`FAR_OFF`) of the error of the slope at x."""
     unit = np.zeros(site.map.codomain.size)
     unit[note.output] = 1.0
     allowed = abs(note.claimed - note.left) / FAR_OFF
@@ -85,10 +102,10 @@ def _jumps_here(site: Site, note: KinkNote) -> bool:
 
 
 def _differentiable(site: Site, outcome: BlockOutcome, table: Table, row: int, note: KinkNote) -> bool:
-    """Whether one output changes along mixed directions as its slopes along the axes add up to.
+    """Whether the slopes of one output along mixed directions are those that its slopes along the axes add up to.
 
-    Slopes along the axes alone prove nothing: at a tie of three entries their median has the slope 0 along each, and
-    another along most directions between them. A function that is linear to first order has one gradient, its slopes.
+    The axes alone prove nothing: at a tie of three entries, their median has the slope 0 along each entry, and another
+    slope along most directions between them. Three random directions are tried. False if the table is not complete.
     """
     if not table.complete:
         return False

@@ -1,7 +1,8 @@
-"""Telling a function that iterates until it is satisfied: the number of its steps depends on the point.
+"""Detects iterations: forwards in which the number of steps of a loop depends on the input.
 
-Branches change which lines are run, the number of steps how often. Lines that are run at one point only say nothing of
-an iteration; they say on which side of a jump a point lies.
+For every line of the user's code that an evaluation runs, gradcli counts how often it runs. If a line that runs at both
+of two points runs more often at one of them, the number of steps differs. A line that runs at only one of them belongs
+to a branch, and shows on which side of a jump the point lies.
 """
 
 from __future__ import annotations
@@ -18,24 +19,30 @@ from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid
 
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
+"""Places, in magnitudes of x, at which the number of steps is compared with that at x."""
 FARTHEST = (32.0, -32.0)
-"""Newton's method takes the same few steps for inputs of very different magnitudes, since it doubles its digits with
-every step."""
+"""Two more places, farther away. Newton's method takes the same few steps for inputs of very different magnitudes,
+because it doubles the number of right digits in every step."""
 FINE = 2.0**-14
+"""A step so short that the number of iterations is usually the same at both ends; `COARSE` has steps that cross places
+where it changes."""
 COARSE = (0.02, 0.1, 0.3)
 EXPLAINED = 10.0
+"""An early stop explains a difference of up to ten times the error that it was seen to make."""
 LOOSE = 1e-3
-"""The largest difference that an early stop, or noise, may explain. Smaller differences need a longer confirmation."""
+"""Differences below this part of the largest entry are UNDECIDED if forward iterates or the claim is noisy: an early
+stop at a usual tolerance, or rounding, may explain them. Larger ones need more evidence to be explained."""
 GROWN = 128.0
-"""Values elsewhere that are larger by more than this factor are not compared: a third power grows by 5^3 when x moves
-by four times its magnitude, and values that grow by more are near a pole."""
+"""Values elsewhere that exceed those at x by more than this factor are not compared. A third power grows by 5^3 when x
+moves by four times its magnitude; values that grow by more are near a pole."""
 
 
 def iterates(site: Site) -> bool:
-    """Whether the map runs more of its code at some points than at others, close by or some sizes of x away.
+    """Whether forward iterates: some line of code runs more often at one point than at another.
 
-    An iteration stopped at a tolerance is, close by, a fixed number of steps with a derivative of its own, which is off
-    that of the solution by about the tolerance; only its effort elsewhere gives it away. Looked at once a site.
+    Points close by and some magnitudes of x away are compared with x. Close to x alone, an iteration that stops at a
+    tolerance runs a fixed number of steps; its derivative is off that of the solution by about the tolerance, but
+    nothing shows this. The result is computed once for a site.
 
     Args:
         site: the point.
@@ -56,15 +63,20 @@ def _iterates(site: Site) -> bool:
 
 
 def stops_early(site: Site, first: Reading) -> bool:
-    """Whether an early stop explains a larger gap: the map iterates, and its slope depends that much on its steps.
+    """Whether an early stop explains a difference above `LOOSE`.
 
-    Across the places where the number of steps changes a slope is that of the solution, between them that of a fixed
-    number of steps. A gap proves nothing up to ten times what lies between slopes at steps of 2 % to 30 % and fine
-    ones, or up to ten times the slope that what stopping leaves makes on the way to the nearest such place.
+    Between places where the number of iterations changes, the slope is that of a fixed number of iterations; across
+    many such places, it is that of the limit. An early stop therefore explains a difference if forward iterates, and in
+    the rows with the largest errors (at least half the largest) the error is at most
+
+    * ten times the largest change of the slope between steps of 2^-14 and steps of 2 %, 10 % and 30 %, or
+    * ten times the error N that stopping leaves (`left_by_stopping`), divided by the distance to the nearest place
+      where the number of iterations changes. That distance is taken as 1/8 to 1. The rows share one stopping rule, so
+      that N of a row is at least a tenth of the largest N.
 
     Args:
         site: the point.
-        first: the direction in which the claim differs.
+        first: the direction along which the claim differs.
     """
     if not iterates(site):
         return False
@@ -80,17 +92,18 @@ def stops_early(site: Site, first: Reading) -> bool:
 
 
 def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None:
-    """The nearest place along a direction where the number of steps changes, and how far every row jumps there.
+    """The nearest place along a direction where the number of iterations changes, and the jump of every row there.
 
-    At that place the values with one number of steps and with another stand side by side: they differ by what stopping
-    early leaves. A place where the values are far larger than at the point says nothing about the point.
+    On its two sides the same value is computed with different numbers of iterations, so that the jump is the error of
+    stopping early. A place where values exceed those at x by a factor above `GROWN` is ignored.
 
     Args:
         site: the point.
-        direction: a direction; t = 1 changes x by about itself.
+        direction: a direction; t = 1 changes x by about its own magnitude.
 
     Returns:
-        The parameter t and the jumps; None where the number of steps does not change within four sizes of x.
+        The parameter t, found by halving, and the absolute values of the jumps; None if the number of iterations is the
+        same at all places of `FARTHER`, up to four magnitudes of x away.
     """
     here = effort_at(site, site.x)
 
@@ -109,18 +122,20 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
 
 
 def left_by_stopping(site: Site, direction: Vector) -> tuple[float, Vector]:
-    """The nearest place along a direction where the number of steps changes, and what stopping leaves of every row.
+    """The nearest place along a direction where the number of iterations changes, and the error of stopping early.
 
-    That is how far the row jumps there, unless the last step comes in from zero, as an integrator's does that adapts
-    its steps: then its slopes differ there, and come to what is left over the distance. Without such a place along the
-    direction one along all inputs counts: an integrator's steps may not depend on one of them, and its error does.
+    The error of a row is its jump at that place. An integrator with adaptive steps has a kink there instead, because a
+    new last step starts at length zero; its error is the change of slope times the distance to that place. If there is
+    no such place along the direction, the error along a random direction through all inputs is used: the steps of an
+    integrator may not depend on an input although its error does.
 
     Args:
         site: the point.
-        direction: a direction; t = 1 changes x by about itself.
+        direction: a direction; t = 1 changes x by about its own magnitude.
 
     Returns:
-        The parameter t, infinite without such a place, and what is left.
+        The parameter t, infinite if there is no such place along this direction, and the error of every row, zero if
+        none is known.
     """
     found = _left_along(site, direction)
     if found is not None:
@@ -140,38 +155,42 @@ def _left_along(site: Site, direction: Vector) -> tuple[float, Vector] | None:
     step = np.copysign(COARSE[0], place)
     with suppress(Exception):  # outside the domain
         bend = np.abs(_slope_from(site, direction, place, step) - _slope_from(site, direction, place, -step))
-        if EXPLAINED * jump.max() < COARSE[0] * bend.max():  # jumps close by would bend it as much as they are high
+        # Other jumps of this height nearby would change a slope over COARSE[0] by no more than height / COARSE[0].
+        if EXPLAINED * jump.max() < COARSE[0] * bend.max():
             return place, abs(place) * bend
     return stop
 
 
 def _slope_from(site: Site, direction: Vector, start: float, step: float) -> Vector:
-    """The slope of every row at a place, from three values on one side, to step² / 3 of the third derivative."""
+    """The slope of every row at a place, from three values on one side; the error is step² f''' / 3."""
     first, second, third = (site.read(site.x + on_grid(start + k * step) * direction) for k in range(3))
     return np.asarray((-3 * first + 4 * second - third) / (2 * step))
 
 
 def _comparable(site: Site, *values: Vector) -> bool:
-    """Whether values elsewhere are finite and not out of all proportion to those at the point."""
+    """Whether values elsewhere are finite, and at most `GROWN` times the largest value at the point."""
     here = float(np.abs(site.row_values()).max())
     return all(float(np.abs(there).max()) <= GROWN * here for there in values)
 
 
 def _differs(site: Site, x: np.ndarray, here: Effort) -> bool:
-    """Whether the steps at x are others, twice: a cache that is filled, or anybody's callback, counts once."""
+    """Whether the number of steps at x differs from that at the point, and both are the same in a second run.
+
+    A cache that is filled, or a callback, changes the counts of one run only.
+    """
     effort = effort_at(site, x)
     return _other_steps(here, effort) and effort == effort_at(site, x) and here == effort_at(site, site.x)
 
 
 def _other_steps(here: Effort | None, there: Effort | None) -> bool:
-    """Whether a line that is run at both of two points is run more often at one of them."""
+    """Whether a line that runs at both of two points runs more often at one of them."""
     if here is None or there is None:
         return False
     return any(there.lines.get(line, times) != times for line, times in here.lines.items())
 
 
 def on_other_branches(site: Site, one: Vector, two: Vector) -> bool:
-    """Whether forward takes another branch at one of two points, with the same steps where both take the same."""
+    """Whether forward takes different branches at two points: other lines run, those in common equally often."""
     here, there = effort_at(site, one), effort_at(site, two)
     if here is None or there is None or here == there:
         return False
@@ -179,7 +198,7 @@ def on_other_branches(site: Site, one: Vector, two: Vector) -> bool:
 
 
 def effort_at(site: Site, x: Vector) -> Effort | None:
-    """The lines run at x; None where nobody counts, and outside the domain."""
+    """How often each line runs at x; None if the backend does not count lines, and outside the domain."""
     with suppress(Exception):
         return site.map.effort(x)
     return None

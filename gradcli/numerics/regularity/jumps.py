@@ -1,4 +1,4 @@
-"""Looking for jumps of a function along a line: the mark of an iteration that stops at a tolerance."""
+"""Searches a line for jumps of a function, which an iteration that stops at a tolerance makes."""
 
 from __future__ import annotations
 
@@ -13,33 +13,38 @@ from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.sampling.line import Line, on_grid, point_along
 
 REACHES = (0.25, 0.02, 0.75)
+"""The search covers [-T, T] for these T in turn, in magnitudes of x, until one shows a jump."""
 NODES = 49
+"""The number of equally spaced values on such an interval."""
 LARGEST = 1e-2
-"""Larger jumps, as parts of the values, belong to the function itself."""
+"""Jumps larger than this part of the values belong to the function itself."""
 ENLARGED = 4
-"""The place is enlarged so many times, because two neighbouring kinks may look alike at two enlargements by chance."""
+"""The interval is magnified at least so many times. Two neighbouring kinks may look like a jump at two magnifications
+by chance."""
 MOST_ENLARGED = 10
+"""The interval is magnified at most so many times, by six each time."""
 GROWING = 1.5
-"""If the difference has grown by this factor, the place is enlarged further."""
+"""If the sixth difference has grown by this factor in the last magnification, the interval is magnified further."""
 GROWN = 20.0
-"""If the difference has grown by this factor, there is a pole."""
+"""If the sixth difference has grown by this factor altogether, there is a pole."""
 BINOMIALS = 30.4
-"""Root of the sum of the squared sixth-difference coefficients: their size for unit noise."""
+"""The root of the sum of the squared coefficients of a sixth difference, √924. Divided by it, the sixth difference of
+values with independent noise has the standard deviation of the noise."""
 
 
 def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
-    """Look for jumps of the rows along a direction, not far from the point.
+    """Search for jumps of the rows along a direction, not far from the point.
 
-    A sixth difference of 49 equally spaced values is small wherever the function is smooth and stands out where it is
-    not. The place is enlarged by six again and again: at a kink the difference falls by six each time, at a jump it
-    stays, at a pole it grows.
+    Sixth differences of 49 equally spaced values are small where the function is smooth; where they stand out, it is
+    not. The interval around such a place is magnified by six repeatedly: at a kink the difference falls by six each
+    time, at a jump it stays, at a pole it grows.
 
-    Where forward takes one branch before a jump and another after it, as its lines of code tell, the jump is the
-    function's own: it says nothing of the values on either side.
+    If forward runs other branches of its code on the two sides of a jump, the jump belongs to the function itself. Then
+    it does not show how accurate the values on either side are, and is ignored. So are jumps of `LARGEST` or more.
 
     Returns:
-        For every row the size of the largest jump found in any row (an algorithm's rows jump alike) relative to that
-        row's size, times the row's size; zeros where there is none.
+        For every row, the largest relative jump found in any row, times the size of the row at x: an iteration makes
+        all of its rows jump alike. Zeros if there is none.
     """
     line = Line(site.read, site.x, direction, site.claim.read(site.outputs))
     chosen = np.flatnonzero(rows)
@@ -64,19 +69,29 @@ def jump_nearby(site: Site, direction: Vector, rows: Mask) -> Vector:
 
 
 def _sample(line: Line, low: float, high: float) -> tuple[list[float], Vector]:
+    """NODES equally spaced parameters from `low` to `high`, and the values there."""
     nodes = [on_grid(low + (high - low) * k / (NODES - 1)) for k in range(NODES)]
     return nodes, np.array([line.at(t) if t else line.centre for t in nodes])
 
 
 def _roughness(values: Vector) -> Vector:
+    """The absolute sixth differences of the values, divided so that noise gives its own standard deviation."""
     rough: Vector = np.abs(np.diff(values, 6, axis=0)) / BINOMIALS
     return rough
 
 
 def _enlarge(line: Line, row: int, reach: float, peak: int, height: float) -> tuple[float, float, float]:
-    """The jump of one row near node `peak` + 3, and between which parameters it lies.
+    """The jump of one row near node `peak` + 3, and the two parameters between which it lies.
 
-    The jump is 0.0 if enlarging shows a kink, a pole or a smooth curve.
+    The jump is three times the normalised sixth difference: across a jump of 1, the largest coefficient sum is 10, and
+    30.4 / 10 is 3. It is 0.0 if the magnification shows a kink, a pole or a smooth curve.
+
+    Args:
+        line: gives the values.
+        row: the row.
+        reach: the interval searched is [-reach, reach].
+        peak: where the sixth difference stands out.
+        height: the normalised sixth difference there.
     """
     low, high, most = -reach, reach, GROWN * height
     for number in range(MOST_ENLARGED):

@@ -1,4 +1,4 @@
-"""Which input entries lie on a kink, with the slopes to both sides, or on a jump."""
+"""Finds the input entries that lie on a kink, with their one-sided slopes, or on a jump."""
 
 from __future__ import annotations
 
@@ -18,20 +18,24 @@ from gradcli.numerics.outcome import KinkNote
 from gradcli.numerics.sampling.line import Line, on_grid
 
 LARGEST_COUNT = 8
+"""At most so many entries are listed."""
 LARGEST_SEARCH = 160
-"""Directions measured at most in the search."""
+"""The search measures at most so many directions."""
 START = 2.0**-12
+"""The largest of the three steps on each side is between this and twice this."""
 VISIBLE = 1e-4
-"""A change of slope below this part of the slope cannot be told from the noise of the search."""
+"""A change of slope counts as a kink if it is above this part of the slopes: the search does not see smaller ones in
+its noise."""
 SHARP = 1e-6
-"""One-sided slopes that three values on each side give to this part of their difference are not measured again."""
+"""If three values on each side give the one-sided slopes with an error below this part of their difference, no further
+steps are measured."""
 STEP_KEPT = 0.9
-"""If a change of value keeps this part of itself when the step is halved, there is a jump."""
+"""If a change of value keeps this part of itself when the step is divided by four, there is a jump."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The slopes of every row to the left and to the right, how far both can be wrong, and which rows jump."""
+    """The slopes of every row to the left and to the right, the error bound of both, and which rows jump."""
 
     left: Vector
     right: Vector
@@ -40,16 +44,17 @@ class _Sides:
 
     @property
     def gap(self) -> Vector:
-        """How far the slopes part; 0 where that is not known."""
+        """The absolute difference of the two slopes; 0 where one is not finite."""
         with np.errstate(all="ignore"):
             return np.nan_to_num(np.abs(self.right - self.left), nan=0.0, posinf=0.0)
 
 
 def kink_notes(site: Site, places: slice) -> tuple[KinkNote, ...]:
-    """Find entries of one input block whose change meets a kink at the point.
+    """Find the entries of one input block that lie on a kink or a jump.
 
-    Halves of the block are searched as long as changing them together shows a change of slope: a few directions an
-    entry on a kink, at most 160 in all; at most 8 entries are named, zeros and small entries first in doubt.
+    A group of entries is moved together; if the slope changes or the values jump, the group is divided into halves,
+    down to single entries. That takes a few directions for every entry found, and at most 160 in all. At most 8 entries
+    are listed, those with the lowest numbers first.
     """
     found = _search(site, np.arange(places.start, places.stop))
     notes = (_describe(site, coordinate, sides) for coordinate, sides in found[:LARGEST_COUNT])
@@ -57,7 +62,7 @@ def kink_notes(site: Site, places: slice) -> tuple[KinkNote, ...]:
 
 
 def _sides(site: Site, direction: Vector) -> _Sides:
-    """Three values to each side of the point, extrapolated to it."""
+    """Measure the one-sided slopes of all rows along a direction, from three values on each side of the point."""
     line = Line(site.read, site.x, direction, site.row_values())
     first = START * (1 + site.rng.random())
     steps = tuple(on_grid(first * 2.0**-k * (1 + 0.1 * site.rng.random())) for k in range(3))
@@ -69,7 +74,10 @@ def _sides(site: Site, direction: Vector) -> _Sides:
 
 
 def _slope(line: Line, steps: Sequence[float], sign: float) -> tuple[Vector, Vector]:
-    """The slope to one side: the extrapolated quotients, and four times the last shift with their rounding."""
+    """The slope to one side, by extrapolation of three quotients, and its error bound.
+
+    The bound is four times the change when the largest step is left out, plus the rounding errors of the quotients.
+    """
     values = [line.at(sign * t) for t in steps]
     slopes = [sign * (value - line.centre) / t for value, t in zip(values, steps, strict=True)]
     wide, narrow = one_sided_weights(tuple(steps)), one_sided_weights(tuple(steps[1:]))
@@ -81,14 +89,14 @@ def _slope(line: Line, steps: Sequence[float], sign: float) -> tuple[Vector, Vec
 
 
 def _jumps(line: Line, steps: Sequence[float], sign: float) -> npt.NDArray[np.bool_]:
-    """Rows whose value changes to one side by as much, however short the step."""
+    """The rows whose value changes to one side by (almost) as much over the shortest step as over the longest."""
     far, near = (np.abs(line.at(sign * t) - line.centre) for t in (steps[0], steps[-1]))
     found: npt.NDArray[np.bool_] = (near >= STEP_KEPT * far) & (near > 1e3 * EPS * np.abs(line.centre))
     return found
 
 
 def _search(site: Site, entries: npt.NDArray[np.intp]) -> list[tuple[int, _Sides]]:
-    """Entries that change the slope, or jump, with what was measured along each alone."""
+    """The entries that lie on a kink or a jump, in order, each with what was measured along it alone."""
     found: list[tuple[int, _Sides]] = []
     open_, tried = [entries], 0
     while open_ and tried < LARGEST_SEARCH and len(found) < LARGEST_COUNT:
@@ -108,13 +116,17 @@ def _search(site: Site, entries: npt.NDArray[np.intp]) -> list[tuple[int, _Sides
 
 
 def _noise(site: Site) -> Vector:
-    """The rounding of the rows' values over the shortest step of a search."""
+    """The rounding error of the rows' slopes at the shortest step of the search, which is START / 4 or longer."""
     noise: Vector = 8 * EPS * np.abs(site.row_values()) / (START / 4)
     return noise
 
 
 def _describe(site: Site, coordinate: int, sides: _Sides) -> KinkNote | None:
-    """What is known of one entry: from three values to each side where they agree, from a whole ladder otherwise."""
+    """The note on one entry, for the row whose slope changes most.
+
+    The one-sided slopes of the search are used if they are accurate (`SHARP`). Otherwise they are measured with all
+    steps of `directional_derivative`; None if that finds neither a kink nor a jump. A jump has no slopes (NaN).
+    """
     size = float(site.scales[coordinate])
     direction = np.zeros(site.x.size)
     direction[coordinate] = size
@@ -145,7 +157,7 @@ def _describe(site: Site, coordinate: int, sides: _Sides) -> KinkNote | None:
 
 
 def _claimed(site: Site, direction: Vector, row: int, output: int | None, coordinate: int) -> float:
-    """The claim of one row for one entry."""
+    """The claimed entry of one row, as a derivative (not scaled)."""
     if output is not None and site.claim.watch and not site.claim.jvp_rows:
         unit = np.zeros(site.map.codomain.size)
         unit[output] = 1.0

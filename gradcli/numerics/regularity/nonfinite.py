@@ -1,4 +1,4 @@
-"""A claimed gradient with NaN or infinity in it: wrong where the numerical derivative is finite."""
+"""Judges claims that are NaN or infinite: they are wrong where forward has a finite derivative."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ from gradcli.numerics.sampling.directions import Focus, random_direction, within
 from gradcli.numerics.sampling.line import on_grid
 
 LARGEST_COUNT = 8
+"""At most so many columns of a block are measured."""
 PRECISE, NOTHING = 1e-3, 1e-290
-"""A slope is known if its bound is below the first part of the slope or of the value, or below the second number."""
+"""A slope is known if its bound is below a thousandth of the slope or of the value, or below 1e-290, which counts as
+zero."""
 STEPS = (2.0**-6, 2.0**-14, 2.0**-22)
+"""The steps over which the quotients must fall for a slope of zero (`FALLING`)."""
 FALLING = 4.0
 """If a value is zero, and its difference quotients on both sides fall by this factor from step to step, the slope is
-zero. The quotients of |x|^1.25 fall like this, those of x log x grow, and those at a kink stay."""
+zero. From step to step, each 2^-8 of the one before, the quotients of |x|^1.25 fall by exactly this factor, 2^(8/4);
+those of x log x grow, and those at a kink stay."""
 MIXTURES = 2
+"""A zero slope must also be found along so many random directions through all entries of the block."""
 
 
 def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None:
-    """Judge the non-finite columns of one block, at most eight of them; None where the block has none.
+    """Judge the columns of one pair whose claim is NaN or infinite, at most eight of them.
 
-    A column counts as wrong only if every output is smooth in it: where one is not, 0 × infinity makes a NaN of the
-    others' gradients too. Slopes must add up as well: at a singular matrix there is no derivative to be right about.
+    A column is wrong only if all outputs are smooth in that entry: if one is not, 0 × infinity makes the gradients of
+    the others NaN too. Slopes must also add up; at a singular matrix, for example, they do not, and there is no
+    derivative.
 
     Returns:
-        DIFFERS with the columns, or UNDECIDED (the verdict is then sought at points close by).
+        None if all entries of the pair are finite; DIFFERS, with the wrong columns; or UNDECIDED, after which the
+        caller tries nearby points.
     """
     places = site.map.domain.slices[input_]
     ours = site.claim.block == output
@@ -83,7 +90,15 @@ def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slopes:
-    """Slopes of every row along one entry, per unit of it: `flat` rows are zero with slope zero; `smooth` is of all."""
+    """The slopes of every row along one entry, as derivatives (not scaled).
+
+    Attributes:
+        value: the slopes.
+        bound: their error bounds.
+        flat: the rows that are zero at x and have the slope zero (`FALLING`).
+        smooth: whether the slope of every row is known.
+        estimate: what `directional_derivative` gave, scaled.
+    """
 
     value: Vector
     bound: Vector
@@ -93,7 +108,7 @@ class _Slopes:
 
 
 def _along(site: Site, coordinate: int) -> _Slopes:
-    """Measure every row along one entry."""
+    """Measure the slope of every row along one entry."""
     direction, f0 = np.zeros(site.x.size), site.row_values()
     direction[coordinate] = size = float(site.scales[coordinate])
     estimate = directional_derivative(site.read, site.x, direction, rng=site.rng, f0=f0)
@@ -110,13 +125,14 @@ def _along(site: Site, coordinate: int) -> _Slopes:
 
 
 def _slope_left(site: Site, direction: Vector) -> Vector:
-    """What the shortest step leaves of slopes that vanish where f does, row by row; infinite where they do not.
+    """The bound of the slope of every row that is zero at x and has the slope zero there; infinite for other rows.
 
-    The ladder, which knows the noise of values by their size, has none for values that are zero at x.
+    The bound is the difference quotient over the shortest step. This test is needed because `directional_derivative`
+    estimates noise relative to the size of the values, which are zero here.
 
     Args:
         site: the point.
-        direction: a direction; t = 1 changes x by about itself.
+        direction: a direction; t = 1 changes x by about its own magnitude.
     """
     f0, found = site.row_values(), []
     for t in STEPS:
@@ -132,7 +148,10 @@ def _slope_left(site: Site, direction: Vector) -> Vector:
 
 
 def _has_derivative(site: Site, places: slice, rows: Mask, level: Mask, focus: Focus) -> bool:
-    """Whether slopes add up: those of `level` rows, which are zero along an entry, are zero along mixtures as well."""
+    """Whether the slopes of the given rows add up.
+
+    Rows in `level`, whose slope along an entry is zero, must have the slope zero along random directions as well.
+    """
     for _ in range(MIXTURES if (rows & level).any() else 0):
         if not np.isfinite(_slope_left(site, random_direction(site.rng, focus.drawn)))[rows & level].all():
             return False
@@ -141,13 +160,16 @@ def _has_derivative(site: Site, places: slice, rows: Mask, level: Mask, focus: F
 
 
 def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -> KinkNote | None:
-    """The first output that is not finite in the claim although its slopes to both sides are, if all are smooth or so.
+    """The first output whose claimed entry is not finite although it has finite one-sided slopes.
 
     Args:
         site: the point.
-        estimate: every row along that coordinate.
-        coordinate: the flat coordinate.
+        estimate: the slopes of every row along that coordinate.
+        coordinate: the coordinate in the flat vector of inputs.
         claimed: the claimed entries of all outputs there.
+
+    Returns:
+        None if all claimed entries are finite, or if some row is neither smooth nor on a kink.
     """
     gap = np.abs(estimate.right - estimate.left)
     bent = (estimate.status == Status.KINK) & (estimate.kink_bound <= 1e-3 * gap)
@@ -166,6 +188,7 @@ def _on_kink(site: Site, estimate: Estimate, coordinate: int, claimed: Vector) -
 
 
 def _singular(site: Site, input_: int, output: int, special: KinkNote | None) -> BlockOutcome:
+    """The outcome UNDECIDED for a pair without a derivative at this point."""
     values = site.outputs[site.map.codomain.slices[output]]
     beyond = int(np.count_nonzero(~np.isfinite(values)))
     note = "the gradient is NaN or infinite at this point, but forward has no derivative here to compare it with"

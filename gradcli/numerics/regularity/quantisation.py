@@ -1,7 +1,8 @@
-"""Rounding plateaus: values that change by jumps only, which rounding to few digits leaves of a smooth function.
+"""Detects rounding plateaus: intervals on which a function that is rounded to few digits is constant.
 
-On a plateau such values stay the same bit for bit; a function that rises between its jumps, an iteration and noise do
-not. The jumps of rounding are many, and alike: one jump that is far larger than the others is the function's own.
+On a plateau the values stay the same bit for bit; those of a noisy function, of an iteration, or of a function that
+rises between its jumps do not. Rounding makes many jumps of similar size; a jump that is far larger than the others
+belongs to the function itself.
 """
 
 from __future__ import annotations
@@ -20,27 +21,37 @@ from gradcli.numerics.sampling.directions import LONG, random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
 NEAREST = 2.0**-42
-"""The smallest distance at which values are compared."""
+"""The smallest distance over which values are compared: four times the grid of t."""
 VISIBLE = 64.0
-"""Over this distance values would change by so many units of rounding if they had the slope seen from far away."""
+"""Values are compared over the distance at which the slope seen from far away would change them by 64 ε. If they stay
+the same bit for bit, they are on a plateau."""
 LONGER = 16.0
-"""A rounding plateau is at least so many times as long as that distance."""
+"""A rounding plateau must be at least so many times as long as that distance."""
 PLACES = 8
+"""At so many places along a line values are compared."""
 CROSSED = 1
-"""Of PLACES places so many may lie beside the edge of a plateau."""
+"""So many of these places may have the edge of a plateau within that distance."""
 MANY = 8
-"""A line must show at least this many different values before it counts as having plateaus."""
+"""A row must take at least this many different values along a line; a few may be a step function of its own."""
 STEEPEST, OTHERS = 3, 4
+"""Jumps are compared between so many pairs of nodes: the steepest, and others drawn at random."""
 ALIKE = 16.0
-"""The largest jump found is at most so many times the median jump, absolutely or relative to the values beside it."""
+"""The largest jump may be at most so many times the median jump. Either the jumps are compared, as for a fixed grid, or
+the jumps relative to the values next to them, as for floating-point numbers."""
 FAR = 0.3
+"""Places are drawn up to this far from x, in magnitudes of x."""
 SMALLER = 2.0**-5
+"""The distance over which values are compared must be below this part of FAR, or the slope is too small to see."""
 ROUGH = 2.0**-16
-"""Values that depart from a smooth curve by this part of themselves are not float32 numbers merely rounded."""
+"""Values whose distance from a smooth curve exceeds this part of their magnitude are rough. Rounding to float32 alone
+leaves 2^-24."""
 
 
 def has_plateaus(site: Site, pair: Pair) -> bool:
-    """Whether an output stays the same bit for bit over next to nothing, here and close by, and varies farther away.
+    """Whether an output has rounding plateaus: it varies over long distances, but not at all over tiny ones.
+
+    All entries of the output that vary must stay the same bit for bit over the tiny distance (`VISIBLE`) at seven of
+    eight places near x. False outside the domain.
 
     Args:
         site: the point.
@@ -68,11 +79,14 @@ def has_plateaus(site: Site, pair: Pair) -> bool:
 
 
 def is_rough(site: Site, pair: Pair) -> bool:
-    """Whether the values of an output depart visibly from a smooth curve over a step as long as the input.
+    """Whether the values of an output are rough (`ROUGH`) over an interval of 0.3 of x to both sides.
+
+    At most 400 entries of the output are measured. True if some are not finite there. False, without a measurement,
+    for an input block of more than 400 entries.
 
     Args:
         site: the point.
-        pair: the numbers of the input block, of up to 400 entries, and the output block.
+        pair: the numbers of the input block and the output block.
     """
     inside, outside = site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]]
     if inside.stop - inside.start > LONG:
@@ -84,11 +98,14 @@ def is_rough(site: Site, pair: Pair) -> bool:
 
 
 def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:
-    """Whether one row changes along a stretch by jumps only, many of them, and all alike.
+    """Whether one row changes by jumps only on an interval, and these are many and of similar size.
+
+    Four conditions: at least `MANY` different values; noise of the size that plateaus `LONGER` than the compared
+    distance make; the same value over that distance at seven of eight places; the same values in a second run.
 
     Args:
-        site: the point, which draws the places.
-        level: the stretch.
+        site: the point; its generator draws the places.
+        level: the residual on the interval.
         row: the number of a claimed row.
     """
     values = level.values[:, row]
@@ -110,7 +127,10 @@ def _repeats(site: Site, level: Stretch, t: float) -> bool:
 
 
 def _alike(site: Site, level: Stretch, row: int, values: Vector) -> bool:
-    """Whether the jumps between neighbouring nodes, the steepest and some others, are of one kind."""
+    """Whether the jumps between seven pairs of adjacent nodes are of similar size (`ALIKE`).
+
+    At least four of the seven must be jumps at all.
+    """
     steepest = np.argsort(-np.abs(np.diff(level.left[:, row])))
     brackets = [*steepest[:STEEPEST].tolist(), *site.rng.choice(steepest[STEEPEST:], OTHERS, replace=False).tolist()]
     jumps = np.array([level.jump(row, bracket) for bracket in brackets])

@@ -1,8 +1,9 @@
-"""Staircases that are meant: floor, round and sign have a derivative of zero, however they rise from far away.
+"""Recognises step functions such as floor, round and sign, whose derivative is zero although they rise from far away.
 
-A function that is smooth on paper but computed in a lower precision is a staircase too, and there a gradient of zero is
-a mistake. The two differ in their jumps: rounding to a floating-point format has jumps of 2^-8 (bfloat16) to 2^-24
-(float32) of the value at every size of the value, a floor or a fixed grid has large ones where its values are small.
+A smooth function that is computed in a lower precision is constant between jumps too, but there a zero gradient is a
+mistake. The two differ in their jumps. Rounding to a floating-point format makes jumps of 2^-8 (bfloat16) to 2^-24
+(float32) of the value, at every magnitude of the value; a floor or a fixed grid has large relative jumps where its
+values are small.
 """
 
 from __future__ import annotations
@@ -22,25 +23,28 @@ from gradcli.numerics.sampling.line import narrowed
 Pair = tuple[int, int]
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-24, 2.0**-32, 2.0**-38, 2.0**-44)
+"""The distances over which outputs may be constant; the shortest one at which a change would be visible is used."""
 MEANT = 2.0**-6
-"""A jump of at least this part of the value is the function's own and not rounding to a floating-point format. Whatever
-rises by so much within a bracket that has been halved 30 times is a jump: a continuous function would have a slope of
-ten million times its value there, but it is constant close by."""
+"""A jump of at least this part of the value belongs to the function itself: rounding to a floating-point format makes
+smaller ones. A change of this size within an interval that has been halved 30 times is a jump: a continuous function
+would have a slope of 2^-6 · 2^30, more than ten million times its value, although it is constant close by."""
 LEAST = 2.0**-20
-"""Smaller jumps may be those of float16, whose smallest numbers lie 2^-24 apart."""
+"""Jumps below this (not relative to the value) may be those of float16, whose smallest numbers are 2^-24 apart."""
 SHRINKING = (0, 0, 1, 2, 3, 6, 10, 14, 18, 22, 26, 30, 34, 38, 0, 0, 0, 0)
-"""Powers of two by which the point is scaled down; at the end not at all, for values below their first jump."""
+"""The search for jumps starts at x times 2 to minus these powers: closer and closer to zero. At the end it starts at x
+again, with other directions, for a function that has no jump closer to zero."""
 
 
 def is_staircase(site: Site, pair: Pair) -> bool:
-    """Whether an output is constant round the point, and round others close by, though it varies further away.
+    """Whether an output is a step function of an input, and the claim is exactly zero.
 
-    The claim for the pair must be exactly zero. Constant means bit for bit, over a distance at which the change seen
-    from far away would be many units of rounding. The jumps must be meant as such: the witness is zero too, and its
-    graph leads from the input to the output, or somewhere along the way to zero a jump is large beside the value.
+    The output must be constant at x and close by although it varies farther away: the same bit for bit, over a distance
+    at which the slope seen from far away would change it by 16 ε, at two or more of four points. The steps must be
+    intended: either the reference is zero too and its graph leads from the input to the output, or there is a large
+    jump (`MEANT`) on the way to zero, in each of up to three entries of the output.
 
     Args:
-        site: the point, with its witness where there is one.
+        site: the point, with its reference if there is one.
         pair: the numbers of the input block and the output block.
     """
     if _claimed(site, pair).any():
@@ -62,12 +66,13 @@ def is_staircase(site: Site, pair: Pair) -> bool:
 
 
 def _claimed(site: Site, pair: Pair) -> Vector:
+    """The claimed derivative of a pair."""
     forms: Vector = site.claim.forms[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]]
     return forms
 
 
 def witness_is_zero(site: Site, pair: Pair) -> bool:
-    """Whether a site's witness says that a pair's derivative is zero, and can know it."""
+    """Whether the reference's derivative of a pair is zero, and its graph leads from the input to the output."""
     if site.witness_rows is None or site.witness is None:
         return False
     if site.witness_rows[site.claim.block == pair[1]][:, site.map.domain.slices[pair[0]]].any():
@@ -76,10 +81,10 @@ def witness_is_zero(site: Site, pair: Pair) -> bool:
 
 
 def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
-    """Which outputs are flat along a line through one input though they vary far away, and which vary far away.
+    """Which entries of an output are constant near x although they vary far away, and which vary far away.
 
-    Flat at a distance means unchanged there, although a slope like that from far away would change them by many units
-    of rounding. None where the output is not finite, or one without steps moves.
+    Returns:
+        Two masks; None if forward raises or is not finite on this line.
     """
     direction = _direction(site, pair)
     try:
@@ -93,9 +98,10 @@ def _steps(site: Site, x: Vector, pair: Pair) -> tuple[Mask, Mask] | None:
 
 
 def _still_at(site: Site, x: Vector, pair: Pair, direction: Vector, here: Vector, changes: Vector) -> Mask:
-    """Which outputs stay the same over the shortest distance that a slope like `changes` would cross visibly.
+    """Which outputs stay the same at the shortest distance (`FINER`) over which they would visibly change.
 
-    What is unchanged farther away on a plateau is so here: one distance is enough for each output.
+    A change is visible if an average slope like that of `changes`, seen from far away, makes it 16 ε or more. One
+    distance suffices for each output: what is constant over a longer one is constant over this one too.
     """
     flat, open_ = np.zeros(here.size, bool), changes > 0
     for t in reversed(FINER):
@@ -108,6 +114,7 @@ def _still_at(site: Site, x: Vector, pair: Pair, direction: Vector, here: Vector
 
 
 def _direction(site: Site, pair: Pair) -> Vector:
+    """A random direction through the input block of a pair."""
     drawn = np.zeros(site.x.size)
     places = site.map.domain.slices[pair[0]]
     drawn[places] = site.scales[places]
@@ -115,11 +122,12 @@ def _direction(site: Site, pair: Pair) -> Vector:
 
 
 def _values(site: Site, x: Vector, pair: Pair) -> Vector:
+    """The values at x of the output block of a pair."""
     return np.asarray(site.map.value(x), dtype=np.float64)[site.map.codomain.slices[pair[1]]]
 
 
 def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
-    """Those of some outputs that, somewhere between the point and zero, jump by a large part of their size."""
+    """Those of the given outputs that have a jump of `MEANT` times their value or more between x and zero."""
     found: set[int] = set()
     for power in SHRINKING:
         if found == outputs:
@@ -132,10 +140,11 @@ def _with_large_jumps(site: Site, pair: Pair, outputs: set[int]) -> set[int]:
 
 
 def _first_jump(at: Callable[[float], Vector], output: int) -> float:
-    """The first jump of one output on the way from one end of a line, 0, to the other, 1, relative to its size there.
+    """The first jump of one output between t = 0 and t = 1, relative to its size there.
 
-    0.0 if it does not change, or by less than what counts within some part of the way: that is searched no further. A
-    larger jump farther on may be the function's own, among the rounding plateaus of a format.
+    0.0 if the output is the same at both ends, if the jump is below `LEAST`, or if its first changes are too small
+    (`MEANT`). Only the first jump counts: a larger jump farther on may be the function's own, among the rounding
+    plateaus of a format.
     """
     below = float(at(0.0)[output])
     jump = size = 0.0
