@@ -1,7 +1,8 @@
-"""What is compared: the rows of J v, read from the outputs, and what the claimed gradient says they are.
+"""The claim at one point: which rows are compared, and their claimed gradients.
 
-With a full claimed Jacobian, or a jvp that agrees with the vjp, every output is a row. Otherwise rows are projections
-u·f with random signed cotangents u, three for every output block.
+A row is a number whose derivative along a direction is measured and compared. For a small map, whose whole Jacobian is
+claimed, every output is a row. Otherwise the rows are projections u·f with random signed cotangents u, three for every
+output block; if the map has a jvp that agrees with the vjp, the outputs are compared as well.
 """
 
 from __future__ import annotations
@@ -24,24 +25,37 @@ Places = slice | npt.NDArray[np.bool_]
 _ALL = slice(None)
 
 FULL_ENTRIES = 10_000
+"""A claim is computed in full, row by row, if the Jacobian has at most so many entries (and FULL_ROWS rows)."""
 FULL_ROWS = 100
+"""A claim is computed in full if there are at most so many outputs: each needs a backward of its own."""
 PROJECTIONS = 3
+"""So many random cotangents are used for every output block. Errors almost never cancel in one, and a mistake that does
+is unlikely to cancel in three."""
 WITNESSED_PROJECTIONS = 2
-"""Enough where the witness is known: errors almost never cancel in one random cotangent, and practically never in
-two."""
+"""Two cotangents are enough if there is a reference, because claim and reference are compared entry by entry: errors
+almost never cancel in one random cotangent, and practically never in two."""
 LONG_PROJECTIONS = 2
-"""For more outputs than WATCHED_OUTPUTS: computing a projection then takes as long as a forward."""
+"""The number of cotangents for more outputs than WATCHED_OUTPUTS. Computing a projection then takes as long as a
+forward."""
 WATCHED_OUTPUTS = 20_000
-"""Up to this many outputs are differentiated one by one beside the projections, to see their kinks."""
+"""Up to so many outputs are differentiated one by one, in addition to the projections, to see kinks that cancel in
+u·f."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claimed derivative at one point, as linear forms on the domain.
+    """The claimed derivative at one point.
 
-    `forms[r]` is the claimed gradient of row r; `cotangents[r]` is the row as a functional of the outputs (None where
-    row r is output r). `block[r]` is the output block of row r; `outputs` are the map's values at
-    the point where the claim told them too; `finite` says that every claimed number is.
+    Attributes:
+        map: the map.
+        x: the point.
+        forms: one row for every claimed row: its gradient, of length n.
+        cotangents: the cotangent u of every claimed row; None if row r is output r.
+        block: the output block of every claimed row.
+        watch: whether the single outputs are measured as well as the projections.
+        jvp_rows: whether the map's jvp gives the claimed slopes of the watched outputs.
+        outputs: f(x), if computing the claim gave it as well.
+        finite: whether all claimed numbers are finite.
     """
 
     map: VectorMap
@@ -56,21 +70,24 @@ class Claim:
     _places: dict[int, Places] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Note whether every claimed number is finite."""
+        """Set `finite`."""
         object.__setattr__(self, "finite", all_finite(self.forms))
 
     @property
     def full(self) -> bool:
-        """Whether the rows are the outputs themselves."""
+        """Whether the rows are the outputs themselves, not projections."""
         return self.cotangents is None
 
     def read(self, outputs: Vector) -> Vector:
-        """The rows' values at some outputs: watched outputs first, then projections."""
+        """Compute the values of all rows from the outputs: first the watched outputs, then the projections.
+
+        A projection that an infinite or NaN output enters is NaN.
+        """
         if self.cotangents is None:
             return outputs
         with np.errstate(all="ignore"):
             rows = products(self.cotangents, outputs)
-            if math.isfinite(rows.sum()):  # then so are the outputs: a cotangent's zero times infinity is NaN
+            if math.isfinite(rows.sum()):  # then the outputs are finite too, because 0 * infinity is NaN
                 return np.concatenate([outputs, rows]) if self.watch else rows
             finite = np.isfinite(outputs)
             safe = np.where(finite, outputs, 0.0)
@@ -80,11 +97,11 @@ class Claim:
         return np.concatenate([outputs, rows]) if self.watch else rows
 
     def told(self, outputs: Vector) -> Vector:
-        """The values at some finite outputs of the rows that have a form."""
+        """Compute the values of the claimed rows, without watched outputs, from finite outputs."""
         return outputs if self.cotangents is None else products(self.cotangents, outputs)
 
     def read_noise(self, noise: Vector) -> Vector:
-        """The standard deviation of every row that `read` gives, the outputs' being independent of each other."""
+        """Compute the standard deviation of every row of `read` from those of the outputs, taken as independent."""
         if self.cotangents is None:
             return noise
         if not noise.any():
@@ -93,27 +110,30 @@ class Claim:
         return np.concatenate([noise, rows]) if self.watch else rows
 
     def row_blocks(self) -> npt.NDArray[np.intp]:
-        """The output block of every row that `read` gives."""
+        """The output block of every row of `read`."""
         if self.cotangents is None or not self.watch:
             return self.block
         return np.concatenate([self.map.codomain.block_numbers, self.block])
 
     @property
     def rows(self) -> int:
-        """How many rows `read` gives."""
+        """The number of rows of `read`."""
         return len(self.block) + (self.map.codomain.size if self.watch else 0)
 
     @property
     def watched(self) -> int:
-        """How many of the rows that `read` gives, the first, are outputs that are only watched: no claim is theirs."""
+        """How many of the first rows of `read` are outputs without a claim, which are watched for kinks only."""
         return self.map.codomain.size if self.watch and not self.jvp_rows else 0
 
     def slopes(self, v: Vector) -> Vector:
-        """The claimed derivative along v of every row that has a form (NaN where the form is not finite)."""
+        """The claimed slope along v of every claimed row (NaN if v moves an entry whose claim is not finite)."""
         return products(self.forms, v) if self.finite else _products(self.forms, v)
 
     def along(self, v: Vector) -> tuple[Vector, Vector]:
-        """The claimed derivative of every row along v (NaN: no claim) and the rounding error of computing it."""
+        """The claimed slope along v of every row of `read`, and the rounding error of computing it.
+
+        Watched outputs get their slope from the map's jvp, if `jvp_rows`; otherwise it is NaN.
+        """
         claimed = self.slopes(v)
         with np.errstate(all="ignore"):
             rounding = 16 * EPS * magnitudes_along(self.forms, v)
@@ -128,16 +148,16 @@ class Claim:
         return np.concatenate([entries, claimed]), np.concatenate([slack, rounding])
 
     def entry_scale(self, places: slice, output: int, scales: Vector) -> float:
-        """The largest |claimed entry| × |scale| in the block of one input and one output."""
+        """The largest |claimed entry| · scale of one input block (`places`) and one output block."""
         with np.errstate(all="ignore"):
             return largest(self.of_block(output)[:, places], scales[places])
 
     def of_block(self, output: int) -> Matrix:
-        """The forms of the rows of one output block."""
+        """The claimed gradients of the rows of one output block."""
         return self.forms[self.places(output)]
 
     def places(self, output: int) -> Places:
-        """Where the rows of one output block lie among the forms."""
+        """Which of the claimed rows belong to one output block."""
         if len(self.map.codomain.blocks) == 1:
             return _ALL
         known = self._places.get(output)
@@ -146,11 +166,12 @@ class Claim:
         return known
 
     def largest(self, places: slice, output: int) -> float:
-        """The largest |claimed entry| in the block of one input and one output."""
+        """The largest |claimed entry| of one input block (`places`) and one output block, without scales."""
         return largest(self.of_block(output)[:, places])
 
 
 def _products(forms: Matrix, v: Vector) -> Vector:
+    """Compute forms @ v, where an entry that is not finite makes its row NaN only if v moves it."""
     finite = np.isfinite(forms)
     rows: Vector = np.where(finite, forms, 0.0) @ v
     rows[((~finite) & (v != 0)).any(axis=1)] = np.nan
@@ -158,13 +179,14 @@ def _products(forms: Matrix, v: Vector) -> Vector:
 
 
 def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections: int | None = None) -> Claim:
-    """Ask the map for its claimed derivative at x, in full where that is small, else in projections.
+    """Compute the claim at x, in full for a small map, otherwise for random projections.
 
     Args:
-        map_: the map; only its vjp and jvp are used.
+        map_: the map; its vjp and jvp are called, and its value if that comes with the vjp.
         x: the point.
         rng: draws the cotangents.
-        projections: rows wanted for every output block; by default all outputs where those are few, else 3.
+        projections: the number of rows for every output block. By default all outputs of a small map, otherwise 3, or
+            2 for very many outputs.
     """
     n, m = map_.domain.size, map_.codomain.size
     sizes = map_.codomain.sizes
@@ -201,13 +223,16 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
 
 
 def fits_in_full(map_: VectorMap) -> bool:
-    """Whether a map is so small, and a call so quick, that its claim may be computed row by row."""
+    """Whether the claim of a map is computed row by row: the map is small, and a call is quick."""
     n, m = map_.domain.size, map_.codomain.size
     return n * m <= FULL_ENTRIES and m <= FULL_ROWS and not map_.is_costly
 
 
 def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple[Matrix, npt.NDArray[np.intp]]:
-    """Up to `count` signed cotangents for every output block, zero on the others, and the block of each."""
+    """Draw up to `count` signed cotangents for every output block, zero on all others; also give the block of each.
+
+    A block of at most `count` outputs gets one unit cotangent for every output instead.
+    """
     sizes = map_.codomain.sizes
     if len(sizes) == 1 and sizes[0] > count:
         return signed_cotangents(rng, sizes[0], count), np.zeros(count, np.intp)
@@ -219,7 +244,10 @@ def _signed_rows(map_: VectorMap, rng: np.random.Generator, count: int) -> tuple
 
 
 def _consistent(claim: Claim, rng: np.random.Generator) -> bool:
-    """Whether <u, jvp v> = <vjp u, v> up to rounding: only then do the jvp's entries stand for the claimed gradient."""
+    """Whether <u, jvp v> = <vjp u, v> up to rounding, along one random direction.
+
+    Only then does the jvp compute the same derivative as the vjp, which is under test, and may replace it.
+    """
     v = rng.integers(128, 256, claim.map.domain.size) / 256.0 * rng.choice([-1.0, 1.0], claim.map.domain.size)
     if claim.cotangents is None:
         return False

@@ -1,4 +1,4 @@
-"""The rules that turn one measured direction into: agrees, differs, kinked, weak or silent."""
+"""Judges one measured direction: the claim agrees, differs, is on a kink, or cannot be judged."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.sampling.directions import Focus
 
 PASS_RESOLUTION = 1e-4
-"""A block passes only if errors of this relative size would have been seen."""
+"""A pair agrees only at this resolution or a finer one."""
 SILENT_NOISE = 1e-8
-"""A claim and a derivative that are both zero say something only if the values are known to this relative precision."""
+"""A claim and a slope that are both zero count as such only if the bound is below this part of the value."""
 
 
 class Impression(Enum):
-    """The result of one direction for one block."""
+    """The result of one direction for one pair of blocks."""
 
     AGREES = "the gradient agrees with finite differences to within the error bound for every output entry"
     DIFFERS = (
@@ -33,7 +33,24 @@ class Impression(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One direction measured: the rows of J v with bounds, and the claim; `claimless` rows have none (NaN)."""
+    """The slopes of all rows along one direction, measured and claimed.
+
+    Attributes:
+        direction: the direction v.
+        focus: which entries it moves.
+        numeric: the measured slopes J v.
+        bound: their error bounds.
+        claimed: the claimed slopes, NaN for rows without a claim.
+        rounding: the rounding errors of the claimed slopes.
+        left: the slopes to the left.
+        right: the slopes to the right.
+        kink_bound: the error bounds of half the difference of `left` and `right`.
+        status: the `Status` of every row, as a number.
+        size: the absolute values of the rows at the point.
+        noise: the standard deviations of the rows' values.
+        claimless: the rows without a claim.
+        certified: whether three pairs of values were enough, because they met the claim.
+    """
 
     direction: Vector
     focus: Focus
@@ -52,35 +69,35 @@ class Reading:
 
     @property
     def tolerance(self) -> Vector:
-        """The bound together with the rounding of the claim itself."""
+        """The error bound plus the rounding error of the claimed slope."""
         return self.bound + self.rounding
 
     @property
     def error(self) -> Vector:
-        """|claimed - numeric|, row by row."""
+        """|claimed - numeric| for every row."""
         with np.errstate(all="ignore"):
             return np.abs(self.claimed - self.numeric)
 
     @property
     def smooth(self) -> Mask:
-        """Rows with a two-sided derivative and a finite bound."""
+        """The rows with a two-sided derivative and a finite bound."""
         known: Mask = (self.status == Status.OK) | (self.status == Status.NOISE)
         return known & np.isfinite(self.bound)
 
     @property
     def broken(self) -> Mask:
-        """Rows without a two-sided derivative."""
+        """The rows that have no two-sided derivative: at a kink, jump or cusp."""
         none: Mask = (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
         return none
 
     def differing(self, scale: float, significance: float) -> Mask:
-        """Rows where the claim is outside three bounds and the gap matters."""
+        """The rows in which the claim is wrong by more than three bounds and by a significant part of `scale`."""
         with np.errstate(all="ignore"):
             outside = (self.error > FAIL_FACTOR * self.tolerance) & (self.error > significance * scale)
         return self.smooth & outside & ~self.claimless
 
     def within_slopes(self) -> Mask:
-        """Rows whose claim lies between the one-sided slopes."""
+        """The rows whose claim lies between the one-sided slopes, within their error bounds."""
         slack = self.tolerance + np.where(np.isfinite(self.kink_bound), self.kink_bound, 0.0)
         with np.errstate(all="ignore"):
             low = np.minimum(self.left, self.right) - slack
@@ -91,7 +108,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """An impression with its numbers, all relative to the block's scale."""
+    """The result of one direction for one pair, with numbers.
+
+    Attributes:
+        impression: the result.
+        scale: what errors are compared with: the largest scaled entry, or the slope seen if that is larger.
+        error: the largest error of a row, a slope.
+        tolerance: the largest bound of a row, a slope.
+        resolution: the smallest error, as a part of `scale`, that would have been detected; None if not known.
+        statuses: the statuses of the rows.
+    """
 
     impression: Impression
     scale: float
@@ -102,16 +128,23 @@ class Judgement:
 
     @property
     def off(self) -> bool:
-        """Whether the claim lies outside the bounds, significantly or not."""
+        """Whether the claim is wrong by more than three bounds, even if that is not significant."""
         apart = self.impression is Impression.AGREES and self.error > FAIL_FACTOR * self.tolerance
         return apart or self.impression is Impression.DIFFERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The outcome for a block whose claim first seemed to differ; `here_only` says that it holds close by.
+    """The outcome for a pair whose claim seemed to differ at first.
 
-    `located` are the wrong entries of a large block, None where they are too many, or were not `searched` for.
+    Attributes:
+        outcome: the outcome.
+        doubt: why it is UNDECIDED, if it is.
+        note: a sentence for the report.
+        judgement: the measurement with the largest error.
+        here_only: whether the claim is right at nearby points.
+        located: the wrong entries of a large block; None if there are too many, or `searched` is False.
+        searched: whether the wrong entries were searched for.
     """
 
     outcome: Outcome
@@ -126,11 +159,15 @@ class Decision:
 def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, significance: float) -> Judgement:
     """Judge the rows of one output block along a direction through one input block.
 
+    The scale is the largest scaled entry or, if that is larger, the largest slope seen divided by the root of the
+    number of entries: what a single entry of typical size would contribute to such a slope. For more than 90,000
+    entries, `significance` is raised in proportion to that root, as the errors of all entries add up in the slope.
+
     Args:
         reading: the measured direction.
         rows: the rows of that output block.
-        entry_scale: the largest |claimed entry| × scale of the block.
-        columns: how many coordinates the direction moves.
+        entry_scale: the largest |claimed entry| · scale of the pair.
+        columns: the number of entries that the direction moves.
         significance: relative error below which a difference does not matter.
     """
     with np.errstate(all="ignore"):
@@ -147,7 +184,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         known = np.maximum(reading.size, np.abs(reading.numeric))
         within = ours & smooth & (error <= FAIL_FACTOR * tolerance)
         silent = within & (reading.bound <= SILENT_NOISE * known + 1e-290)
-        # A row below the block's rounding level says nothing of the block, however well it is known.
+        # A slope below the largest bound of the rows is below the rounding level of the block, and counts as zero too.
         silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))

@@ -1,4 +1,4 @@
-"""Whether a derivative exists at all: slopes along directions must add up."""
+"""Tests whether a derivative exists: if so, slopes along different directions add up."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import Focus, random_direction
 
 STARTS = (0.05, 0.05 * 2.0**-8, 0.05 * 2.0**-8)
-"""Coarsest steps: rows that are not smooth are measured again with finer ones, for a kink may lie close by."""
+"""The first step of each measurement. Rows that are not smooth along the lines of one are measured again in the next,
+with steps 2^8 times smaller, because a kink may lie close to x."""
 
 
 def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector | float = 0.0) -> bool:
-    """Whether D(v) + D(w) = D(v + w) within the bounds, or within `slack`, for all the given rows.
+    """Whether D(v) + D(w) = D(v + w) within three bounds, or within `slack`, for all the given rows.
 
-    At a tie a sorting function is smooth along every line through the point, yet has no derivative there: its slopes do
-    not add up. Any claim is then as good as another.
+    At a tie, a sorting function is smooth along every line through the point but has no derivative: its slopes do not
+    add up. Then no claim can be called wrong. Also False if a row is not smooth in any of the three measurements.
     """
     open_ = rows.copy()
     for start in STARTS:

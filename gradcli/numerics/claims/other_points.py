@@ -1,4 +1,4 @@
-"""Other points of a map, of other sizes and signs: where a gradient that is zero at one point may not be."""
+"""Chooses other points of a map, of other magnitudes and signs, where a gradient that is zero at x may be nonzero."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gradcli.numerics.sampling.directions import random_direction
 
 
 def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
-    """Points of other sizes and signs, and what each is, nearest in kind first."""
+    """Yield other points, each with a description.
+
+    With a reference, the first two have other magnitudes than x; without one, the first is -x.
+    """
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
     if site.witness_rows is not None:

@@ -1,4 +1,4 @@
-"""One point of a map: its scales, its values, its claimed derivative, and directions measured through it."""
+"""One point of a map, with its scales, values, claim and reference, and the directions measured through it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
 
 CERTIFIED = 1e-9
-"""A prediction must be met within this part of the block's scale."""
+"""Three pairs of values certify a claim if their slope agrees with it to within this part of the largest entry. Nine
+digits do not agree by accident, so no truncation bound is needed."""
 VANISHING, NOTHING = 1e-12, 1e-11
-"""Claimed entries below the first part of the outputs count as zero, and slopes below the second part cannot be
-measured."""
+"""Claimed entries below 1e-12 of the outputs count as zero; slopes below 1e-11 of them cannot be measured."""
 WORTH_MEASURING = 1e-11
-"""If the noise expected exceeds this part of the values, it is measured."""
+"""If the noise that the map gives exceeds this part of the values, it is measured: it may be far smaller."""
 NUDGES = 6
+"""The noise is measured at so many points that differ from x by a few roundings."""
 ZERO_FLOOR = 1e-14
-"""Where f is zero at every node, its rounding is unknown (1 - tanh(20) is 0), and smaller slopes are not judged."""
+"""Slopes below this are not judged where f is zero at all evaluated points, because rounding may hide its values: in
+float64, 1 - tanh(20) is 0."""
 
 
 class BudgetExceededError(Exception):
@@ -38,27 +40,24 @@ class BudgetExceededError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuickReading:
-    """Three pairs, and the reading they amount to where they meet the claim."""
+    """The slopes of three pairs of values, and the same next to the claim: a reading that is valid if they meet it."""
 
     short: Prediction
     reading: Reading
 
     def met(self, allowed: Vector) -> Mask:
-        """Rows where the claim is met within `allowed` and no kink shows."""
+        """The rows whose slope meets the claim to within `allowed`, and which show no kink."""
         return self.short.certifies(self.reading.claimed, allowed)
 
     def rough(self) -> Reading:
-        """The reading with a bound from the shift of the last step, for claims that are not met."""
+        """The reading for claims that are not met: its bound is four times the change that the largest step makes."""
         with np.errstate(all="ignore"):
             bound = TRUNCATION_FACTOR * self.short.shift + self.short.rounding + np.abs(self.short.kink)
         return replace(self.reading, bound=bound)
 
 
 def witness_rows_at(site: Site, x: Vector, asked: slice = slice(None)) -> Matrix | None:
-    """The witness's values of the claim's rows at x, or of those asked for.
-
-    None without a witness, or if it raises or is not finite.
-    """
+    """The reference's gradients of the claimed rows (or those `asked`) at x; None without one that is finite there."""
     return None if site.witness is None else _witness_rows(site.witness, site.claim, x, asked)
 
 
@@ -68,7 +67,7 @@ def _witness_rows(witness: VectorMap, claim: Claim, x: Vector, asked: slice = sl
 
 
 def claimed_rows_at(site: Site, x: Vector, asked: slice) -> Matrix | None:
-    """What the map claims of some of the rows at x; None where it raises or is not finite."""
+    """The claimed gradients of the rows `asked` at x; None if backward raises or they are not finite."""
     rows = np.eye(site.map.codomain.size) if site.claim.cotangents is None else site.claim.cotangents
     return _rows_of(site.map, x, rows[asked], site.claim.forms[asked].shape)
 
@@ -84,10 +83,11 @@ def _rows_of(map_: VectorMap, x: Vector, rows: Matrix, shape: tuple[int, ...]) -
 
 @dataclass(slots=True)
 class Site:
-    """A point with its claim; `rng` and the evaluation budget are those of the whole verification.
+    """A point with its claim and reference. `rng` and the budget (of evaluations) are those of the whole verification.
 
-    `witness_rows` holds what the witness says of the claim's rows, None without a witness or where it is not finite;
-    `few_rows` says that both hold fewer rows than usual.
+    `noise` is that of the rows, measured along an earlier direction. `witness` is the reference, and `witness_rows` are
+    its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says that claim and
+    reference have one row for every output block only. `known_...` store results that are computed once.
     """
 
     map: CountedMap
@@ -121,16 +121,15 @@ class Site:
         witness: VectorMap | None = None,
         projections: int | None = None,
     ) -> Site:
-        """Ask the map for its claim at x, rounded to the grid, and the witness for the same.
+        """Round x to the grid, and compute the claim and the reference there.
 
         Args:
             map_: the map.
             x: the point.
             rng: draws cotangents and directions.
-            budget: evaluations allowed in the whole verification.
-            witness: another claim on the same derivative.
-            projections: rows wanted for every output block; with a witness 2 by default (1 at first for very many
-                outputs), otherwise all where few.
+            budget: the evaluations allowed in the whole verification.
+            witness: the reference.
+            projections: rows for every output block; by default 1 with a reference, otherwise as in `make_claim`.
 
         Raises:
             Exception: whatever value or vjp raise.
@@ -149,7 +148,7 @@ class Site:
         return site
 
     def ask_again(self) -> None:
-        """Compute claim and witness for the usual number of rows."""
+        """Compute claim and reference again, for the usual number of rows with a reference."""
         with np.errstate(all="ignore"):
             self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
         self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
@@ -158,7 +157,7 @@ class Site:
         self.few_rows = False
 
     def evaluate(self) -> Vector:
-        """f(x), evaluated at the first call. Raises whatever the map raises."""
+        """Return f(x), which is evaluated at the first call. Raises whatever the map raises."""
         if self.known_outputs is None:
             with np.errstate(all="ignore"):
                 self.known_outputs = np.asarray(self.map.value(self.x), dtype=np.float64)
@@ -170,7 +169,7 @@ class Site:
         return self.evaluate()
 
     def row_noise(self) -> Vector:
-        """The noise of the rows' values beyond their own rounding, as the map gives it."""
+        """The noise of the rows beyond their own rounding, as the map gives it, or as measured if that is smaller."""
         if self.known_noise is None:
             with np.errstate(all="ignore"):
                 own = self.map.value_noise(self.x)
@@ -183,9 +182,9 @@ class Site:
         return self.known_noise
 
     def _jitter(self) -> Vector:
-        """How much the rows' values move when each entry of x moves by a few units of its own, and their rounding.
+        """Measure the noise of the rows: their largest change when x moves by a few roundings, and their own rounding.
 
-        What the map says of its noise is the most that cancellation can do; terms that cancel do not survive this.
+        It is smaller than the noise that the map gives if the rounding errors of large terms cancel.
         """
         here = self.row_values()
         spread = np.zeros(here.size)
@@ -198,10 +197,7 @@ class Site:
         return spread + 4 * EPS * np.abs(here)
 
     def moved_to(self, x: Vector, *, projections: int | None = None, evaluate: bool = True) -> Site | None:
-        """The site at another point; None where the map cannot be evaluated (if that is asked) or differentiated there.
-
-        Whatever the user's code raises away from the point under test means that the other point is not in the domain.
-        """
+        """The site at another point; None outside the domain: if backward raises there, or with `evaluate` forward."""
         try:
             there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
             if evaluate:
@@ -211,7 +207,7 @@ class Site:
         return there
 
     def with_same_rows(self, x: Vector) -> Site | None:
-        """Claim and witness on the same rows and scales at another point; None where either is not finite or raises."""
+        """The site at another point with the same rows and scales; None if something raises or is not finite there."""
         claim = self.claim_at(x)
         told = witness_rows_at(self, x)
         if claim is None or told is None or not claim.finite:
@@ -221,12 +217,12 @@ class Site:
             there.known_outputs = self.known_outputs
         try:
             there.evaluate()
-        except Exception:  # forward's domain ends before
+        except Exception:  # outside forward's domain
             return None
         return there
 
     def alone(self) -> Site:
-        """The same point with the claim in full where that is small, and without a witness."""
+        """The same point without the reference, and with the claim in full if the map is small."""
         if self.witness is None:
             return self
         if self.without_witness is None:
@@ -238,11 +234,11 @@ class Site:
         return self.without_witness
 
     def read(self, x: Vector) -> Vector:
-        """The rows' values at x."""
+        """Evaluate the map at x and return the values of all rows."""
         return self.claim.read(np.asarray(self.map.value(x), dtype=np.float64))
 
     def rows(self, output: int) -> Mask:
-        """The rows of one output block whose value at the point is finite."""
+        """The rows of one output block that are finite at the point."""
         chosen = self.known_masks.get(output)
         if chosen is None:
             values = self.row_values()
@@ -254,24 +250,27 @@ class Site:
         return chosen
 
     def row_values(self) -> Vector:
-        """The rows' values at the point."""
+        """The values of all rows at the point."""
         if self.known_rows is None:
             self.known_rows = self.claim.read(self.outputs)
         return self.known_rows
 
     def row_scales(self, places: slice, scales: Vector) -> Vector:
-        """For every row, the entry scale of its output block and the given input block."""
+        """For every row, the largest |claimed entry| · scale of its output block and the input block at `places`."""
         blocks = self.claim.row_blocks()
         by_block = [self.claim.entry_scale(places, o, scales) for o in range(len(self.map.codomain.blocks))]
         return np.array(by_block)[blocks] if blocks.size else np.zeros(0)
 
     def probe(self, places: slice, focus: Focus | None = None, *, cheap: bool = True) -> Reading:
-        """Measure a fresh random direction through some entries."""
+        """Measure a new random direction through the entries at `places`, or those of `focus`."""
         focus = focus or Focus(drawn=within(self.scales, places), judged=self.scales)
         return self.measure(random_direction(self.rng, focus.drawn), places, focus, cheap=cheap)
 
     def measure(self, v: Vector, places: slice, focus: Focus, *, cheap: bool = True, start: float = 0.05) -> Reading:
-        """Differentiate every row along v: three pairs if they meet the claim, the whole ladder otherwise."""
+        """Measure the slopes of all rows along v with `directional_derivative`.
+
+        With `cheap`, three pairs of values are tried first; they are enough if they meet the claim in all rows.
+        """
         if self.map.values >= self.budget:
             raise BudgetExceededError
         claimed, rounding = self.claim.along(v)
@@ -306,7 +305,7 @@ class Site:
         )
 
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
-        """Whether every row with a claim agrees with it, to nine digits of its block or within `rounding`."""
+        """Whether three pairs meet the claim in every row that has one, to nine digits of its block or `rounding`."""
         reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
         allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
         met = short.met(np.maximum(allowed, rounding)) | reading.claimless
@@ -315,13 +314,13 @@ class Site:
     def quick_reading(
         self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[QuickReading], bool] | None = None
     ) -> QuickReading:
-        """Three pairs along v beside the claim: enough where the claim is met, and to see a clear difference.
+        """Measure the slopes of all rows along v with three pairs of values, to compare them with the claim.
 
         Args:
             v: the direction.
-            focus: what it moves.
-            start: the coarsest step is about this.
-            enough: says of two pairs whether the third may be left out.
+            focus: which entries it moves.
+            start: the largest step is between this and 2.2 times this.
+            enough: decides from the two smaller pairs whether the third may be left out.
         """
         if self.map.values >= self.budget:
             raise BudgetExceededError
@@ -341,7 +340,7 @@ class Site:
     def _beside(
         self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
     ) -> QuickReading:
-        """A prediction with the claim along the same direction, and that claim's own rounding."""
+        """Put the slopes of three pairs next to the claimed slopes (`along`)."""
         claimed, rounding = along
         f0 = self.row_values()
         noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
@@ -366,25 +365,25 @@ class Site:
         return QuickReading(short=short, reading=reading)
 
     def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
-        """The effect of the map's own noise on slopes over these steps; zero if the values on neither side change."""
+        """The error of slopes over these steps that noise makes (`row_noise`); 0 if both slopes are exactly zero."""
         still = (numeric == 0) & (claimed == 0)
         return np.where(still, 0.0, NOISE_FACTOR * self.row_noise() / steps)
 
     def unclaimed(self, rows: int) -> Mask:
-        """Rows without a claim: outputs in addition to the projections, if no jvp gives their derivative."""
+        """Which of the rows have no claim: watched outputs whose slope no jvp gives."""
         watched = np.zeros(rows, bool)
         watched[: self.claim.watched] = True
         return watched
 
     def judge(self, reading: Reading, input_: int, output: int, significance: float) -> Judgement:
-        """Judge a direction through one input block for one output block."""
+        """Judge a measured direction through one input block for one output block (`compare.judge`)."""
         places = self.map.domain.slices[input_]
         scale = self.claim.entry_scale(places, output, reading.focus.judged)
         columns = int(np.count_nonzero(reading.direction[places]))
         return judge(reading, self.rows(output), scale, columns, significance)
 
     def claim_at(self, x: Vector, asked: Mask | None = None) -> Claim | None:
-        """The claim at a nearby point with the same rows, zero for rows not asked for; None if backward raises."""
+        """The claim for the same rows at another point, zero for rows that are not `asked`; None if backward raises."""
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
         try:

@@ -1,4 +1,4 @@
-"""Where to look: the scale of every entry, points on a dyadic grid, directions and cotangents."""
+"""Chooses where a map is evaluated: the scale of every entry, points on a grid, directions and cotangents."""
 
 from __future__ import annotations
 
@@ -11,29 +11,32 @@ from gradcli.numerics.maps.space import Space, Vector
 from gradcli.numerics.sampling.line import power_of_two_above, round_up_to_power_of_two
 
 TRIES = 3
-"""So many points, directions, rows or outputs are tried where one may miss by chance: what one misses in a tenth of
-cases, three miss in a thousandth."""
+"""So many points, directions, rows or outputs are tried where one may miss by chance: if one misses in a tenth of the
+cases, all three miss in a thousandth."""
 MOVE = 2.0**-10
-"""A point is moved by this part of its scale: so little that the function behaves alike there, and far more than the
-finest steps."""
+"""How far a point is moved to see whether a result persists, in units of its scale: so little that the function behaves
+alike there, and far more than the smallest steps."""
 CLOSE_BY = 2.0**-22
-"""Points so near that a smooth function has values of the same magnitude, and far enough for other digits."""
+"""The distance of points that are so near that a smooth function has values of the same magnitude, but far enough for
+their last digits to differ."""
 ASIDE = (0.296875, -0.203125)
-"""Far steps to both sides, of 8 bits and not in a simple ratio, over which a value that depends on an input changes."""
+"""Long steps to both sides, over which a value changes if it depends on an input at all. Both have 8 bits (76/256 and
+52/256), so that x + t v is exact, and they are not in a simple ratio."""
 UNITS = 2.0**-51
-"""Twice the distance from 1 to the next larger number: a point is nudged by up to four times as much."""
+"""Twice the distance from 1 to the next larger number. A point is nudged by up to four times this."""
 LONG = 400
 """Inputs of more entries are not measured entry by entry: 400 columns take about 2,400 evaluations."""
 POINT_BITS = 44
 """x is rounded to multiples of 2^-44 of its scale."""
 SMALLEST, LARGEST = 2.0**-970, 2.0**970
-"""Scales lie between these, so that neither a step nor a rounding of one underflows or overflows."""
+"""All scales lie between these, so that no step, and no rounding of a step, underflows or overflows."""
 
 
 def entry_scales(space: Space, x: Vector) -> Vector:
-    """The natural size of a change of each entry: the power of two above |x_i|.
+    """The scale of each entry, by which it is changed: the smallest power of two that is at least |x_i|.
 
-    An entry that is zero has no size of its own; it takes the median of the nonzero entries of its block, or 1.
+    For an entry that is zero or not finite, the median magnitude of the other entries of its block takes the place of
+    |x_i|, or 1 if there are none.
     """
     scales = np.empty(x.size)
     for place in space.slices:
@@ -52,16 +55,17 @@ def entry_scales(space: Space, x: Vector) -> Vector:
 
 
 def _typical(x: Vector) -> float:
-    """The median magnitude of the entries that are neither zero nor infinite nor NaN, or 1."""
+    """The median magnitude of the entries that are neither zero nor infinite nor NaN; 1 if there are none."""
     magnitudes = np.abs(x)
     usable = (magnitudes > 0) & np.isfinite(magnitudes)
     return float(median(magnitudes[usable])) if usable.any() else 1.0
 
 
 def snap(x: Vector, scales: Vector) -> Vector:
-    """Round x to the grid on which x + t v is exact; moves an entry by at most 2^-45 of its scale.
+    """Round x to multiples of 2^-44 of the scale, on which x + t v is exact; this moves it by at most 2^-45.
 
-    Beside 1.5 · 2^8 of the scale a float64, of 53 bits, keeps multiples of 2^-44 of it.
+    1.5 · 2^8 times the scale is added and subtracted again: near that number, a float64 of 53 bits holds multiples of
+    2^-44 of the scale only.
     """
     snapped = np.empty(x.size)
     for piece in pieces(slice(0, x.size)):
@@ -72,9 +76,9 @@ def snap(x: Vector, scales: Vector) -> Vector:
 
 
 def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
-    """Draw sign × magnitude in [1/2, 1) × scale for every entry, the magnitudes with eight bits.
+    """Draw a random sign times a random magnitude in [1/2, 1), of 8 bits, times the scale, for every entry.
 
-    Pure signs would miss an exchange of two slots half the time.
+    With random signs alone, an exchange of two gradient entries would be missed half of the time.
     """
     drawn = np.empty(scales.size)
     for piece in pieces(slice(0, scales.size)):
@@ -83,7 +87,7 @@ def random_direction(rng: np.random.Generator, scales: Vector) -> Vector:
 
 
 def _magnitudes(bits: int) -> Vector:
-    """Every ± (1/2 + k 2^-bits) in [1/2, 1)."""
+    """All numbers ± k 2^-bits whose magnitude lies in [1/2, 1)."""
     halves = np.arange(2 ** (bits - 1), 2**bits) / 2.0**bits
     return np.concatenate([halves, -halves])
 
@@ -92,7 +96,7 @@ _SHORT, _LONG = _magnitudes(8), _magnitudes(16)
 
 
 def _signed(rng: np.random.Generator, size: int, table: Vector) -> Vector:
-    """Entries of a table of 2^8 or 2^16, each drawn by one or two random bytes."""
+    """Draw entries of a table of 2^8 or 2^16 numbers, each by one or two random bytes."""
     kind = np.dtype(np.uint8 if table.size == 2**8 else np.uint16)
     words = rng.bit_generator.random_raw(-(-size * kind.itemsize // 8))
     return table.take(words.view(kind)[:size])
@@ -106,16 +110,18 @@ def within(scales: Vector, places: slice) -> Vector:
 
 
 GROUP_WIDTH = 10
-"""Entries of one direction differ in scale by less than 2^10 from the largest."""
+"""Entries whose scale is at least 2^10 below the largest are moved in groups of their own, each 2^10 wide."""
 LARGEST_GROUPS = 4
+"""At most so many groups of smaller scale are moved, those with the largest scales."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """Which entries a direction moves, by how much (`drawn`, zero elsewhere), and what errors are judged against
-    (`judged`).
+    """Which entries a direction moves, and what errors along it are compared with.
 
-    An error is judged against the largest |claimed entry| × `judged`.
+    Attributes:
+        drawn: by how much each entry is moved; zero for all others.
+        judged: errors are compared with the largest |claimed entry| · `judged`.
     """
 
     drawn: Vector
@@ -129,10 +135,11 @@ class Focus:
 
 
 def focuses(scales: Vector, places: slice) -> list[Focus]:
-    """One focus for the whole of a block, and one for every group of entries whose scales lie far below the largest.
+    """One focus for a whole block, and one for every group of entries whose scale is far below the largest.
 
-    Beside an entry of 1e8 the derivative in an entry of 1 is invisible, though equally large: the small ones are moved
-    alone, and judged against the largest entry of the block at their own scale.
+    When an entry of 1e8 is moved together with an entry of 1, the derivative by the latter is lost in rounding, even if
+    it is equally large. Entries of small scale are therefore moved alone as well. Their errors are compared with the
+    largest claimed entry of the block at the scale of the group.
     """
     found = [Focus(drawn=within(scales, places), judged=scales)]
     if not scales[places].size:
@@ -147,7 +154,10 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
 
 
 def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector:
-    """Draw `count` rows of sign × magnitude in [1/2, 1), with 16 bits: of both signs, so that no shared term hides."""
+    """Draw `count` rows of random signs times random magnitudes in [1/2, 1), of 16 bits.
+
+    They have both signs: with one sign, an error could cancel, as in the sum of a softmax, which is constant.
+    """
     rows = np.empty((count, size))
     for row in rows:
         for piece in pieces(slice(0, size)):
@@ -156,12 +166,12 @@ def signed_cotangents(rng: np.random.Generator, size: int, count: int) -> Vector
 
 
 def moved(rng: np.random.Generator, x: Vector, scales: Vector, amount: float = MOVE) -> Vector:
-    """Move every entry by sign × [1/2, 1) × amount × scale."""
+    """Move every entry by a random sign times [1/2, 1) times `amount` times its scale."""
     return x + amount * random_direction(rng, scales)
 
 
 def nudged(rng: np.random.Generator, x: Vector, where: Vector | float = 1.0) -> Vector:
-    """Move every entry by up to four units of its own rounding, but where `where` is zero."""
+    """Move every entry by up to four times `UNITS` of itself, except where `where` is zero."""
     moves = rng.integers(-4, 5, x.size) * where
     there: Vector = x * (1 + UNITS * moves)
     return there

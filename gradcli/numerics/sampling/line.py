@@ -1,4 +1,4 @@
-"""The values of a function along a line, scaled per output and remembered."""
+"""The values of a function along a line, each output divided by its scale. No point is evaluated twice."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from gradcli.numerics.maps.pieces import PIECE, pieces
 from gradcli.numerics.maps.space import Vector
 
 GRID_BITS = 44
-"""Binary digits of a parameter t behind the point: with x on a 45-bit grid and 8-bit directions, x + t v is exact."""
+"""Parameters t have so many binary digits after the point. With x rounded to multiples of 2^-44 of the scale and
+directions of 8 bits, x + t v is then a multiple of 2^-52 of the scale, which a float64 holds exactly."""
 GRID = 2.0**-GRID_BITS
-"""Parameters are multiples of this."""
+"""Parameters t are multiples of this."""
 HALVINGS = 30
-"""After so many halvings a bracket is a thousand-millionth as long. A smooth change has fallen as far, and a change
-over a millionth of the length to a thousandth; a jump has not changed."""
+"""After so many halvings an interval is 1e-9 times as long. A smooth change of value has fallen by that factor, and one
+over a millionth of the interval by a thousand; a jump is unchanged."""
 
 _FRACTION = (1 << 52) - 1
 """The bits of a float64 below its exponent."""
@@ -26,14 +27,14 @@ Function = Callable[[Vector], Vector]
 
 
 def power_of_two_above(magnitudes: Vector) -> Vector:
-    """The least power of two at or above each magnitude; 2^-1022 for zeros and subnormals."""
+    """The smallest power of two that is at least each magnitude; 2^-1022 for zeros and subnormal numbers."""
     powers = round_up_to_power_of_two(np.maximum(magnitudes, 2.0**-1022))
     return np.minimum(powers, 2.0**1023, out=powers)
 
 
 def round_up_to_power_of_two(magnitudes: Vector) -> Vector:
-    """The same in their own memory, for numbers between 2^-1022 and 2^1023."""
-    # Adding all ones below the exponent carries into it unless the number is a power of two already.
+    """Do the same in place, for numbers between 2^-1022 and 2^1023."""
+    # Adding ones in all bits below the exponent carries into it, unless the number is a power of two already.
     bits = magnitudes.view(np.int64)
     bits += _FRACTION
     bits &= ~_FRACTION
@@ -41,12 +42,12 @@ def round_up_to_power_of_two(magnitudes: Vector) -> Vector:
 
 
 def on_grid(t: float) -> float:
-    """Round a parameter to the grid that keeps x + t v exact."""
+    """Round a parameter t to the grid on which x + t v is exact."""
     return round(t / GRID) * GRID
 
 
 class Bracket(NamedTuple):
-    """Two parameters, and the values there."""
+    """An interval of parameters, with the values at both ends."""
 
     low: float
     high: float
@@ -55,21 +56,21 @@ class Bracket(NamedTuple):
 
     @property
     def change(self) -> float:
-        """How far the values are apart."""
+        """The absolute difference of the values at both ends."""
         return abs(self.above - self.below)
 
 
 def narrowed(at: Callable[[float], float], low: float, high: float, halvings: int = HALVINGS) -> Iterator[Bracket]:
-    """Halve a bracket again and again towards the larger part of the change: to a jump, if there is one.
+    """Halve an interval repeatedly, and keep the half with the larger change of value. It closes in on a jump.
 
     Args:
-        at: one value at a parameter.
+        at: gives one value at a parameter.
         low: one end.
-        high: the other, which may lie below it.
-        halvings: how often.
+        high: the other end, which may be smaller.
+        halvings: how often the interval is halved.
 
     Yields:
-        The bracket as given, and after every halving.
+        The given interval, and that after every halving.
     """
     bracket = Bracket(low, high, at(low), at(high))
     yield bracket
@@ -83,7 +84,7 @@ def narrowed(at: Callable[[float], float], low: float, high: float, halvings: in
 
 
 def point_along(x: Vector, v: Vector, t: float) -> Vector:
-    """x + t v."""
+    """Compute x + t v, in pieces if x is long."""
     if x.size <= PIECE:
         return x + t * v
     point = np.empty(x.size)
@@ -94,9 +95,10 @@ def point_along(x: Vector, v: Vector, t: float) -> Vector:
 
 
 class Line:
-    """Values f(x + t v) / S, where S is a power of two near |f(x)| for each output.
+    """Values f(x + t v) / S, where S is a power of two close to |f(x)| for each output.
 
-    A point where f raises counts as NaN in every output: a domain is what f accepts.
+    An output that is zero at x takes the S of the largest output. Where f raises, or gives another number of outputs,
+    all outputs are NaN: the point is outside the domain.
     """
 
     def __init__(self, f: Function, x: Vector, v: Vector, f0: Vector | None) -> None:
@@ -123,14 +125,14 @@ class Line:
         self._values = {t: y / self.scale for t, y in self._values.items()}
 
     def at(self, t: float) -> Vector:
-        """The scaled outputs at parameter t, evaluated at most once."""
+        """The scaled outputs at the parameter t, evaluated at most once."""
         known = self._values.get(t)
         if known is None:
             self.evaluations += 1
             with np.errstate(all="ignore"):
                 try:
                     known = np.asarray(self.f(point_along(self.x, self.v, t)), dtype=np.float64) / self.scale
-                except Exception:  # whatever the user's function raises away from x means "not in the domain"
+                except Exception:  # anything that the user's function raises away from x: outside the domain
                     known = np.full(self.outputs, np.nan)
             if known.shape != (self.outputs,):
                 known = np.full(self.outputs, np.nan)
@@ -138,11 +140,11 @@ class Line:
         return known
 
     def finite(self, t: float) -> bool:
-        """Whether every output that is finite at the centre is finite at t."""
+        """Whether every output that is finite at x is finite at t."""
         return bool(np.isfinite(self.at(t)[np.isfinite(self.centre)]).all())
 
     def variation(self, above: float) -> tuple[npt.NDArray[np.bool_], Vector]:
-        """Whether the outputs vary on both sides at nodes |t| >= above, and their least nonzero change."""
+        """Which outputs differ from f(x) on both sides at evaluated |t| >= above; and their smallest nonzero change."""
         nodes = sorted(t for t in self._values if abs(t) >= above)
         values = np.array([self.centre, *(self._values[t] for t in nodes)])
         with np.errstate(all="ignore"):
