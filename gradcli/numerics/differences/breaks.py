@@ -1,4 +1,4 @@
-"""Telling a kink, a jump and a cusp at x from noise, and a jump near x from smooth fine structure."""
+"""Distinguishes kinks, jumps and cusps at x from noise, and jumps near x from smooth fine structure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ SMALL_JUMP = 1e-2
 
 
 def exponents(ladder: Ladder) -> Vector:
-    """How the non-smooth part of f scales with distance from x: 0 for a jump, 1 for a kink, between them for a cusp."""
+    """The power of the distance to x with which the change of f grows, between the finest and the coarsest cluster.
+
+    If the clusters show that f is not smooth at x, it is 0 for a jump, 1 for a kink, and between 0 and 1 for a cusp.
+    Infinity where it cannot be computed.
+    """
     coarse, fine = ladder.cluster_pairs[min(ladder.clusters)][0], ladder.cluster_pairs[max(ladder.clusters)][0]
     with np.errstate(all="ignore"):
         at_coarse = np.maximum(np.abs(coarse.even), np.abs(coarse.odd)) * coarse.step
@@ -26,14 +30,15 @@ def exponents(ladder: Ladder) -> Vector:
 
 
 def broken_at_centre(ladder: Ladder) -> Mask:
-    """Outputs for which every cluster so far shows two smooth halves that do not fit together."""
+    """The outputs for which all clusters show two smooth halves that do not fit together at x."""
     return ladder.clusters[max(ladder.clusters)].broken
 
 
 def even_dominates(ladder: Ladder) -> Mask:
-    """Outputs whose values on both sides of x rise or fall together far more than they differ, and slower than t.
+    """The outputs that have a cusp such as √|t|: the values on both sides of x rise together, as a power below 1 of t.
 
-    A smooth function does so at an extremum, but there like t²; like a power between 0 and 1 only a cusp does.
+    On both sides they change by ten times more than the sides differ, in the coarsest and the finest cluster. A smooth
+    function does that at an extremum too, but as t²; the power must therefore be between 0.15 and 0.85.
     """
     quotients = [ladder.cluster_pairs[level][0] for level in (min(ladder.clusters), max(ladder.clusters))]
     with np.errstate(all="ignore"):
@@ -44,20 +49,20 @@ def even_dominates(ladder: Ladder) -> Mask:
 
 
 def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepancy: float) -> float | None:
-    """Find the nearest place where values depart from the line f(x) + slope t, and the size of the jump there.
+    """Find the nearest place where the values leave the line f(x) + slope · t, and the size of the jump there.
 
-    Between the last node that fits and the first that does not the bracket is halved. Across smooth structure or a kink
-    the gap shrinks with the bracket; across a jump it stays.
+    The interval between the last point that lies on the line and the first that does not is halved 30 times. Across a
+    smooth function or a kink the change shrinks with the interval; across a jump it stays.
 
     Args:
-        ladder: the evaluated nodes; new nodes are added to its line.
-        output: which output.
-        slope: the derivative that the finest windows give.
-        finest: the step those windows rest on.
-        discrepancy: how far the coarse estimate differs from `slope`.
+        ladder: the points evaluated so far; new ones are added to its line.
+        output: the number of the output.
+        slope: the derivative by the smallest steps.
+        finest: the smallest of these steps.
+        discrepancy: the absolute difference of the estimate by large steps from `slope`.
 
     Returns:
-        The jump relative to |f|, or None where there is none.
+        The jump relative to |f|; None if there is no jump.
     """
     line, centre = ladder.line, float(ladder.line.centre[output])
 
@@ -78,10 +83,10 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
 
 
 def staircases(ladder: Ladder) -> Mask:
-    """Outputs that are constant in a cluster but vary on both sides further out by more than float64 rounding.
+    """The outputs that are constant in a cluster but vary on both sides farther away, by more than float64 rounding.
 
-    Such values have been rounded: to float32, to a grid, by an integer step. One side only is how a rectifier or a
-    clamp near its edge looks, and that is a legitimate derivative of zero.
+    Such values are rounded: to float32, to a grid, to whole numbers. An output that varies on one side only is not
+    counted: a rectifier or a clamp does so near its edge, and its derivative is zero.
     """
     found = np.zeros(ladder.line.outputs, bool)
     for cluster in ladder.clusters.values():

@@ -1,4 +1,7 @@
-"""The error-bounded directional derivative: which steps to evaluate, and what they amount to."""
+"""The directional derivative with an error bound: decides which steps to evaluate, and gives the result.
+
+The derivation of the bound, and of the order of the steps, is in docs/numerics.md, sections 1 and 2.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,19 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
 COARSE_LEVELS = 9
+"""Steps are halved up to so many times before the second cluster: the first cluster is at level 10."""
 DEEP_CLUSTERS = (18, 25)
+"""The second and third cluster are at these levels: steps 2^18 and 2^25 times smaller than the first."""
 FINEST_LEVEL = 29
+"""No step is halved so often; at level 28 a step is about 3e-10 of the scale, and rounding leaves six digits."""
 DROWNED = 0.02
+"""If the noise exceeds this part of the change of the values over all steps, the derivative is UNRESOLVED."""
 KINK_KNOWN = 1e-6
-"""A change of slope that shows at every scale, and is known to this part of itself, is not examined further."""
+"""A kink that every cluster shows is not examined further once the change of slope is known to this part of itself."""
 JUMPS = 0.15
-"""What does not fit a smooth function falls like a power of the distance to the point; a power below this shows a
-jump."""
+"""If f is not smooth at x and its change falls as a power below this of the distance to x, it has a jump there."""
 ABOVE_ROUNDING = 256.0
-"""Noise above so many units of rounding is more than rounding."""
+"""Noise of more than so many units roundoff of the value is not due to the rounding of the value alone."""
 
 
 def directional_derivative(
@@ -43,21 +49,22 @@ def directional_derivative(
     noise: Vector | None = None,
     start: float = 0.05,
 ) -> Estimate:
-    """Differentiate f at x along v, every output at once, with a bound on the error of each.
+    """Differentiate all outputs of f at x along v, each with an error bound.
 
     Args:
-        f: the function, from a vector of length n to one of length m. What it raises away from x counts as NaN there.
-        x: the point. For exact displacements its entries are multiples of 2^-44 s_i, s_i a power of two above |x_i|.
-        v: the direction, entries k s_i / 256 with whole |k| <= 256: a parameter of 1 changes x by about itself.
+        f: the function, from a vector of length n to one of length m. If it raises at a point other than x, its values
+            there count as NaN.
+        x: the point. For exact steps, its entries are multiples of 2^-44 s_i, where s_i is a power of two above |x_i|.
+        v: the direction, of entries k s_i / 256 with whole |k| <= 256, so that t = 1 changes x by about its magnitude.
         rng: draws the steps.
-        f0: f(x) where it is known; saves one evaluation.
-        target: relative bound at which to stop looking for a better one.
-        noise: standard deviations of the outputs known from another direction; used where it is near rounding level.
-        start: the coarsest step lies in [start, 2 start).
+        f0: f(x), if it is known; saves one evaluation.
+        target: the relative bound below which no better one is sought.
+        noise: standard deviations of the outputs, known from another direction; used if all are near rounding level.
+        start: the largest step lies in [start, 2 start).
 
     Returns:
-        An `Estimate`; 17 evaluations for an ordinary function (9 with `noise` or 16 with `f0`), up to 100 for a hard
-        one.
+        An `Estimate`, after 17 evaluations for an ordinary function (9 with `noise`, 16 with `f0`) and up to 100 for a
+        difficult one.
 
     Raises:
         Exception: whatever f raises at x itself.
@@ -70,6 +77,12 @@ def directional_derivative(
 
 
 class _Search:
+    """The evaluation of one line, step by step, until the bounds are good enough or cannot improve.
+
+    Masks over the outputs: `noisy` have noise that small steps do not avoid, and are differentiated by large steps;
+    `stairs` are constant over small steps, so that there is no bound; in `quiet` ones (both kinds) no kink is sought.
+    """
+
     def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
         self.line, self.rng, self.target = line, rng, target
         first = on_grid(start * (1 + rng.random()))
@@ -80,7 +93,11 @@ class _Search:
         self.stairs = np.zeros(line.outputs, bool)
 
     def _inside(self, start: float) -> tuple[bool, float]:
-        """Shrink the coarsest step until both its ends lie in the domain; failing that, until one does."""
+        """Divide the largest step by 8 until both of its ends are in the domain.
+
+        Returns:
+            True and that step; or, if there is none, False and the largest step with one end in the domain.
+        """
         step = start
         one_side = None
         for _ in range(14):
@@ -96,6 +113,7 @@ class _Search:
         return False, one_side or start
 
     def run(self) -> Estimate:
+        """Evaluate steps and clusters as needed, and give the estimate."""
         if not self.two_sided:
             return self._one_sided()
         ladder = self.ladder
@@ -120,28 +138,31 @@ class _Search:
         return self._estimate(chosen)
 
     def _relative(self, chosen: Choice) -> Vector:
+        """The bounds relative to the slopes, or to a thousandth of the values if the slopes are smaller."""
         signal = np.maximum(np.abs(chosen.value), 1e-3 * np.maximum(np.abs(self.line.centre), 1e-12) + 1e-300)
         with np.errstate(all="ignore"):
             return chosen.bound / signal
 
     def _bad(self, chosen: Choice) -> Mask:
+        """The outputs whose relative bound is above the target."""
         bad: Mask = (self._relative(chosen) > self.target) & np.isfinite(self.line.centre)
         return bad
 
     def _truncated(self, chosen: Choice) -> Mask:
-        """Outputs that need finer steps: their bound is not noise."""
+        """The outputs whose bound is above the target and not mainly noise: smaller steps may help."""
         with np.errstate(all="ignore"):
             truncated = ~np.isfinite(chosen.bound) | (chosen.bound > 2.5 * chosen.noise)
         needed: Mask = self._bad(chosen) & truncated
         return needed
 
     def _kinked(self, chosen: Choice) -> Mask:
+        """The outputs whose change of slope exceeds twice its bound, and the bound of the slope."""
         size = np.abs(chosen.kink)
         kinked: Mask = np.isfinite(chosen.kink_bound) & (size > 2 * chosen.kink_bound) & (size > chosen.bound)
         return kinked
 
     def _deepen(self, chosen: Choice) -> Choice:
-        """Measure below the first cluster if the coarse steps leave something unexplained."""
+        """Evaluate smaller steps and clusters where the large steps are inconclusive or the noise is above rounding."""
         ladder, size = self.ladder, np.abs(self.line.centre)
         first = ladder.clusters[CLUSTER]
         rough = (first.noise > ABOVE_ROUNDING * EPS * size) | ~np.isfinite(first.noise)
@@ -175,6 +196,7 @@ class _Search:
         return self._weigh(chosen, fine, wanted & ~self.noisy, rough)
 
     def _descend(self, live: Mask, broken: Mask, to_the_end: bool) -> Choice:
+        """Evaluate smaller and smaller steps until no `live` output needs more; to level 28 only if `to_the_end`."""
         ladder = self.ladder
         chosen = ladder.choose(quiet=self.quiet)
         if not live.any():
@@ -193,10 +215,12 @@ class _Search:
         return ladder.choose(quiet=self.quiet)
 
     def _weigh(self, coarse: Choice, fine: Choice, live: Mask, rough: Mask) -> Choice:
-        """Decide, where values were rough at the first cluster, between coarse steps and fine ones.
+        """Decide between large and small steps, where the values are rough at the first cluster.
 
-        Fine structure (a ripple, a pole, a kink close by) makes the fine estimate right; small jumps (rounding, a
-        stopping rule) make it the slope between two plateaus. A jump is looked for where the estimates part.
+        If f has structure at that scale (a ripple, a pole, a kink close by), the slope over small steps is the
+        derivative. If f has small jumps (from rounding, or from stopping early), it is only the slope between two
+        jumps. In up to four outputs, those where the two estimates differ most, a jump is sought; if two of these have
+        one, all others count as quantised too.
         """
         ladder = self.ladder
         edge = 0.99 * ladder.clusters[CLUSTER].step
@@ -224,15 +248,17 @@ class _Search:
         return fine
 
     def _ever_broken(self) -> Mask:
+        """The outputs that some cluster shows to be not smooth at x."""
         ever: Mask = np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
         return ever
 
     def _settle_stairs(self) -> None:
+        """Give up on the outputs in `stairs`: they get no bound."""
         self.ladder.unusable |= self.stairs
         self.quiet |= self.stairs
 
     def _lengthen(self, chosen: Choice) -> Choice:
-        """Where noise limits the bound, use longer steps while they stay in the domain."""
+        """Evaluate up to three larger steps, at most t = 1 and inside the domain, for bounds that are due to noise."""
         ladder = self.ladder
         for _ in range(3):
             limited = self._bad(chosen) & ~self._truncated(chosen) & np.isfinite(chosen.bound)
@@ -282,7 +308,7 @@ class _Search:
             )
 
     def _drowned(self, chosen: Choice) -> Mask:
-        """Noisy outputs whose noise is not small against their change: perhaps too fast an oscillation."""
+        """The outputs whose noise is not small compared with their change: perhaps they oscillate too fast."""
         if not self.ladder.clusters:
             return np.zeros(self.line.outputs, bool)
         noise = self.ladder.clusters[min(self.ladder.clusters)].noise
@@ -295,13 +321,17 @@ class _Search:
         return drowned
 
     def _unsettled(self, chosen: Choice) -> Mask:
-        """Outputs whose finest steps still change the slope by 1 %, as with a kink nearer than those steps."""
+        """The outputs whose bound by small steps is above 1 % of the slope: a kink may be nearer than these steps."""
         fine = chosen.step < (self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0)
         unsettled: Mask = ~self.noisy & fine & (chosen.bound > 1e-2 * np.abs(chosen.value))
         return unsettled
 
     def _one_sided(self) -> Estimate:
-        """The slope on the side where f is finite, from polynomials in t; status DOMAIN."""
+        """The slope on the side where f is finite, by extrapolation with polynomials in t; the status is DOMAIN.
+
+        Windows of six steps are tried, and the smallest bound counts: rounding plus four times the change when the
+        largest step is left out.
+        """
         line, start = self.line, self.ladder.start
         reach = on_grid(start)
         sign = 1.0 if line.finite(reach) else -1.0

@@ -11,12 +11,12 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.maps.space import Vector
 
 FAIL_FACTOR = 3.0
-"""A claim counts as different only if it is off by more than so many error bounds, because on hard functions one bound
-in a thousand does not hold."""
+"""A claim differs only if it is wrong by more than so many error bounds, because on difficult functions one bound in a
+thousand does not hold (docs/numerics.md, section 10)."""
 
 
 class Status(IntEnum):
-    """The kind of values along a line for one output; arrays of statuses hold the member's number."""
+    """What the values of one output along a line are like. Arrays of statuses hold the member's number."""
 
     OK = 0
     KINK = 1
@@ -56,12 +56,18 @@ StatusArray = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """The derivative of every output along one direction, with a bound on its error.
+    """The derivatives of all outputs along one direction, with error bounds. Vectors have one entry for every output.
 
-    `value`, `bound`, `left`, `right`, `kink_bound`, `noise` and `step` have one entry an output. `left` and `right`
-    are the
-    one-sided slopes, known to `bound + kink_bound`; `noise` is the standard deviation of a value; `step` is the finest
-    displacement (in multiples of the direction) the chosen estimate rests on; `evaluations` counts forward runs.
+    Attributes:
+        value: the derivatives.
+        bound: their error bounds; infinite if there is none.
+        status: the `Status` of every output, as a number.
+        left: the slopes to the left, with the error bound `bound + kink_bound`.
+        right: the slopes to the right, with the same error bound.
+        kink_bound: the error bound of half the difference of `right` and `left`.
+        noise: the standard deviation of a value.
+        step: the smallest step t that the estimate uses.
+        evaluations: the number of evaluations of the function.
     """
 
     value: Vector
@@ -76,13 +82,13 @@ class Estimate:
 
     @property
     def smooth(self) -> npt.NDArray[np.bool_]:
-        """Outputs whose derivative exists here and has a finite bound."""
+        """The outputs that have a derivative here, with a finite bound."""
         known: npt.NDArray[np.bool_] = (self.status == Status.OK) | (self.status == Status.NOISE)
         return known & np.isfinite(self.bound)
 
     @property
     def broken(self) -> npt.NDArray[np.bool_]:
-        """Outputs that have no two-sided derivative at this point."""
+        """The outputs that have no two-sided derivative here: at a kink, jump or cusp."""
         none: npt.NDArray[np.bool_] = (
             (self.status == Status.KINK) | (self.status == Status.JUMP) | (self.status == Status.CUSP)
         )

@@ -12,11 +12,15 @@ from gradcli.numerics.maps.space import Vector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format of fewer digits than float64's 53; `smallest` is its smallest number above zero.
+    """A floating-point format of fewer than float64's 53 digits.
 
-    `resolution` is the widest at which a gradient is said to agree where values are stored in it: the slope of such
-    values over a step as long as x is known to some dozen roundings of float16 and bfloat16, and float32 leaves enough
-    digits for differences to show 1 %.
+    Attributes:
+        name: its name.
+        digits: its binary digits.
+        smallest: its smallest positive number.
+        resolution: the coarsest resolution at which a gradient may agree if the values are stored in this format. Over
+            steps as long as x, the slope of float16 and bfloat16 values is known to some dozen unit roundoffs; float32
+            has enough digits to show an error of 1 %.
     """
 
     name: str
@@ -31,7 +35,7 @@ class Format:
 
     @property
     def half(self) -> bool:
-        """Whether its numbers have half the bits of a float32 number."""
+        """Whether it is float16 or bfloat16."""
         return self.digits < FLOAT32.digits
 
 
@@ -42,16 +46,16 @@ FORMATS = (BFLOAT16, FLOAT16, FLOAT32)
 DIGITS = 53
 """The binary digits of a float64 number."""
 SAMPLED = 1_000
-"""Of many values, so many are looked at first, since one that needs more digits settles the question. This affects only
-the cost."""
+"""Of a long array, about so many values are examined first: one that needs more digits decides. This affects only the
+cost."""
 
 
 def format_of(values: Vector) -> Format | None:
     """The coarsest format that holds all values; None for float64 numbers, and if the values do not determine it.
 
-    Whole numbers and zeros say little, and so does one number alone. Values that all have no more than two thirds of a
-    format's digits are no sign of it: a number that is rounded to 8 digits ends in three zeros once in eight times, and
-    several such are constants that somebody wrote.
+    Whole numbers, zeros and a single number do not determine a format. Neither do values that all need at most two
+    thirds of its digits: a number rounded to 8 digits ends in three zeros only once in eight times, so that several of
+    them are rather constants that somebody wrote.
     """
     values = np.asarray(values).reshape(-1)
     if values.size > SAMPLED and not fit(values[:: values.size // SAMPLED], FLOAT32.digits).all():
@@ -67,22 +71,22 @@ def format_of(values: Vector) -> Format | None:
 
 
 def stored_roundoff(values: Vector) -> float:
-    """The unit roundoff of `format_of` some values; that of float64, 2^-53, where it gives none."""
+    """The unit roundoff of the format that `format_of` gives, or that of float64, 2^-53, if it gives none."""
     found = format_of(values)
     return EPS if found is None else found.roundoff
 
 
 def single_precision(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Whether the values of each output (a column) are float32 numbers, some with enough digits to decide it.
+    """Whether the values of each output (a column) are float32 numbers, some with more than 16 significant bits.
 
-    Float64 arithmetic gives such a value once in 2^29 times by chance, and nine of them never.
+    A float64 value fits into float32 by chance once in 2^29 times, and all nine values of a cluster never do.
     """
     told = fit(values, FLOAT32.digits).all(axis=0) & ~fit(values, _few(FLOAT32)).all(axis=0)
     return np.asarray(told, bool)
 
 
 def may_be_half(values: Vector) -> bool:
-    """Whether all values fit into half precision, and are not all whole numbers, which fit by their nature."""
+    """Whether all values fit into 11 digits, as float16 and bfloat16 numbers do, and are not all whole numbers."""
     if values.size > SAMPLED and not fit(values[:: values.size // SAMPLED], FLOAT16.digits).all():
         return False
     if not np.isfinite(values).all() or (values == np.round(values)).all():
@@ -91,7 +95,7 @@ def may_be_half(values: Vector) -> bool:
 
 
 def fit(values: npt.NDArray[np.float64], digits: int) -> npt.NDArray[np.bool_]:
-    """Which values need no more than so many binary digits; what is not finite fits anywhere."""
+    """Which values need at most so many binary digits. Infinity and NaN always fit."""
     finite = np.isfinite(values)
     mantissas = np.frexp(np.where(finite, values, 0.0))[0]
     short: npt.NDArray[np.bool_] = np.ldexp(mantissas, digits) % 1 == 0

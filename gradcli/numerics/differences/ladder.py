@@ -1,4 +1,4 @@
-"""The evaluated steps of one line: a ladder of symmetric pairs, clusters of nodes, and the estimates they support."""
+"""The points evaluated along one line, symmetric pairs of steps and clusters around x, and the estimates from them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,27 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 
 JITTER = 0.12
+"""Each step is changed at random by up to this part of itself. Without that, an oscillation could have a period that
+divides all steps, and all steps could have the same rounding error."""
 GROWN = 8.0
-"""The error of values that are far larger than the one at the centre may be so many times larger than their
-rounding."""
+"""The rounding error of a value that exceeds |f(x)| is taken to be larger by the same factor, up to this one. For
+example, the rounding of a large argument a makes the relative error of exp(a) about a times ε."""
 CLUSTER = 10
-"""Levels below the start at which the first cluster lies."""
+"""The level of the first cluster: its points are about 2^-10 of the largest step apart."""
 
 
 @dataclass(slots=True)
 class Choice:
-    """The estimate chosen for every output: value, bound, finest step, its noise part, and the change of slope at x."""
+    """The estimate chosen for every output.
+
+    Attributes:
+        value: the derivative.
+        bound: its error bound.
+        step: the smallest step of the chosen window.
+        noise: the part of the bound that is due to noise and rounding.
+        kink: half the change of slope at x.
+        kink_bound: its error bound.
+    """
 
     value: Vector
     bound: Vector
@@ -32,17 +43,13 @@ class Choice:
     kink_bound: Vector
 
     def replace(self, where: Mask, other: Choice) -> None:
-        """Take over another choice for some outputs."""
+        """Replace the estimates of some outputs by those of another choice."""
         for name in ("value", "bound", "step", "noise", "kink", "kink_bound"):
             getattr(self, name)[where] = getattr(other, name)[where]
 
 
 class Ladder:
-    """Steps t_k = start 2^-k with random jitter, largest first, and clusters of nine nodes at chosen levels.
-
-    The jitter matters: steps that are exact powers of two alias an oscillation of any period they divide, and repeat
-    the same rounding errors at every node.
-    """
+    """The steps t_k = start · 2^-k with random jitter (`JITTER`), and clusters of nine points at some levels k."""
 
     def __init__(self, line: Line, rng: np.random.Generator, start: float, given: Vector | None) -> None:
         self.line, self.rng, self.start = line, rng, start
@@ -53,17 +60,18 @@ class Ladder:
         self.unusable = np.zeros(line.outputs, bool)
 
     def _pair(self, t: float) -> Pair:
+        """Evaluate f at ± t and form the difference quotients."""
         return pair(t, self.line.at(t), self.line.at(-t), self.line.centre)
 
     def add_level(self, level: int) -> None:
-        """Evaluate the pair at one level, unless it is known or finer than the parameter grid."""
+        """Evaluate the pair at one level, unless it is known already or the step is close to the grid of t."""
         jitter = 1 + JITTER * (2 * self.rng.random() - 1) if level else 1.0
         step = on_grid(self.start * 2.0**-level * jitter)
         if level not in self.levels and step > 64 * GRID:
             self.levels[level] = self._pair(step)
 
     def add_cluster(self, level: int) -> Cluster:
-        """Evaluate nine nodes round x at one level and measure the noise there."""
+        """Evaluate nine points around x at one level, and measure the noise there."""
         if level in self.clusters:
             return self.clusters[level]
         h = max(self.start * 2.0**-level * (1 + 0.4 * self.rng.random()), 256 * GRID)
@@ -75,14 +83,14 @@ class Ladder:
         cluster = measure_cluster(nodes, values, steps[0])
         seen = cluster.broken.copy()
         for coarser in (c for k, c in self.clusters.items() if k < level):
-            seen &= coarser.broken  # a kink at x itself is seen at every coarser scale too
+            seen &= coarser.broken  # a kink at x itself shows at every coarser scale as well
         noise = pool(cluster.noise, line.centre)
         self.clusters[level] = Cluster(cluster.step, noise, cluster.constant, seen)
         self.cluster_pairs[level] = [self._pair(steps[j]) for j in (3, 1, 0)]
         return self.clusters[level]
 
     def sigma(self, step: float) -> Vector:
-        """The standard deviation of values at a step: from the coarsest cluster not wider than it."""
+        """The standard deviation of values at a step: the given one, or that of the widest cluster within the step."""
         if self.given is not None:
             return self.given
         for level in sorted(self.clusters):
@@ -91,12 +99,14 @@ class Ladder:
         return self.clusters[max(self.clusters)].noise
 
     def _node_noise(self, p: Pair) -> Vector:
+        """The standard deviation of the two values of a pair, larger where they exceed |f(x)|."""
         at_centre = np.maximum(np.abs(self.line.centre), 1e-3)
         growth = np.where(p.size > at_centre, np.minimum(p.size / at_centre, 1e12), 1.0)
         noise: Vector = np.maximum(self.sigma(p.step) * growth, 0.7 * EPS * p.size * np.minimum(growth, GROWN))
         return noise
 
     def _families(self) -> list[list[Pair]]:
+        """The runs of consecutive pairs from which windows are formed: at least three adjacent levels, or a cluster."""
         runs: list[list[Pair]] = []
         previous = None
         for level in sorted(self.levels):
@@ -107,11 +117,11 @@ class Ladder:
         return [run for run in [*runs, *self.cluster_pairs.values()] if len(run) >= 3]
 
     def choose(self, above: float = 0.0, quiet: Mask | None = None) -> Choice:
-        """Choose the estimate with the least bound among those that every finer estimate supports (Lepski's rule).
+        """Choose the estimate with the smallest bound that no estimate by smaller steps contradicts (Lepski's rule).
 
         Args:
-            above: only windows whose finest step is at least this are considered.
-            quiet: outputs for which no kink is looked for.
+            above: only windows whose smallest step is at least this are considered.
+            quiet: outputs for which no kink is sought.
         """
         with np.errstate(all="ignore"):
             families = [(run, [self._node_noise(p) for p in run]) for run in self._families()]
@@ -123,14 +133,20 @@ class Ladder:
 
 
 def _flatten(windows: list[Windows]) -> list[tuple[float, Vector, Vector, Vector]]:
+    """All windows as (smallest step, value, bound, noise), in order of their smallest step."""
     rows = [(float(w.finest[i]), w.value[i], w.bound[i], w.noise[i]) for w in windows for i in range(len(w.finest))]
     return sorted(rows, key=lambda row: row[0])
 
 
 def _lepski(windows: list[Windows], outputs: int, above: float) -> Choice:
+    """Accept windows in order of their steps, smallest first, and choose the accepted one with the smallest bound.
+
+    A window is accepted if its value differs from that of every window accepted before by at most the sum of both
+    bounds.
+    """
     value, step, kink = np.zeros((3, outputs))
     bound, noise, kink_bound = np.full((3, outputs), np.inf)
-    # |d - d'| <= b + b' for every finer accepted window (d', b'), as two running envelopes
+    # |d - d'| <= b + b' for every window (d', b') accepted before, kept as the largest d' - b' and smallest d' + b'
     highest_low, lowest_high = np.full(outputs, -np.inf), np.full(outputs, np.inf)
     for finest, d, b, n in _flatten(windows):
         if finest < above:
@@ -147,6 +163,7 @@ def _lepski(windows: list[Windows], outputs: int, above: float) -> Choice:
 
 
 def _choose_kink(chosen: Choice, windows: list[Windows], quiet: Mask | None) -> None:
+    """Add the change of slope with the smallest bound, by steps that are not larger than the chosen ones."""
     limit = np.maximum(chosen.step, 1e-30) * 1.0001
     for finest, c, b, _ in _flatten(windows):
         better = (b < chosen.kink_bound) & (finest <= limit)

@@ -1,4 +1,4 @@
-"""A claim held against one slope of its map: the cheapest sign that it is wrong."""
+"""Compares a claim with one measured slope of its map: the cheapest way to show that it is wrong."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap
 
 COARSE = 1e-3
-"""A slope that is uncertain by more than this part of the claim decides nothing."""
+"""If the bound of the slope exceeds this part of the claimed slope, nothing is decided."""
 
 
 def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: float) -> bool | None:
-    """Whether the claimed gradient of <u, f> in one input block is wrong along one direction of that block.
+    """Whether the claimed gradient of <u, f> by one input block is wrong along one direction through that block.
 
-    Both the cotangent u and the direction are random, so that a wrong gradient agrees along it with probability zero;
-    one whose error is below `significance` of what the direction sees does not count as wrong. Eight evaluations for a
-    smooth map, since its values are taken to be right to rounding: where they are not, the answer may be wrong.
+    Both the cotangent u and the direction are random, so that a wrong gradient is almost certain to show. It takes
+    eight evaluations for a smooth map, because the values are taken to be exact up to rounding. If they are noisier,
+    the answer may be wrong.
 
     Args:
-        map: the map; only `value` is believed.
-        x: the point, length n, rounded to a grid as by `verify`.
+        map: the map; its vjp is tested against its value.
+        x: the point, of length n; it is rounded to the grid that `verify` uses.
         block: the number of the input block.
-        seed: everything random follows from it.
-        significance: relative.
+        seed: determines everything random.
+        significance: an error below this part of the slope (or of the root of the sum of its squared terms, if that is
+            larger) does not count.
 
     Returns:
-        True where the error exceeds the bound of the difference, False where it does not, None where the map has no
-        slope there or none that can be measured.
+        True if the error exceeds three bounds of the finite difference and the significance, False if it does not, None
+        if the claim is not finite, or if the slope does not exist or is not known accurately enough (`COARSE`).
 
     Raises:
         Exception: whatever the map raises at x itself.

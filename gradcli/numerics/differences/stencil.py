@@ -1,8 +1,8 @@
-"""Extrapolation to step zero: weights, windows of steps, and their error bounds.
+"""Richardson extrapolation to step zero: weights, windows of steps, and their error bounds.
 
-A symmetric difference o(t) = (f(x+tv) - f(x-tv)) / 2t is a power series in t², so w steps give the derivative up to the
-w-th power of t². All windows of up to four consecutive steps are formed; the difference of two windows measures the
-truncation error. The derivation and the constants are in docs/numerics.md.
+A symmetric quotient o(t) = (f(x+tv) - f(x-tv)) / 2t is a power series in t², so that w steps give the derivative with
+an error of order t^(2w). Windows of up to four consecutive steps are formed; the difference of two windows estimates
+the truncation error. docs/numerics.md, section 2, has the derivation.
 """
 
 from __future__ import annotations
@@ -16,16 +16,24 @@ from gradcli.numerics.maps.floats import EPS, TINY, Matrix
 from gradcli.numerics.maps.space import Vector
 
 WIDTH = 4
-"""Steps in the widest window."""
+"""The largest number of steps in a window."""
 NOISE_FACTOR = 8.0
-"""Standard deviations of noise that the bound allows for."""
+"""The bound allows for noise of so many standard deviations."""
 TRUNCATION_FACTOR = 4.0
-"""How many times the shift between two windows is taken as the truncation error."""
+"""The truncation error is taken to be so many times the difference of two windows, one without the largest step. If the
+extrapolation converges, that difference already exceeds the truncation error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two values at x ± t v as their odd and even difference quotients and the larger magnitude."""
+    """The difference quotients of the two values at x ± t v, for all outputs.
+
+    Attributes:
+        step: t.
+        odd: (f(x + t v) - f(x - t v)) / 2t.
+        even: (f(x + t v) + f(x - t v) - 2 f(x)) / 2t.
+        size: the larger one of the two absolute values.
+    """
 
     step: float
     odd: Vector
@@ -43,7 +51,7 @@ def pair(step: float, right: Vector, left: Vector, centre: Vector) -> Pair:
 
 @lru_cache(maxsize=4096)
 def odd_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
-    """Lagrange weights that extrapolate a polynomial in t² from the steps to t = 0 (they sum to one)."""
+    """The Lagrange weights that extrapolate a polynomial in t² from the steps to t = 0. Their sum is one."""
     squares = [t * t for t in steps]
     weights = []
     for i, a in enumerate(squares):
@@ -57,7 +65,10 @@ def odd_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
 
 @lru_cache(maxsize=4096)
 def even_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
-    """Weights for c in c + a t + b t³ + ...: an even quotient e(t) tends to half the change of slope at t = 0."""
+    """The weights that extrapolate c + a t + b t³ + ... from the steps to t = 0.
+
+    The even quotients have this form. Their limit c is half the change of slope at x, zero if f is smooth.
+    """
     scaled = np.array(steps) / steps[0]
     powers = np.array([0, *range(1, 2 * len(steps) - 2, 2)])
     return tuple(np.linalg.solve(scaled[None, :] ** powers[:, None], np.eye(len(steps))[0]).tolist())
@@ -65,7 +76,14 @@ def even_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Estimates from windows of at least three steps, finest last step first, one row a window."""
+    """Estimates by windows of at least three steps, in order of the smallest step; one row for every window.
+
+    Attributes:
+        finest: the smallest step of the window.
+        value: the estimates; 0 if not finite.
+        bound: their error bounds; infinite if the estimate is not finite.
+        noise: the part of the bound that is due to noise and rounding.
+    """
 
     finest: Vector
     value: Matrix
@@ -74,11 +92,12 @@ class Windows:
 
 
 def _spans(count: int) -> list[tuple[int, int]]:
+    """All windows of up to four of `count` consecutive steps, as (first step, number of steps)."""
     return [(start, width) for start in range(count) for width in range(1, WIDTH + 1) if start + width <= count]
 
 
 def _apply(weights: Matrix, quotients: Matrix) -> Matrix:
-    """weights @ quotients, where a non-finite quotient makes only the windows that touch it NaN."""
+    """Compute weights @ quotients, where a quotient that is not finite makes only the windows that use it NaN."""
     finite = np.isfinite(quotients)
     if finite.all():
         return weights @ quotients
@@ -88,6 +107,7 @@ def _apply(weights: Matrix, quotients: Matrix) -> Matrix:
 
 
 def _stack(pairs: list[Pair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Matrix, Matrix]:
+    """The steps, the odd and even quotients, and (sigma / t)² of all pairs, as arrays."""
     steps = np.array([p.step for p in pairs])
     odd = np.array([p.odd for p in pairs])
     even = np.array([p.even for p in pairs])
@@ -95,10 +115,11 @@ def _stack(pairs: list[Pair], sigmas: list[Vector]) -> tuple[Vector, Matrix, Mat
 
 
 def _expected_decay(steps: Vector) -> float:
-    """How much the shift of low-order windows may shrink from one step to the next before convergence counts as slow.
+    """The largest ratio of two successive changes of a low-order estimate for which convergence is not too slow.
 
-    Single quotients err like t², two-step windows like (t t')²; the allowance (1.6 and 3.2 times the expected ratio)
-    lies below what an error linear in t would show.
+    The error of a single quotient is proportional to t² and that of a window of two steps to (t t')², if f is smooth.
+    The expected ratio is multiplied by 1.6 and 3.2, to allow for terms of higher order; an error proportional to t has
+    a ratio above that.
     """
     if len(steps) == WIDTH:
         errors = (steps[:-1] * steps[1:]) ** 2
@@ -108,17 +129,17 @@ def _expected_decay(steps: Vector) -> float:
 
 
 def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
-    """All windows of three and four consecutive pairs, with bounds.
+    """The derivative by all windows of three and four consecutive pairs, with bounds.
 
     Args:
-        pairs: symmetric pairs, largest step first.
+        pairs: symmetric pairs, the largest step first.
         sigmas: the standard deviation of a value at each pair, (m,) arrays.
 
     Returns:
-        Windows ordered from the finest last step to the coarsest. A window's bound is 8 standard deviations of its
-        noise, plus the rounding of its arithmetic, plus four times the shift that adding its last step caused; where
-        lower-order windows do not shrink as t² would make them, plus eight times the shift of the whole window by one
-        step.
+        The windows, that with the smallest steps first. The bound of a window is 8 standard deviations of its noise,
+        plus the rounding of quotients and sum, plus four times the change when the largest step is left out. If the
+        low-order estimates do not converge as they do for a smooth function (`_expected_decay`), the last term is at
+        least eight times the change when the window without the largest step is moved by one step.
     """
     steps, odd, _, variances = _stack(pairs, sigmas)
     spans = _spans(len(pairs))
@@ -152,7 +173,7 @@ def derivative_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
 
 
 def kink_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
-    """Half the change of slope at t = 0 (right minus left, over two) from the even quotients, with bounds."""
+    """Half the change of slope at x, (right - left) / 2, by windows of the even quotients, with bounds."""
     steps, _, even, variances = _stack(pairs, sigmas)
     spans = [(start, width) for start, width in _spans(len(pairs)) if width >= 3]
     wide, narrow = np.zeros((2, len(spans), len(pairs)))
@@ -170,7 +191,7 @@ def kink_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
 
 @lru_cache(maxsize=64)
 def one_sided_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
-    """Weights that extrapolate a polynomial in t from the steps to t = 0."""
+    """The Lagrange weights that extrapolate a polynomial in t from the steps to t = 0."""
     weights = []
     for i, a in enumerate(steps):
         weight = 1.0

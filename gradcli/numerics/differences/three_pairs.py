@@ -1,4 +1,4 @@
-"""Three symmetric pairs against a prediction: enough where the claimed derivative is met to many digits."""
+"""Three symmetric pairs of values along a line: enough to confirm a claimed slope that they meet to many digits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from gradcli.numerics.sampling.line import Function, Line, on_grid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What three pairs say: the extrapolated derivative, its rounding, the shift of the last step, and the kink."""
+    """The result of three (or two) pairs of values.
+
+    Attributes:
+        value: the extrapolated derivatives.
+        rounding: their rounding errors.
+        shift: the absolute change of `value` when the largest step is left out.
+        kink: half the change of slope at x, extrapolated, without a bound.
+        evaluations: the number of evaluations of the function.
+    """
 
     value: Vector
     rounding: Vector
@@ -24,10 +32,10 @@ class Prediction:
     evaluations: int
 
     def certifies(self, claimed: Vector, allowed: Vector) -> Mask:
-        """Rows where the claim is met within `allowed`, with rounding and kink below it.
+        """The rows in which the claim is met: error plus rounding are within `allowed`, the kink within 100 times that.
 
-        A claim that an extrapolated quotient meets to nine digits cannot meet it by accident, so no truncation bound is
-        needed; a claim that is not met proves nothing here.
+        An extrapolated slope does not meet a claim to nine digits by accident, so that no truncation bound is needed.
+        If the claim is not met, nothing follows.
         """
         with np.errstate(all="ignore"):
             met: Mask = (np.abs(self.value - claimed) + self.rounding <= allowed) & (np.abs(self.kink) <= 100 * allowed)
@@ -44,16 +52,16 @@ def predict(
     start: float = 0.02,
     enough: Callable[[Prediction], bool] | None = None,
 ) -> Prediction:
-    """Evaluate three symmetric pairs along v (6 evaluations), or the finer two if they are enough.
+    """Evaluate three symmetric pairs along v (6 evaluations), or only the two smaller ones if they are enough.
 
     Args:
         f: the function.
-        x: the point, on the grid of `probe.snap`.
+        x: the point, rounded by `directions.snap`.
         v: the direction.
         f0: f(x).
         rng: draws the steps.
-        start: the coarsest step lies in [start, 2.2 start).
-        enough: says of the finer two pairs whether the coarsest may be left out; it is evaluated by default.
+        start: the largest step lies in [start, 2.2 start).
+        enough: decides from the two smaller pairs whether the largest may be left out; by default it is evaluated.
     """
     line = Line(f, x, v, f0)
     first = start * (1 + rng.random())
@@ -66,7 +74,7 @@ def predict(
 
 
 def _extrapolated(line: Line, steps: tuple[float, ...]) -> Prediction:
-    """What the pairs at some steps, coarsest first, amount to; a pair is evaluated once."""
+    """Extrapolate the pairs at the given steps, the largest first. A pair that is known is not evaluated again."""
     with np.errstate(all="ignore"):
         pairs = [pair(t, line.at(t), line.at(-t), line.centre) for t in steps]
         wide, narrow, even = odd_weights(steps), odd_weights(steps[1:]), even_weights(steps)

@@ -1,1 +1,1 @@
-"""The derivative by autodiff of forward's body beside the claim, and which of the two differences support."""
+"""Compares the claim with the reference, autodiff of forward's body; finite differences decide between the two."""

@@ -1,4 +1,4 @@
-"""Claim and witness part: which of the two the map's own differences support."""
+"""Decides by finite differences which is right where claim and reference differ."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import MOVE, Focus, moved
 
 DECISIVE = 0.05
-"""A direction decides between claim and witness if its slope agrees with one of them to this part of their
-difference."""
+"""A slope decides between claim and reference if it is within this part of their difference of one of the two."""
 PERSISTENT = 1e-2
+"""At a nearby point claim and reference must differ by at least this part of their difference at x."""
 SECOND_START = 0.006
-"""The coarsest step of a second measurement, not a simple fraction of the first one, 0.02."""
+"""The largest step of a second measurement: not a simple fraction of the first, 0.02."""
 REACHES = (0.8, 0.55, 0.3, 0.15, 0.06)
-"""Steps as long as x. The two longest ones along which the claim can be followed must decide alike."""
+"""The lengths of large steps, in magnitudes of x. The two longest at which the residual can be measured must support
+the same side."""
 
 
 class Ruling(Enum):
-    """Which of the two the differences of the map support."""
+    """Which of the two finite differences support."""
 
     CLAIM_WRONG = "finite differences agree with autodiff of forward's body, not with the gradient"
     WITNESS_WRONG = "finite differences agree with the gradient, not with autodiff of forward's body"
@@ -37,7 +38,13 @@ class Ruling(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispute:
-    """A ruling on one block, with the last direction measured; `wide` says that only steps as long as x decided."""
+    """The decision between claim and reference for one pair.
+
+    Attributes:
+        ruling: which of the two is wrong, if that is known.
+        reading: the last direction measured.
+        wide: whether only large steps decided.
+    """
 
     ruling: Ruling
     reading: Reading | None = None
@@ -45,11 +52,19 @@ class Dispute:
 
 
 def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = None) -> Dispute:
-    """Ask the map's differences along the direction in which claim and witness part, in the entries `only` if given.
+    """Decide between claim and reference by finite differences along two directions, which must support the same side.
 
-    Two directions must rule alike: d scaled by s² (so that each entry counts by its size), and the worst entries alone
-    with other weights and steps. Where three pairs do not decide along a direction, the ladder may, and where it is
-    drowned in the values' rounding, steps as long as x along which the claim is integrated.
+    With d the difference of claim and reference, the first direction is d s² (so that each entry counts according to
+    its scale), the second has the entries with the largest d only, with other weights and steps. Along each, three
+    pairs of values are tried first, then `directional_derivative`, and if rounding hides the slope, large steps. If
+    the claim is found wrong, claim and reference must also differ at a nearby point.
+
+    Args:
+        site: the point, with its reference.
+        input_: the input block.
+        output: the output block.
+        gap: how claim and reference differ.
+        only: if given, only these entries of the block are compared; large steps are then not used.
     """
     number, vectors = _vectors(site, input_, output, only)
     rulings: list[Ruling] = []
@@ -67,14 +82,14 @@ def settle(site: Site, input_: int, output: int, gap: Gap, only: Mask | None = N
 
 
 def ruled_over_wide_steps(site: Site, input_: int, output: int) -> Ruling:
-    """The ruling by steps as long as x alone, along both directions."""
+    """Decide between claim and reference by large steps alone, along both directions of `settle`."""
     number, vectors = _vectors(site, input_, output)
     one, two = (_over_wide_steps(site, v, number) for v in vectors)
     return one if one is two else Ruling.NEITHER
 
 
 def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> tuple[int, tuple[Vector, Vector]]:
-    """The row in which claim and witness part most beyond rounding, and two directions along which they do."""
+    """The row in which claim and reference differ most, compared with rounding, and the two directions of `settle`."""
     claimed, told = block_of(site, input_, output)
     scales = site.scales[site.map.domain.slices[input_]]
     apart = claimed - told if only is None else np.where(only, claimed - told, 0.0)
@@ -91,7 +106,7 @@ def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> 
 
 
 def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Reading]:
-    """Rule along v by the row `number` of the claim's forms."""
+    """Decide along v, in the claimed row `number`, by small steps."""
     focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
     quick_reading = site.quick_reading(v, focus, start)
     told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
@@ -108,7 +123,10 @@ def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Re
 
 
 def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
-    """Rule along v by what the claim leaves of the values over two lengths of step, where forward does not iterate."""
+    """Decide along v, in the claimed row `number`, by the slope of the residual over two lengths of interval.
+
+    NEITHER if the two disagree, if there are not two such intervals, or if forward iterates.
+    """
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
     told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
@@ -126,7 +144,10 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
 
 
 def _kink(site: Site, quick_reading: QuickReading, number: int) -> float:
-    """The kink of one row, summed over its outputs without their signs where they are known."""
+    """The change of slope of one row at x; of a projection, the sum of |u_i| · kink of its outputs, if they are known.
+
+    In the sum u·f itself, kinks of several outputs may cancel.
+    """
     kinks = np.abs(quick_reading.short.kink)
     row = len(kinks) - len(site.claim.forms) + number
     if site.claim.cotangents is None or not site.claim.watch:
@@ -135,7 +156,10 @@ def _kink(site: Site, quick_reading: QuickReading, number: int) -> float:
 
 
 def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
-    """Which of the two agrees with the value within `allowed`, the other being three times as far away."""
+    """Which side is wrong: more than three times `allowed` from the measured slope `value`, the other within `allowed`.
+
+    `claimed` is the claimed slope, `told` that of the reference.
+    """
     near = (abs(value - told) <= allowed, abs(value - claimed) <= allowed)
     far = (abs(value - told) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
     if near[0] and far[1]:
@@ -144,7 +168,7 @@ def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
 
 
 def _persists(site: Site, input_: int, output: int, gap: Gap) -> bool:
-    """Whether claim and witness differ at a nearby point too, by more than a hundredth of the gap here."""
+    """Whether claim and reference differ at a nearby point too, by at least a hundredth of their difference here."""
     for _ in range(2):
         there = site.with_same_rows(moved(site.rng, site.x, site.scales, MOVE))
         if there is None:

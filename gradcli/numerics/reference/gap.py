@@ -1,7 +1,7 @@
-"""The second witness: another derivative of the same map, exact to rounding, compared with the claim entry by entry.
+"""Compares the claim entry by entry with the reference, another derivative of the same map, exact up to rounding.
 
-It is not believed alone: differences of the map certify it where it agrees with the claim, and arbitrate where it does
-not, along the direction in which the two differ most.
+Neither is taken to be right. If they agree, finite differences certify both; if not, finite differences decide between
+them (`arbitration`).
 """
 
 from __future__ import annotations
@@ -23,28 +23,37 @@ from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus
 
 EQUAL = 1e-11
-"""Claim and witness are equal if they differ by less than this part of the block."""
+"""Claim and reference are equal if they differ by less than this part of the largest entry of their row."""
 ALIKE = 1e-12
-"""If claim and witness differ by less for one cotangent, it hides no error: an error of 1e-6 would have to cancel to a
-millionth of itself."""
+"""If claim and reference differ by less than this for one cotangent, no others are needed: an error of 1e-6 would have
+to cancel to a millionth of itself in u·f."""
 FLOOR = 64 * EPS
-"""A difference may also be rounding of the outputs, which as a gradient is this number times sum_j |u_j f_j| / s_i."""
+"""Rounding of the outputs may make claim and reference differ by this number times Σ_j |u_j f_j| / s_i in entry i."""
 SAME = 1e-9
+"""The reference is a derivative of the same map if its values differ from the map's by at most this part of the largest
+output."""
 FINEST = 1e-14
-"""No resolution is finer."""
+"""No resolution below this is reported."""
 TAIL = 1e-3
+"""A small entry is suspected if claim and reference differ by more than this part of it."""
 TAIL_PART = 1e-10
+"""In small entries, differences below this part of the largest scaled entry are ignored."""
 TAIL_NOISE = 100.0
+"""In small entries, differences below so many times the noise of claim and reference are ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """How claim and witness compare in one block.
+    """The difference of claim and reference in one pair of blocks.
 
-    `error` is the largest difference relative to the block's largest entry, both in units where entries are scaled by
-    their inputs (`scaled_error`), or without, whichever is larger; `resolution` is what rounding leaves of such
-    differences; `scale` is the largest scaled entry; `wrong` marks the entries (row, column) that differ beyond
-    rounding, `equal` says that there are none; `still` says that both are zero.
+    Attributes:
+        error: the larger of `scaled_error` and the same without scales.
+        scaled_error: the largest |difference| · s_i, relative to the largest scaled entry.
+        resolution: the smallest relative error that would have been detected.
+        scale: the largest |entry| · s_i of claim and reference.
+        wrong: the entries (row, column) that differ by more than rounding.
+        equal: whether there are no such entries.
+        still: whether both are zero, up to rounding.
     """
 
     error: float
@@ -57,7 +66,7 @@ class Gap:
 
 
 def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], Gap]:
-    """Compare claim and witness in several blocks."""
+    """Compare claim and reference in several pairs of blocks."""
     pairs = list(pairs)
     roundings = {output: rounding_of(site, output) for output in {output for _, output in pairs}}
     return {pair: compare(site, *pair, rounding=roundings[pair[1]]) for pair in pairs}
@@ -66,10 +75,14 @@ def compare_all(site: Site, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int,
 def compare(
     site: Site, input_: int, output: int, noise: Matrix | None = None, *, rounding: Vector | None = None
 ) -> Gap:
-    """Compare claim and witness in one block. The site must have a witness_rows.
+    """Compare claim and reference in one pair of blocks.
 
-    `noise` gives standard deviations of the entries of both together, like the claim's forms, where it is known, and
-    `rounding` that of the rows' values, where it has been worked out.
+    Args:
+        site: the point; its `witness_rows` must not be None.
+        input_: the input block.
+        output: the output block.
+        noise: the noise of claim and reference together, of the shape of the claim's forms, if it has been measured.
+        rounding: the result of `rounding_of`, if it is known.
     """
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
@@ -110,10 +123,11 @@ def compare(
 
 
 def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int, Vector]:
-    """By how much claim and witness differ in some columns of a block beyond what rounding allows.
+    """By how much the difference of claim and reference in some columns of a block exceeds what rounding allows.
 
     Returns:
-        The row of the block in which that is most, in units of what is allowed, and the excess of the columns there.
+        The row of the block in which the excess is largest compared with what is allowed, and the excess of every
+        column in that row.
     """
     claimed, told = block_of(site, input_, output)
     rounding = rounding_of(site, output)[:, None] / site.scales[site.map.domain.slices[input_]][columns]
@@ -125,20 +139,20 @@ def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int,
 
 
 def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
-    """Claim and witness for one block, row by row."""
+    """The claimed rows of one pair of blocks, and the same rows of the reference."""
     places, rows = site.map.domain.slices[input_], site.claim.places(output)
     return site.claim.forms[rows][:, places], reference_rows(site)[rows][:, places]
 
 
 def reference_rows(site: Site) -> Matrix:
-    """The witness's values of the claim's rows; the site must have a witness."""
+    """The reference's gradients of the claimed rows, at a site that has a reference."""
     if site.witness_rows is None:
         raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
     return site.witness_rows
 
 
 def rounding_of(site: Site, output: int) -> Vector:
-    """The rounding of u·f for every row u of one output block."""
+    """For every claimed row of one output block, the scaled difference that rounding of u·f may make in a gradient."""
     rows = site.claim.places(output)
     size = site.outputs if all_finite(site.outputs) else np.where(np.isfinite(site.outputs), site.outputs, 0.0)
     if site.claim.cotangents is None:
@@ -151,12 +165,12 @@ def rounding_of(site: Site, output: int) -> Vector:
 
 
 def same_values(witness: VectorMap, site: Site) -> bool:
-    """Whether the witness evaluates to the map's values at a site, so that both are derivatives of the same map."""
+    """Whether the reference gives the same values as the map at a site: both are then derivatives of the same map."""
     try:
         own = np.asarray(witness.value(site.x), dtype=np.float64)
     except Exception:
         return False
-    with np.errstate(invalid="ignore"):  # infinity less infinity is no number, and so not the same
+    with np.errstate(invalid="ignore"):  # infinity - infinity is NaN, and so not the same
         for place in site.map.codomain.slices:
             size = float(np.abs(site.outputs[place]).max(initial=0.0))
             if not (np.abs(own[place] - site.outputs[place]) <= SAME * size).all():
@@ -165,13 +179,20 @@ def same_values(witness: VectorMap, site: Site) -> bool:
 
 
 def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5) -> Mask | None:
-    """Entries far below the block's largest in which claim and witness differ by more than a thousandth of their size.
+    """The entries in which claim and reference differ by more than a thousandth of the entry (`TAIL`).
 
-    They matter where they are few (`most` of all at the utmost), above 1e-10 of the block, and above a hundred times
-    the noise of both: a rule that is wrong in its tail, and nowhere else, shows nowhere else.
+    Such entries may be so small that their errors are far below the significance: a formula that is wrong only in its
+    tail shows nowhere else. The differences must also exceed `TAIL_PART` and `TAIL_NOISE`.
+
+    Args:
+        site: the point, with its reference.
+        input_: the input block.
+        output: the output block.
+        noise: the noise of claim and reference together, of the shape of the claim's forms.
+        most: if there are more such entries than this part of the block, they are not a tail.
 
     Returns:
-        An array like the block of the claim's forms; None where there are no such entries.
+        A mask of the shape of the block; None if there are no such entries or too many.
     """
     claimed, told = block_of(site, input_, output)
     places, rows = site.map.domain.slices[input_], site.claim.block == output
@@ -185,7 +206,10 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
 
 
 def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
-    """The entries in which claim and witness differ most, to be measured by differences."""
+    """A focus on the entries in which claim and reference differ most, to measure them by finite differences.
+
+    These are the entries that differ by more than rounding and at least a tenth of the largest scaled difference.
+    """
     claimed, told = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
     size = (np.abs(claimed - told) * site.scales[places]).max(axis=0)
@@ -195,13 +219,15 @@ def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
 
 
 def supports(reading: Reading, rows: Mask, scale: float, allowed: float) -> bool:
-    """Whether one direction, however roughly, does not contradict what claim and witness agree on.
+    """Whether one measured direction confirms, with a coarse bound, the derivative on which claim and reference agree.
+
+    In every row with a claim the error must be within three bounds, and the bound must be small enough.
 
     Args:
         reading: the direction.
-        rows: the rows of the block.
-        scale: the block's largest scaled entry.
-        allowed: the largest relative bound that still counts as a confirmation.
+        rows: the rows of the output block.
+        scale: the pair's largest scaled entry.
+        allowed: the largest bound, as a part of `scale`.
     """
     ours = rows & ~reading.claimless
     with np.errstate(all="ignore"):

@@ -1,7 +1,8 @@
-"""Functions that read one triangle of a symmetric matrix: how their gradient is shared between the two is a convention.
+"""Compares gradients of functions that read only one triangle of a symmetric matrix.
 
-What forward does not read it cannot be wrong about. A function that reads both triangles, or their mean, has one
-derivative, and a gradient that is folded into one triangle is wrong.
+How such a gradient is divided between the two triangles is a convention, so that it is compared along symmetric
+directions only. A function that reads both triangles, or their mean, has one derivative, and a gradient that is folded
+into one triangle is then wrong.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ NOTE = (
     "be divided between the two triangles in any way"
 )
 ALIKE = 1e-8
-"""Claim and witness agree along symmetric changes if they differ there by less than this part of the block."""
+"""Claim and reference agree along symmetric directions if they differ there by at most this part of the block."""
 
 
 def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:
-    """The result of a symmetric direction, if forward reads only one triangle of a symmetric matrix.
+    """Judge a pair along a symmetric direction, if forward reads only one triangle of a symmetric matrix.
 
     Returns:
-        Agreement, or that the bound is too wide; None where the claim does not hold along that direction, and where
-        forward reads both triangles or neither.
+        The judgement AGREES or WEAK; None if the claim differs along that direction, if forward reads both triangles or
+        neither, or if the input is not a symmetric matrix.
     """
     if not _is_symmetric(site, input_):
         return None
@@ -55,7 +56,7 @@ def on_symmetric_changes(site: Site, input_: int, output: int, significance: flo
 
 
 def share_alike(site: Site, input_: int, output: int) -> bool:
-    """Whether claim and witness differ at a symmetric matrix only in how they divide it between its triangles."""
+    """Whether claim and reference, at a symmetric matrix, differ only in how they divide it between its triangles."""
     if not _is_symmetric(site, input_):
         return False
     claimed, told = (rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output))
@@ -64,7 +65,7 @@ def share_alike(site: Site, input_: int, output: int) -> bool:
 
 
 def _is_symmetric(site: Site, input_: int) -> bool:
-    """Whether an input is a real, exactly symmetric matrix, or a batch of such."""
+    """Whether an input is a real, exactly symmetric matrix, or a batch of such matrices."""
     block = site.map.domain.blocks[input_]
     if block.complex or len(block.shape) < 2 or block.shape[-1] != block.shape[-2] or block.shape[-1] < 2:
         return False
@@ -73,7 +74,7 @@ def _is_symmetric(site: Site, input_: int) -> bool:
 
 
 def _unread(site: Site, direction: Vector, places: slice, output: int) -> bool:
-    """Whether the outputs stay as they are along a direction."""
+    """Whether the outputs have a slope of zero, within three bounds, along a direction."""
     reading = site.measure(direction, places, Focus(drawn=site.scales, judged=site.scales), cheap=False)
     rows = site.rows(output)
     still = reading.smooth & (np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound)
