@@ -1,1 +1,1 @@
-"""Derivatives of black-box maps with error bounds, and the verdict they give on a claimed gradient. NumPy only."""
+"""Numerical derivatives of black-box maps, with error bounds, and whether a claimed gradient agrees. NumPy only."""

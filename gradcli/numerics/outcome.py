@@ -1,4 +1,4 @@
-"""The results of a verification: values only, no arithmetic."""
+"""The types of the results of a verification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AUTODIFF = "autodiff"
 
 
 class Outcome(Enum):
-    """The outcome for one input and one output."""
+    """The outcome for one pair of an input block and an output block."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -72,13 +72,21 @@ _DOUBTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Entries of the Jacobian of one output with respect to one input, claimed and measured.
+    """Entries of the Jacobian of one output block with respect to one input block, claimed and measured.
 
-    `claimed`, `numeric` and `bound` are (rows, columns); `rows` and `columns` are flat indices within the output block
-    and the input block; `complete` says that they are all of them. `point` is the full flat x of the measurement.
-    `wide` says that it took steps as long as the input; `alone` that its rows, whose derivatives are far below those
-    of others, are the only ones that differ, and are to be compared with themselves. `smooth` marks the entries that
-    are two-sided derivatives, where differences told; None says all of them.
+    Attributes:
+        claimed: the claimed entries, (rows, columns).
+        numeric: the measured entries, by finite differences or from the reference.
+        bound: their error bounds.
+        rows: the flat indices of the rows within the output block.
+        columns: the flat indices of the columns within the input block.
+        complete: whether these are all rows and columns of the block.
+        point: the whole flat x at which they were measured.
+        cotangent: the cotangent of a row that is a projection.
+        wide: whether they were measured over large steps.
+        alone: whether only these rows differ; their derivatives are far below those of the others, and each error is to
+            be compared with the largest derivative among these rows.
+        smooth: which entries are two-sided derivatives; None if all are.
     """
 
     claimed: Matrix
@@ -96,10 +104,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KinkNote:
-    """An input entry that lies on a kink: slopes of the most affected output to both sides, and the claim.
+    """An input entry that lies on a kink, with the one-sided slopes of the output whose slope changes most.
 
-    `output` is the flat number of that output (None for a projection of several), `slack` how far the slopes can be
-    wrong. `jump` says that the output jumps there, and has no slopes.
+    Attributes:
+        coordinate: the flat number of the entry.
+        left: the slope to the left.
+        right: the slope to the right.
+        claimed: the claimed derivative.
+        output: the flat number of the output; None for a projection of several outputs.
+        slack: the error bound of the slopes.
+        jump: whether the output jumps there; it then has no slopes.
     """
 
     coordinate: int
@@ -112,7 +126,7 @@ class KinkNote:
 
     @property
     def between(self) -> bool:
-        """Whether the claim lies between the slopes, as any choice of gradient at a kink does."""
+        """Whether the claim lies between the one-sided slopes, and so is an acceptable choice. True at a jump."""
         if self.jump:
             return True
         slack = 3 * self.slack + 1e-6 * (abs(self.left) + abs(self.right))
@@ -121,13 +135,23 @@ class KinkNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOutcome:
-    """The outcome for one input block and one output block.
+    """The outcome for one pair of an input block and an output block.
 
-    `max_abs_error` is in units of the derivative; `max_rel_error` and `resolution` are relative to the largest entry
-    of the block (in units where every input entry is scaled by its own size); `resolution` is the smallest such error
-    that would have been noticed, None where nothing was bounded. `reference` says what the claim was compared with:
-    differences of the map, or the witness (which differences of the map then certified). `special` is given where the
-    claim is proven wrong at the point of the verification alone.
+    Attributes:
+        input: the number of the input block.
+        output: the number of the output block.
+        outcome: the outcome.
+        doubt: why it is UNDECIDED, if it is.
+        max_abs_error: the largest error of an entry, as a derivative.
+        max_rel_error: the largest error relative to the largest entry (both times the scale of the input entry).
+        bound: the error bound of the measured entries, as a derivative.
+        resolution: the smallest relative error that would have been detected; None if not known.
+        zero_everywhere: whether claim and derivative are zero at all points tried.
+        note: a sentence for the report.
+        table: claimed and measured entries.
+        wrong_columns: the wrong entries of the input block, if they were located.
+        reference: what the claim was compared with: `DIFFERENCES`, or `AUTODIFF`, confirmed by finite differences.
+        special: an entry whose claim is wrong at exactly this point, although the pair was judged at another.
     """
 
     input: int
@@ -148,7 +172,17 @@ class BlockOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The outcomes of all blocks, the kinks met, and what it cost."""
+    """The result of a verification.
+
+    Attributes:
+        blocks: the outcomes of all pairs.
+        kinks: the entries that lie on kinks.
+        point: the point, rounded to the grid.
+        moved: whether some pairs were judged at other points.
+        evaluations: the number of evaluations of forward.
+        vjps: the number of runs of backward.
+        notes: sentences for the report.
+    """
 
     blocks: tuple[BlockOutcome, ...]
     kinks: tuple[KinkNote, ...]

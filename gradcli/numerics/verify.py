@@ -1,4 +1,4 @@
-"""The verdict on a claim: is the claimed gradient the transpose of the map's derivative at this point?"""
+"""Verifies a claim: whether the claimed gradient is that of the map at a point."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
 
 BUDGET = 100_000
+"""The number of evaluations of forward that a verification may take by default: a limit for slow functions only, since
+ordinary ones take some hundred at most."""
 
 
 def verify(
@@ -34,21 +36,23 @@ def verify(
     witness: VectorMap | None = None,
     witness_values: bool = False,
 ) -> Verification:
-    """Compare the claimed gradient of a map with its numerical derivative, block by block.
+    """Compare the claimed gradient of a map with its numerical derivative, for every pair of blocks.
 
     Args:
-        map: the map; only `value` is believed.
-        x: the point, length n; it is rounded to a grid first, which moves an entry by 3e-14 of its size at most.
-        seed: everything random follows from it.
-        significance: a difference below this part of the largest entry of the block is noted, not reported as DIFFERS.
-        tables: also give the table of small blocks that agree.
-        inputs: the input blocks to check, all by default.
-        budget: forward evaluations allowed; blocks not reached by then are UNDECIDED with doubt BUDGET.
-        entries: evaluations that may go into the entries of blocks that differ, where these do not decide; all of them
-            are measured by default.
-        witness: another derivative of the same map, exact to rounding, of which only `vjp` is used. Where it agrees
-            with the claim, one direction of differences certifies both; where not, differences decide between them.
-        witness_values: use the witness only if its own `value` is the map's, to 1e-9 of every output block.
+        map: the map. Its vjp is the claim, which is compared with finite differences of its value.
+        x: the point, of length n. It is rounded to a grid first, which moves an entry by at most 3e-14 of its scale.
+        seed: determines everything random.
+        significance: a difference below this part of the pair's largest entry becomes a note, and not DIFFERS.
+        tables: whether to measure the table of small blocks that agree as well.
+        inputs: the input blocks to check, by default all.
+        budget: the evaluations of forward that are allowed; pairs not decided by then are UNDECIDED with doubt BUDGET.
+        entries: the evaluations that may be spent on single entries of blocks that differ, if these cannot change the
+            outcome; by default not limited.
+        witness: the reference: another derivative of the same map, exact up to rounding, of which only `vjp` is used.
+            If it agrees with the claim, finite differences along one direction certify both; if not, finite differences
+            decide between them.
+        witness_values: whether to use the reference only if its own values are those of the map, to 1e-9 of every
+            output block.
 
     Returns:
         A `Verification` with one `BlockOutcome` for every chosen input block and every output block.
@@ -77,9 +81,9 @@ def verify(
 
 
 def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verification:
-    """The verification, with rows that seem wrong beside their own largest entry verified as maps of their own.
+    """Verify rows that seem wrong compared with their own largest entry as maps of their own.
 
-    What counts is said of the very point: a row that has no signal there is left alone.
+    A row that had to be judged at another point is left out, because it was this point at which it seemed wrong.
     """
     matters = max(TAIL, protocol.significance)
     outcomes = {(block.input, block.output): block for block in found.blocks}

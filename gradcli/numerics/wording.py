@@ -1,10 +1,10 @@
-"""Sizes of errors in words, said alike by every message."""
+"""Words the sizes of errors, alike in all messages."""
 
 
 def of_largest(error: float, what: str = "gradient") -> str:
-    """An error relative to the largest entry of a gradient, as in "30 % of the gradient's largest entry".
+    """Word an error relative to the largest entry of a gradient, as in "30 % of the gradient's largest entry".
 
-    A percentage from 0.1 % to 1000 %; below that a number with an exponent, above it a multiple.
+    From 0.1 % to 1000 % it is a percentage, below that a number with an exponent, above that a multiple.
     """
     decade = f"{error:.1e}".partition("e")[2]
     if not decade or int(decade) > 0:
@@ -17,5 +17,5 @@ def of_largest(error: float, what: str = "gradient") -> str:
 
 
 def accepted(error: float, allowed: float) -> str:
-    """Why a difference of this size is no mistake, as a note."""
+    """Word the note that a difference of this size is not counted as an error."""
     return f"differs by {of_largest(error)}, which is not counted as an error (up to {allowed:.0e} is allowed)"

@@ -1,1 +1,1 @@
-"""One point of a map: its claimed derivative, and how measured directions and residuals compare with it."""
+"""The claimed derivative at one point of a map, and its comparison with measured slopes and residuals."""

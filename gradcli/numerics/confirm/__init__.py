@@ -1,1 +1,1 @@
-"""Whether a difference persists: over directions, steps, points, and steps as long as the input."""
+"""Confirms a difference: along other directions, with other steps, at other points, and over large steps."""

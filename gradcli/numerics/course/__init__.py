@@ -1,1 +1,1 @@
-"""The course of one verification: screen, confirm, look at other points, conclude."""
+"""The protocol of one verification: judge every pair, confirm differences, try other points, give the outcomes."""

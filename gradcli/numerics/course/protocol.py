@@ -1,4 +1,4 @@
-"""The course of one verification: survey the point, confirm differences, go to other points for kinks and zeros."""
+"""The protocol of one verification: judge every pair at the point, confirm differences, try other points if needed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CLOSE_BY = "compared at a nearby point instead, with inputs that differ by about
 
 @final
 class Protocol:
-    """One verification; `run` gives its result."""
+    """One verification. `run` gives its result."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Protocol:
         self.moved = False
 
     def run(self, begun: Beginning | None = None) -> Verification:
-        """Decide every pair of input and output block; `begun` is what was computed at the point before, if any."""
+        """Decide every pair of blocks. `begun` has what the fast path has computed at the point."""
         self._settle_empty_blocks()
         point = self.x
         if self._pending():
@@ -135,20 +135,20 @@ class Protocol:
         self._resolve_silence(site)
 
     def _settle_few_digits(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
-        """Settle pairs whose values are stored in half precision over wide steps first: fine ones show rounding."""
+        """Judge pairs whose values are float16 or bfloat16 numbers by large steps: small ones show only rounding."""
         for pair in [pair for pair in self._pending() if pair not in singular and site.claim.finite]:
             agreed = agreed_in_few_digits(site, pair)
             if agreed is not None:
                 self.outcomes[pair] = agreed
 
     def _look_wider(self, site: Site) -> None:
-        """Ask wide steps where values are too rough for fine ones, each pair at the point where it was judged."""
+        """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
             self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
         self._resolve_drowned(site)
 
     def _resolve_drowned(self, site: Site) -> None:
-        """Decide at other points what has no signal here even over large steps, which would show a slope."""
+        """Try other points for claims of zero that even large steps leave UNDECIDED (`large_scale.is_drowned`)."""
         undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and may_be_drowned(o)]
         if not undecided:
             return
@@ -161,7 +161,7 @@ class Protocol:
                 self.outcomes[pair] = looked_wider(other.seen.site, self.outcomes[pair], self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
-        """Settle blocks whose claim is wrongly not finite; give those that are so where f has no derivative either."""
+        """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
         singular = {}
         for pair in self._pending():
             found = judge_nonfinite(site, *pair)
@@ -173,7 +173,7 @@ class Protocol:
         return singular
 
     def _check_mixed(self, site: Site, seen: dict[Pair, PairResult]) -> None:
-        """Move all inputs at once; blocks that agreed alone must agree together."""
+        """Move all inputs together: pairs that agree along their input alone must agree along such a direction too."""
         agreed = [p for p, block in self.outcomes.items() if block.outcome is Outcome.AGREES and p in seen]
         if len({i for i, _ in agreed}) < 2 or not site.claim.finite:
             return
@@ -207,7 +207,7 @@ class Protocol:
             self._doubt(pair, seen, note)
 
     def _confirmed(self, pair: Pair, seen: PairResult) -> Decision:
-        """Confirm a difference: in a large block at its entries, if these are few, otherwise along directions."""
+        """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
         searched = False
         if self.map.domain.blocks[pair[0]].size > LONG and seen.gap is None and self.entries.allow_search:
             decision = confirm_sparse(seen.site, *pair, locate(seen.site, *pair), self.significance)
@@ -272,7 +272,7 @@ class Protocol:
         self.outcomes[pair] = outcome
 
     def _if_it_matters(self, site: Site, outcome: BlockOutcome) -> BlockOutcome:
-        """A block agrees if every entry is right within the significance, although errors add up along a direction."""
+        """AGREES if no entry is off by more than the significance, although the errors add up along a direction."""
         table = outcome.table
         if table is None or not table.complete or outcome.max_rel_error > self.significance:
             return outcome
@@ -285,7 +285,7 @@ class Protocol:
         return replace(outcome, outcome=Outcome.AGREES, note=note, resolution=resolution)
 
     def _resolve_silence(self, site: Site) -> None:
-        """Settle the pairs whose claim and derivative are zero at the point, all at the same other points."""
+        """Decide the pairs whose claim and derivative are zero at the point, at other points."""
         witnessed = [pair for pair, seen in self.silent.items() if seen.witnessed]
         unwitnessed = [pair for pair in self.silent if pair not in witnessed]
         for where, pairs in ((site, witnessed), (site.alone() if unwitnessed else site, unwitnessed)):
@@ -316,7 +316,7 @@ class Protocol:
         self._conclude(pair, seen, f"the gradient is zero here; compared at {where} instead")
 
     def _elsewhere(self, site: Site, kinked: dict[Pair, PairResult], singular: dict[Pair, BlockOutcome]) -> None:
-        """Move the point by 1e-3 of its scale, at most three times, and give the verdict there."""
+        """Judge pairs on kinks, with NaN or weak results at a point moved by 1e-3 of the scale, up to three times."""
         self._name_kinks(site, kinked)
         last = dict(kinked)
         pending = {*kinked, *singular}
@@ -358,7 +358,7 @@ class Protocol:
             )
 
     def _name_special_points(self, site: Site, singular: dict[Pair, BlockOutcome]) -> None:
-        """Mark the pairs whose claim is proven wrong on the kink itself."""
+        """Add to the outcomes the entries whose claim is certainly wrong on the kink itself."""
         named = [*self.kinks, *(block.special for block in singular.values() if block.special is not None)]
         for kink in named:
             if kink.between or kink.output is None or not certain(site, kink):
@@ -370,7 +370,7 @@ class Protocol:
                     self.outcomes[pair] = replace(outcome, special=kink)
 
     def _doubt(self, pair: Pair, seen: PairResult, note: str | None) -> None:
-        """Decide a block that stayed kinked or undecided: accept a claim between the one-sided slopes."""
+        """Give the outcome of a pair that no point decided; on a kink, claims between the one-sided slopes agree."""
         rows = seen.site.rows(pair[1]) & ~seen.reading.claimless
         broken = seen.reading.broken & rows
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Where differences are too coarse to certify the witness, another point may do: it is the same code."""
+"""Certifies the reference at another point, if finite differences are too inaccurate for that at the given point."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.survey import survey
 
 POINTS = 4
-"""Other points at which the witness is tried."""
+"""At most so many other points are tried."""
 TIGHT = 1e-8
-"""Claim and witness that agree this well would have shown an error of a few times their difference."""
+"""If claim and reference differ by less than this, the resolution is six times their difference; otherwise it includes
+the rounding of the values."""
 
 
 def vouched(site: Site, weak: dict[Pair, PairResult], significance: float) -> dict[Pair, PairResult]:
-    """The pairs whose claim meets the witness here, where differences see little, and whose witness holds elsewhere.
+    """Decide pairs in which claim and reference agree but finite differences are inconclusive, by another point.
 
-    What makes a witness wrong is written in forward's body: a detach, a rounding, another library. A point at which
-    differences are sharp shows it, and if claim, witness and differences agree there, the witness is believed here.
+    A reference is wrong because of what forward's body does: it detaches, rounds, or uses another library. That shows
+    at every point. If claim, reference and finite differences agree at another point, the reference is therefore
+    accepted at the given point too.
 
     Args:
-        site: the point under test.
-        weak: what is known of each pair there.
-        significance: as for the comparison.
+        site: the given point.
+        weak: the results of the pairs there.
+        significance: errors below this part of the pair's largest entry do not matter.
+
+    Returns:
+        The results of the pairs that agree.
     """
     sure = {pair: seen for pair, seen in weak.items() if _resolution(seen) <= PASS_RESOLUTION}
     found: dict[Pair, PairResult] = {}
@@ -43,6 +48,7 @@ def vouched(site: Site, weak: dict[Pair, PairResult], significance: float) -> di
 
 
 def _certified_at(site: Site, x: Vector, pairs: Sequence[Pair], significance: float) -> list[Pair]:
+    """The pairs whose claim and reference finite differences certify at x."""
     there = site.moved_to(x)
     if there is None or there.witness_rows is None or not there.claim.finite:
         return []
@@ -52,7 +58,7 @@ def _certified_at(site: Site, x: Vector, pairs: Sequence[Pair], significance: fl
 
 
 def _resolution(seen: PairResult) -> float:
-    """What the agreement of claim and witness alone would have shown; infinite where it does not exist."""
+    """The resolution of the comparison of claim and reference alone; infinite if they do not agree."""
     if seen.gap is None or seen.impression is not Impression.WEAK:
         return float("inf")
     tight = max(FINEST, 2 * FAIL_FACTOR * seen.gap.error)
@@ -60,6 +66,7 @@ def _resolution(seen: PairResult) -> float:
 
 
 def _vouch(seen: PairResult, where: str) -> PairResult:
+    """The result of a pair that was certified at another point, described by `where`."""
     resolution = _resolution(seen)
     judgement = replace(
         seen.judgement,

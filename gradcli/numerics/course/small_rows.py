@@ -1,7 +1,7 @@
-"""Outputs whose derivatives are far below those of other outputs of their block, each compared with its own largest.
+"""Compares outputs of small derivative with their own largest entry instead of the largest entry of their block.
 
-If another output is 1e12, one of 1e-9 is below the rounding of the block, although its own values are exact to
-sixteen digits, and so is a mistake in its gradient.
+Next to an output of 1e12, the gradient of an output of 1e-9 is below the rounding of the block, and so is a mistake in
+it, although the values of this output are exact to sixteen digits.
 """
 
 from __future__ import annotations
@@ -43,14 +43,19 @@ HIDDEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubtful:
-    """Outputs (flat numbers) that seem wrong beside their own largest entry, and how many more rounding hides."""
+    """Rows that seem wrong compared with their own largest entry.
+
+    Attributes:
+        rows: their flat output numbers.
+        hidden: how many more rows could not be compared because of rounding.
+    """
 
     rows: Indices
     hidden: int = 0
 
     @property
     def note(self) -> str | None:
-        """What was not compared, if anything was not."""
+        """A sentence about the rows that could not be compared, if there are any."""
         return HIDDEN.format(self.hidden) if self.hidden else None
 
 
@@ -58,15 +63,16 @@ NONE = Doubtful(rows=np.zeros(0, np.intp))
 
 
 def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
-    """Which rows of a block that agrees seem to be off by a thousandth of their own largest entry, at most three.
+    """Find rows of a pair that agrees which seem wrong by a thousandth of their own largest entry, at most three.
 
-    What the block's own measurement says of them comes first and costs nothing; what misses its claim there is measured
-    with the ladder. Where forward iterates, or its values have few digits, nothing is said.
+    Candidates come from the direction that has been measured already; they are then measured with
+    `directional_derivative`. There are none if forward iterates or its values have few digits, because rounding then
+    explains such errors.
 
     Args:
-        site: the point at which the block was judged.
+        site: the point at which the pair was judged.
         pair: the numbers of the input block and the output block.
-        reading: a direction through the input block, or more.
+        reading: a measured direction through the input block, and perhaps others.
     """
     own = _in_full(site, pair, reading)
     if own is None:
@@ -86,7 +92,11 @@ def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
 
 
 def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
-    """The site with the claim row by row; None where that is not known, would cost much, or the rows are alike."""
+    """The site with the claim of every single row.
+
+    None if the map is too large or slow for that, if its outputs were not measured one by one, or if their slopes do
+    not differ much (`are_alike`).
+    """
     place = site.map.codomain.slices[pair[1]]
     if place.stop - place.start < 2 or not fits_in_full(site.map):
         return None
@@ -101,9 +111,16 @@ def _in_full(site: Site, pair: Pair, reading: Reading) -> Site | None:
 
 
 def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Vector) -> Doubtful:
-    """Measure a direction with the ladder, and say which rows of a block are off although their claim has no noise.
+    """Measure the candidates along one direction, and select those that are wrong beyond bounds, noise and rounding.
 
-    The terms of the row that missed its claim by most, `worst`, add up along it: by chance they may cancel.
+    The direction is such that the terms of the worst candidate add up; along a random one they may cancel.
+
+    Args:
+        site: the point, with the claim of every single row.
+        inside: the input block.
+        rows: the flat numbers of the candidates.
+        sizes: their largest scaled entries.
+        worst: the claimed gradient of the worst candidate.
     """
     focus = Focus(drawn=within(site.scales, inside), judged=site.scales)
     direction = np.copysign(random_direction(site.rng, focus.drawn), worst)
@@ -121,7 +138,7 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
 
 
 def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
-    """How much the claim on some rows changes along a direction when x changes by a few units of rounding."""
+    """How much the claimed slope of some rows along a direction changes when x moves by a few roundings."""
     asked = np.zeros(len(site.claim.forms), bool)
     asked[rows] = True
     spread = np.zeros(rows.size)
@@ -133,9 +150,9 @@ def _jitter(site: Site, rows: Indices, direction: Vector) -> Vector:
 
 
 def _nearer(site: Site, rows: Indices) -> Vector:
-    """How large values and claimed slopes of some rows are at x / 8 or -x / 8.
+    """The largest |value| or scaled claimed entry of some rows at x / 8 and -x / 8.
 
-    In a tail that falls off from there a right formula may leave a rounding of those numbers, or nothing.
+    In a tail that falls off from there, a right formula may compute only rounding errors of those numbers, or zero.
     """
     asked = np.zeros(len(site.claim.forms), bool)
     asked[rows] = True
@@ -151,7 +168,7 @@ def _nearer(site: Site, rows: Indices) -> Vector:
 
 @final
 class OneRow(VectorMap):
-    """One output of a map, as a map of its own."""
+    """One output entry of a map, as a map of its own."""
 
     def __init__(self, inner: VectorMap, row: int) -> None:
         self.inner, self.row = inner, row
@@ -164,12 +181,12 @@ class OneRow(VectorMap):
         return self.inner.is_costly
 
     def value(self, x: Vector) -> Vector:
-        """The one value at x."""
+        """Evaluate that output at x."""
         values: Vector = np.asarray(self.inner.value(x), dtype=np.float64)
         return values[self.row : self.row + 1]
 
     def value_noise(self, x: Vector) -> Vector | None:
-        """The inner map's noise of that value."""
+        """The noise of that output, as the inner map gives it."""
         noise = self.inner.value_noise(x)
         return None if noise is None else np.asarray(noise, dtype=np.float64)[self.row : self.row + 1]
 
@@ -183,18 +200,21 @@ class OneRow(VectorMap):
         return row
 
     def vjp_many(self, x: Vector, cotangents: Matrix) -> Matrix:
-        """The same for several cotangents, each a single number."""
+        """The same for several cotangents, each of which is a single number."""
         rows = np.zeros((len(cotangents), self.inner.codomain.size))
         rows[:, self.row] = cotangents[:, 0]
         return np.asarray(self.inner.vjp_many(x, rows), dtype=np.float64)
 
 
 def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> BlockOutcome:
-    """The outcome of a block in which some rows, each judged as a map of its own, differ.
+    """Combine the outcome of a pair with those of single rows, each verified as a map of its own.
 
     Args:
-        outcome: what was said of the block.
-        alone: by their number in the output block, what was said of rows.
+        outcome: the outcome of the pair.
+        alone: the outcomes of the rows, by their number in the output block.
+
+    Returns:
+        If a row differs, its outcome (that with the largest error); otherwise the outcome of the pair.
     """
     wrong = {row: found for row, found in alone.items() if found.outcome is Outcome.DIFFERS}
     if not wrong:
@@ -216,7 +236,7 @@ def differing(outcome: BlockOutcome, alone: Mapping[int, BlockOutcome]) -> Block
 
 
 def _off(table: Table) -> npt.NDArray[np.bool_]:
-    """The entries of a table off by a thousandth of the largest in their row, and by more than three bounds."""
+    """The entries of a table that are wrong by a thousandth of the largest entry of their row and by three bounds."""
     size = np.maximum(np.abs(table.claimed), np.abs(table.numeric)).max(axis=1, keepdims=True, initial=0.0)
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
@@ -225,7 +245,10 @@ def _off(table: Table) -> npt.NDArray[np.bool_]:
 
 
 def cut_to_small_rows(outcome: BlockOutcome) -> BlockOutcome:
-    """A block that differs in its tail, with the rows alone in which it does, if these are far below the others."""
+    """Reduce an outcome that differs in small entries only (`TAILED`) to the rows that differ.
+
+    Only if the derivatives of these rows are all far below the largest; otherwise the outcome is returned unchanged.
+    """
     table = outcome.table
     if table is None or outcome.note is None or TAILED not in outcome.note:
         return outcome

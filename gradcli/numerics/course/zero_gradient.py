@@ -1,4 +1,4 @@
-"""If claim and derivative are both zero at a point, other points are compared before this is accepted."""
+"""Compares other points if claim and derivative are both zero at the given one, which proves little."""
 
 from __future__ import annotations
 
@@ -16,15 +16,25 @@ from gradcli.numerics.screen.pair_result import PairResult, certified, quick_rea
 from gradcli.numerics.screen.survey import by_differences, is_drowned, is_quiet, survey
 
 CONFIRMING = 4
-"""Points, besides the first, at which a zero derivative must be seen before it counts as zero everywhere."""
+"""At so many points, besides the first, claim and derivative must be zero to count as zero everywhere. One of them may
+be missing, outside the domain for example."""
 CONFIRMING_WITH_WITNESS = 2
+"""The same with a reference, which shows at once whether a derivative is zero, without rounding."""
 FINE = 1e-7
-"""If a point gives a resolution coarser than this, as a flat stretch does, more points are tried."""
+"""If a point gives a resolution coarser than this, as in a flat region, more points are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """The results of other points for one pair: the most informative one with a signal, or how many were zero."""
+    """What other points showed for one pair.
+
+    Attributes:
+        seen: the most informative result at a point where claim or derivative is not zero; None if there is no such
+            point.
+        where: a description of that point.
+        zeros: at how many points both were zero.
+        enough: whether these are enough to call the gradient zero everywhere.
+    """
 
     seen: PairResult | None
     where: str
@@ -33,18 +43,19 @@ class Elsewhere:
 
 
 def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
-    """Try other points until one shows a derivative or a claim that is not zero, all pairs at each point.
+    """Try other points until claim or derivative is not zero at one. Each point is tried for all pairs.
 
-    What shows within a coarse resolution only is looked at in a few more of them: the finest counts. What differs
-    there, but is nothing beside the values here, is a tail in which a right formula may be lost.
+    If the resolution there is coarser than `FINE`, up to three more points are tried, and the result with the finest
+    resolution counts. A difference that is negligible compared with the values at the given point is ignored: it lies
+    in a tail, in which a right formula may lose its digits.
 
-    With a witness the gradients at other points are compared with its own; differences of the map are taken only where
-    one of them shows a signal.
+    With a reference, claim and reference are compared at the other points; finite differences are used only where one
+    of them is not zero.
 
     Args:
-        site: the point where none showed.
-        pairs: the pairs of input and output block.
-        significance: as for the comparison.
+        site: the given point, where both are zero.
+        pairs: the pairs to decide.
+        significance: errors below this part of the pair's largest entry do not matter.
     """
     needed = CONFIRMING if site.witness_rows is None else CONFIRMING_WITH_WITNESS
     zeros, answers = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
@@ -74,14 +85,14 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
 
 def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> bool:
-    """Whether another point may give more information on a pair."""
+    """Whether another point is to be tried for a pair."""
     if known is None or known.seen is None:
         return zeros < needed
     return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > FINE)
 
 
 def _tells_more(seen: PairResult, before: PairResult) -> bool:
-    """Whether a point differs where another agreed, or agrees at a finer resolution."""
+    """Whether a result replaces an earlier one: it differs where that agreed, or its resolution is finer."""
     if seen.impression is not before.impression:
         return seen.impression is Impression.DIFFERS
     return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
@@ -90,7 +101,7 @@ def _tells_more(seen: PairResult, before: PairResult) -> bool:
 def _by_witness(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """Which pairs are zero in claim and witness at x, and the results for the others."""
+    """The pairs that are zero in claim and reference at x, and the results of the others that agree or differ."""
     there = site.moved_to(x, projections=1, evaluate=False)
     if there is None or there.witness_rows is None or not there.claim.finite:
         return [], {}
@@ -109,7 +120,7 @@ def _by_witness(
 def _by_differences(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """Which pairs are zero at x by differences, and the results for the others."""
+    """The pairs that are zero in claim and differences at x, and the results of the others that agree or differ."""
     there = site.moved_to(x, projections=PROJECTIONS)
     if there is None or not there.claim.finite:
         return [], {}
@@ -132,5 +143,6 @@ def _by_differences(
 
 
 def _telling(seen: dict[Pair, PairResult]) -> dict[Pair, PairResult]:
+    """The results that agree or differ."""
     telling = (Impression.AGREES, Impression.DIFFERS)
     return {pair: found for pair, found in seen.items() if found.impression in telling}

@@ -1,1 +1,1 @@
-"""A directional derivative from values alone, with a bound on its error."""
+"""Directional derivatives by finite differences, with error bounds."""

@@ -1,1 +1,1 @@
-"""Which entries and rows of a claimed gradient are wrong."""
+"""Finds the entries and rows in which a claimed gradient is wrong, and measures them for the report."""

@@ -1,4 +1,7 @@
-"""Which entries of a large claimed gradient are wrong, from directional derivatives alone."""
+"""Locates the wrong entries of a large claimed gradient by directional derivatives.
+
+docs/numerics.md, section 8, has the idea: entries are weighted by the digits of their index, or divided at random.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +20,33 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 
 LARGEST_COUNT = 64
+"""At most so many entries are located."""
 LARGEST_SEARCH = 300
-"""Directions measured at most by one search."""
+"""A search measures at most about so many directions."""
 START = 0.004
-"""Shorter steps than for certifying, because the bound is derived from the last step alone."""
+"""The first step of three pairs: smaller than for certifying, because the bound comes from the last step alone."""
 QUICK_START = 0.001
-"""Still shorter steps where only two pairs are taken, which leave a larger truncation error."""
+"""The first step of two pairs: still smaller, because the truncation error of two pairs is larger."""
 LARGE, LARGE_START = 20_000, 0.006
-"""For more entries than this, rounding is the larger error, and three pairs with longer steps are taken."""
+"""For more entries than this, rounding is the larger error. Three pairs with larger steps are then used."""
 ROUNDED, SUMMED = 256.0, 16.0
-"""Rounding of a claim along a random direction, and of the value of a row, in units of the norm of the terms: 7 was
+"""The rounding errors of a claimed slope and of the value of a row, in units of ε times the norm of their terms. 7 was
 measured for sums of 10^5 to 10^6 terms."""
 PATIENCE = 8
-"""After so many splits without a single entry found, entries are sampled to see whether most of them are wrong."""
+"""After so many divisions without an entry found, a few random entries show whether most of them are wrong."""
 SHARP = 0.1
-"""A digit of an index must be a whole number to this precision."""
+"""A digit must be a whole number to within this."""
 SURE = 0.02
-"""An entry whose digits may be off by more is measured alone, and must explain the gap of the whole part."""
+"""If a digit may be wrong by more than this, the entry is measured alone and must explain the whole error."""
 INSIGNIFICANT = 1e-11
-"""Gaps below this part of the largest entry are not looked for."""
+"""Errors below this part of the largest entry are not searched for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """The wrong entries of a block as sorted flat indices; all others are right together.
+    """The wrong entries of a block, as sorted flat indices. All others together have been found right.
 
-    `additive` says that the slope through all entries is the sum of the slopes through the wrong ones and the others.
+    `additive`: whether the slope along all entries is the sum of those along the wrong ones and along the others.
     """
 
     entries: Indices
@@ -51,14 +55,14 @@ class Located:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gaps:
-    """Claimed minus measured slopes of some entries: weighted plainly, and by each digit of their index (rows)."""
+    """The errors (claimed - measured slope) of some entries: the plain one, then one weighted by each digit (rows)."""
 
     entries: Indices
     values: Vector
     tolerance: Vector
 
     def without(self, part: _Gaps, entries: Indices) -> _Gaps:
-        """What is left when a part is taken away: slopes are linear in the direction."""
+        """The errors of the entries that are left when a part is removed. Slopes are linear in the direction."""
         return _Gaps(entries=entries, values=self.values - part.values, tolerance=self.tolerance + part.tolerance)
 
 
@@ -74,9 +78,9 @@ class _Digit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """The digits of a wrong entry's index, None where they are not whole, and by how much they are off.
+    """The digits of a wrong entry's index (None if not a whole number), and their distances from whole numbers.
 
-    `sure` says that none could be taken for another.
+    `sure`: whether none of them can be mistaken for another.
     """
 
     values: list[int | None]
@@ -85,12 +89,12 @@ class _Read:
 
 
 def locate(site: Site, input_: int, output: int) -> Located | None:
-    """Find the wrong entries of one input block, where they are few or fill one slice of an axis.
+    """Locate the wrong entries of one input block, if they are few or lie in one slice of an axis.
 
-    One wrong entry is decoded from a few directional derivatives: weighting every entry by a digit of its index along
-    an axis multiplies the gap by that digit. If the digits along one axis come out whole and the others do not, the
-    wrong entries fill one slice of that axis. Otherwise the entries are split at random until every part holds one
-    wrong entry or none; of two parts only one is measured, the other is the difference.
+    If there is one wrong entry, weighting every entry by 1 + digit / (2 base), for a digit of its index along an axis,
+    multiplies the error by that factor; so the digits can be read off. If only the digits along one axis are whole
+    numbers, the wrong entries lie in one slice of that axis. Otherwise the entries are divided at random until every
+    part has one wrong entry or none. Of two parts only one is measured; the other is the difference.
 
     Args:
         site: the point.
@@ -98,23 +102,22 @@ def locate(site: Site, input_: int, output: int) -> Located | None:
         output: the output block in whose rows the error shows.
 
     Returns:
-        The entries, or None where they are too many to name.
+        The entries; None if there are too many.
     """
     return _Search(site, input_, output).run()
 
 
 def proven(site: Site, input_: int, output: int, entries: Indices) -> Located | None:
-    """Entries that are known to be wrong, if they are few, and differences of the map say so: three directions.
+    """Prove by finite differences along three directions that the given entries are wrong and all others are right.
 
     Args:
         site: the point.
         input_: the input block.
         output: the output block in whose rows the error shows.
-        entries: flat indices in the input block; a witness that the claim agrees with elsewhere tells them.
+        entries: the suspected entries, as flat indices in the input block.
 
     Returns:
-        None where they are more than `LARGEST_COUNT`, where the others are not right together along a direction, or
-        where these are not wrong.
+        None if there are more than `LARGEST_COUNT` or none, if they are not wrong, or if the others are not right.
     """
     if not 0 < entries.size <= LARGEST_COUNT:
         return None
@@ -126,10 +129,10 @@ def _enough(_quick_reading: QuickReading) -> bool:
 
 
 def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Reading:
-    """The reading with a bound from the last shift squared, beside the sum of all that adds up to the slope.
+    """The reading, with a truncation bound from the assumption that errors fall equally fast from order to order.
 
-    What looks like a kink is not counted where the function is taken to be `straight`: over longer steps it is mostly
-    curvature.
+    With W the sum of the absolute terms of the slope and d the change by the largest step, that is (4 d)² / W. If
+    `straight`, a change of slope at x is not added, because over large steps it is mostly curvature.
     """
     reading, short = quick_reading.rough(), quick_reading.short
     with np.errstate(all="ignore"):
@@ -154,11 +157,10 @@ class _Search:
         self.slopes: dict[str, Vector] = {}
 
     def _gap(self, entries: Indices, factors: Vector | None = None, name: str = "") -> tuple[Vector, Vector]:
-        """Claimed minus measured along the weights of some entries times `factors`, with its tolerance, row by row.
+        """The error (claimed - measured slope) of every row along the weights of some entries times `factors`.
 
-        Three pairs suffice where the gaps stand out; otherwise (`finely`) the ladder is run. While entries are only
-        looked for (`quick`), two pairs do: what they leave out is taken to fall from one order to the next as fast as
-        from the one before, and what is found is proven with three.
+        Also gives its tolerance. Two pairs of values are used while entries are only searched for (`quick`), three to
+        prove the result, and `directional_derivative` if the error is not clear enough for that (`finely`).
         """
         self.measured += 1
         direction = self._direction(entries, factors)
@@ -180,7 +182,7 @@ class _Search:
             return gap, np.where(ours, FAIL_FACTOR * reading.tolerance + self.floor, np.inf)
 
     def _direction(self, entries: Indices, factors: Vector | None) -> Vector:
-        """The weights of some entries times `factors`, zero elsewhere."""
+        """The weights of some entries times `factors`, zero for all others."""
         direction = np.zeros(self.site.x.size)
         whole = entries.size == self.size
         moves = self.places if whole else self.places.start + entries
@@ -188,9 +190,9 @@ class _Search:
         return direction
 
     def _rounded(self, reading: Reading) -> Reading:
-        """The reading with the rounding that long sums have, whose terms' errors have random signs.
+        """The reading, with the rounding errors of long sums, whose terms have errors of random signs.
 
-        That of the claim is far below the worst there may be, that of the rows' values above a unit of the result.
+        The claimed slope is then more accurate than its worst case, and a value less accurate than its last digit.
         """
         site, first = self.site, reading.rounding.size - len(self.site.claim.forms)
         rounding, bound = reading.rounding.copy(), reading.bound.copy()
@@ -217,7 +219,7 @@ class _Search:
         )
 
     def _digits(self, gap: Vector, tolerance: Vector) -> list[_Digit]:
-        """Digits along every axis, as large as the precision of the plain gap allows; none if it allows none."""
+        """The digits along every axis, in the largest base that the accuracy of the plain error allows; [] for none."""
         with np.errstate(all="ignore"):
             sharpness = float((np.abs(gap) / tolerance).max(initial=0.0))
         largest = int(min(sharpness * SHARP / 3, 4096))
@@ -236,9 +238,9 @@ class _Search:
         return found
 
     def _read(self, gaps: _Gaps, digits: list[_Digit]) -> _Read:
-        """The value of every digit for the wrong entry.
+        """Read the digits of the wrong entry off the weighted errors.
 
-        Tolerances are wide, so a digit that comes out nearly whole is taken for whole even if it might be another.
+        Tolerances are wide: a digit close to a whole number counts as whole even if its tolerance is larger.
         """
         plain, tolerance = gaps.values[0], gaps.tolerance[0]
         with np.errstate(all="ignore"):
@@ -256,7 +258,7 @@ class _Search:
         )
 
     def _entry(self, gaps: _Gaps, digits: list[_Digit]) -> int | None:
-        """The one entry of the part that all digits name."""
+        """The entry of the part to which all digits point; None if there is not exactly one."""
         read = self._read(gaps, digits)
         fits = np.ones(gaps.entries.size, bool)
         for digit, value in zip(digits, read.values, strict=True):
@@ -269,12 +271,12 @@ class _Search:
         return int(entry[0]) if read.sure or self._explains(entry, gaps) else None
 
     def _explains(self, entries: Indices, gaps: _Gaps) -> bool:
-        """Whether the gap of some entries alone is that of the whole part."""
+        """Whether the error along some entries alone is that of the whole part."""
         plain, tolerance = self._gap(entries)
         return bool((np.abs(plain - gaps.values[0]) <= tolerance + gaps.tolerance[0]).all())
 
     def run(self) -> Located | None:
-        """Decode one entry, then a slice, then split."""
+        """Try to decode a single entry, then a slice; then divide."""
         index = np.arange(self.size)
         gap, tolerance = self._gap(index, name="all")
         digits = self._digits(gap, tolerance)
@@ -299,7 +301,7 @@ class _Search:
         return self._several(whole, digits)
 
     def _several(self, whole: _Gaps, digits: list[_Digit]) -> Located | None:
-        """Split; what the differences of large gaps hid is searched for again among the others."""
+        """Divide, and search again among the other entries for errors that were hidden by larger ones."""
         entries: Indices = np.zeros(0, np.intp)
         part = whole
         for _ in range(TRIES):
@@ -314,7 +316,7 @@ class _Search:
         return None
 
     def _slices(self, gaps: _Gaps, digits: list[_Digit]) -> list[Indices]:
-        """The slices along single axes whose digits are all whole numbers, the clearest first."""
+        """The slices along single axes whose digits are all whole numbers, those with the clearest digits first."""
         found = []
         read = self._read(gaps, digits)
         for axis in sorted({digit.axis for digit in digits}):
@@ -326,14 +328,14 @@ class _Search:
         return [entries for _, entries in sorted(found, key=lambda slice_: slice_[0]) if entries.size]
 
     def proven(self, entries: Indices, *, sample: bool) -> Located | None:
-        """What `_complete` says with three pairs a direction; where it disagrees, no shorter look is trusted again."""
+        """The result of `_complete`, measured with three pairs of values, which are then also used from here on."""
         if self.quick:
             self.quick = False
             self._gap(np.arange(self.size), name="all")
         return self._complete(entries, sample=sample)
 
     def _complete(self, entries: Indices, *, sample: bool) -> Located | None:
-        """Check that the others are right together, the entries wrong, and that slopes add up."""
+        """Prove that the entries are wrong and the others right together; with `sample`, single entries as well."""
         entries = np.sort(entries).astype(np.intp)
         others = np.delete(np.arange(self.size), entries)
         if not entries.size or (others.size and self._wrong(others, "others")):
@@ -348,7 +350,7 @@ class _Search:
         return Located(entries=entries, additive=additive)
 
     def _adds_up(self) -> bool:
-        """Whether the slopes through the wrong entries and the others sum to that through all."""
+        """Whether the slopes along the wrong entries and along the others add up to that along all."""
         whole, parts = self.slopes["all"], self.slopes["others"] + self.slopes["wrong"]
         usable = self.rows & np.isfinite(whole) & np.isfinite(parts)
         allowed = 1e-7 * (np.abs(self.slopes["wrong"]) + 1e-3 * np.abs(whole)) + self.floor
@@ -356,7 +358,7 @@ class _Search:
             return bool((np.abs(whole - parts) <= allowed)[usable].all())
 
     def _split(self, whole: _Gaps, digits: list[_Digit]) -> Indices | None:
-        """Split at random until every part holds one wrong entry or none."""
+        """Divide at random until every part has one wrong entry or none; None if there are too many."""
         found: list[int] = []
         open_, splits = [whole], 0
         while open_:
@@ -377,7 +379,7 @@ class _Search:
         return np.array(sorted(found), dtype=np.intp)
 
     def _halves(self, part: _Gaps, one: Indices, other: Indices, digits: list[_Digit]) -> list[_Gaps]:
-        """The gaps of two halves of a part; one of them may have all, and then has the part's digits too."""
+        """The errors of two halves of a part. If one half is right, the other has the errors of the whole part."""
         plain, tolerance = self._gap(one)
         left = np.abs(part.values[0] - plain)
         if not (np.abs(plain) > tolerance).any():
@@ -393,6 +395,6 @@ class _Search:
         return [part.without(gaps, other), gaps]
 
     def _dense(self) -> bool:
-        """Whether two of a few random entries are wrong alone."""
+        """Whether at least two of six random entries are wrong when measured alone."""
         tried = self.site.rng.choice(self.size, min(2 * TRIES, self.size), replace=False)
         return sum(self._wrong(np.array([entry])) for entry in tried.tolist()) >= 2

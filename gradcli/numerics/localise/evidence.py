@@ -1,4 +1,4 @@
-"""The entries behind an outcome: a table for small blocks, the located columns for large ones."""
+"""Measures entries for the report of an outcome: all of a small block, or the wrong and some others of a large one."""
 
 from __future__ import annotations
 
@@ -21,36 +21,40 @@ from gradcli.numerics.reference.gap import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction
 
 SAMPLED_COLUMNS = 48
+"""If the wrong entries are not known, so many random columns are measured."""
 LOCATED_COLUMNS = 64
+"""With a reference, at most so many wrong columns are shown."""
 WIDE_COLUMNS = 200
+"""A block of more columns is not measured over large steps: each column takes 99 values."""
 WIDE_REACHES = (0.8, 0.2, 0.05)
-"""Lengths of the large steps that are tried for every column; the one with the smallest uncertainty counts. They take
-99 values."""
+"""The lengths of large steps that are tried for every column. The one with the smallest uncertainty counts."""
 TABLE_ROWS = 100
+"""A table has at most so many rows."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
-"""Of a large map so many right rows are shown beside the wrong ones that their claimed entries are no more than the
-second number, and at least the first number."""
+"""In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
+but at least as many in all as the first number."""
 MOVED_ROWS = 16
-"""So many outputs are shown: those that change most when the shown entries change."""
+"""At most so many outputs are shown that change most when the shown entries change."""
 LARGEST_ROWS = 1_000_000
-"""So many entries of rows of the claim are in memory at a time."""
+"""So many entries of claimed rows are computed at once, which takes 8 MB."""
 HALVINGS, CALLS_A_HALVING = 200, 2
-"""Steps of the search for outputs that differ, and calls at each step: of backward and of the witness."""
+"""The steps of the search for outputs that differ, and the calls in each step: of backward and of the reference."""
 LOCATING = 100
-"""Evaluations that the search for the wrong entries of a large block takes (60 for one entry of 2500, measured); where
-fewer are allowed a sample of the entries is shown."""
+"""The evaluations that a search for the wrong entries of a large block may take (60 were measured for one of 2500
+entries). If fewer are allowed, random columns are measured instead."""
 RUNS_A_COLUMN = 22
-"""The most evaluations for one column: three pairs, then the 16 of a derivative with its bound."""
+"""The largest number of evaluations for one column: three pairs, then 16 for a derivative with its bound."""
 SHOWN_ENTRIES = 16
-"""Up to so many wrong entries are all measured; of more, a sample."""
+"""Up to so many wrong entries are all measured; of more, `SHOWN_OF_MANY`."""
 SHOWN_OF_MANY = 4
 OTHERS_SHOWN = 2
+"""So many random columns are shown next to the wrong ones."""
 ROUNDED = 1e-12
-"""The entries of the witness are assumed to be known to this part of the largest in their row."""
+"""The entries of the reference are taken to be accurate to this part of the largest in their row."""
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:
-    """The largest |claimed entry| of a block in units of the derivative (of a projection for a large one)."""
+    """The largest |claimed entry| of a pair, without scales; of a projection, if the claim is not full."""
     return site.claim.largest(site.map.domain.slices[input_], output)
 
 
@@ -63,19 +67,19 @@ def make_table(
     only_complete: bool = False,
     most: int | None = None,
 ) -> Table | None:
-    """Measure the entries of one block: all of them where it is small, else the given columns or a sample.
+    """Measure the entries of one pair: all of a small block, otherwise the given columns or random ones.
 
     Args:
         site: the point.
         input_: the input block.
         output: the output block.
-        columns: columns of interest, used where the block is too large for a complete table.
-        only_complete: give None rather than a part of the table.
-        most: evaluations that this may take; a block that needs more counts as a large one, and columns drawn at random
-            are measured, as many as that allows.
+        columns: the columns to measure if the block is too large for a complete table.
+        only_complete: return None rather than a part of the table.
+        most: the evaluations allowed. A block that needs more is treated as a large one, and as many columns in random
+            order are measured as that allows.
 
     Returns:
-        None where not a single column can be measured.
+        None if not even one column may be measured.
     """
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
@@ -115,7 +119,7 @@ def make_table(
 
 
 def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) -> Indices:
-    """The rows of a block of many to show: those known to be wrong, or to move with the columns, and some others."""
+    """The rows of a large block to show: the wrong ones, or those that change with the columns, and some others."""
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     known = wrong_rows(site, input_, output)
@@ -126,7 +130,7 @@ def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) ->
 
 
 def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
-    """The outputs of a large block that change most when some entries move, where rows were not measured one by one."""
+    """The outputs of a large block that change most when some entries move by 1e-3 of their scale."""
     drawn = np.zeros(site.x.size)
     drawn[columns] = site.scales[columns]
     with np.errstate(all="ignore"):
@@ -140,7 +144,7 @@ def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
 
 
 def wide_columns(site: Site, input_: int, output: int) -> Table | None:
-    """Measure the entries of one block over wide steps, one column at a time and in up to 100 rows.
+    """Measure the entries of one pair over large steps, one column after the other, in up to 100 random rows.
 
     Args:
         site: the point.
@@ -148,7 +152,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
         output: the output block.
 
     Returns:
-        None for more than 200 columns.
+        None for a block of more than 200 columns.
     """
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
@@ -180,7 +184,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
 
 
 def _claimed(site: Site, rows: Indices, columns: Indices) -> npt.NDArray[np.float64]:
-    """Some entries of the claimed Jacobian, from a few rows at a time: a row of a large map takes megabytes."""
+    """Some entries of the claimed Jacobian. A few rows at a time are computed: one of a large map takes megabytes."""
     if site.claim.full:
         return site.claim.forms[np.ix_(rows, columns)]
     found = np.zeros((rows.size, columns.size))
@@ -194,7 +198,7 @@ def _claimed(site: Site, rows: Indices, columns: Indices) -> npt.NDArray[np.floa
 
 
 def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
-    """Columns to measure one by one: located ones and a few others, or a sample."""
+    """The columns to measure: wrong ones that were located and a few others, or if there are none, random ones."""
     if wrong is None or not wrong.size:
         return np.asarray(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
     shown = wrong if wrong.size <= SHOWN_ENTRIES else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
@@ -202,9 +206,9 @@ def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
 
 
 def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: int | None = None) -> BlockOutcome:
-    """Add the table of a block that differs, and for a large block the columns where it does.
+    """Add the table of a pair that differs and, for a large block, the wrong columns.
 
-    It takes about `most` evaluations; where these are few, a sample of the columns is measured.
+    About `most` evaluations are used. If these are few, random columns are measured.
     """
     inside = site.map.domain.slices[outcome.input]
     n = inside.stop - inside.start
@@ -223,7 +227,7 @@ def with_evidence(site: Site, outcome: BlockOutcome, decision: Decision, most: i
 @final
 @dataclass(slots=True, kw_only=True)
 class Entries:
-    """The evaluations `left` for the entries of blocks that differ, over all blocks; None does not limit them."""
+    """How many evaluations are left for measuring entries of pairs that differ, over all pairs; None for no limit."""
 
     left: int | None
 
@@ -233,10 +237,11 @@ class Entries:
         return self.left is None or self.left >= LOCATING
 
     def added(self, site: Site, outcome: BlockOutcome, decision: Decision, significance: float) -> BlockOutcome:
-        """The outcome with its entries, as many as are allowed, unless they decide whether the difference matters.
+        """Add measured entries to the outcome of a pair that differs, as many as are allowed.
 
-        The errors of n entries, each below the significance, add up to n times that along a direction at most. Of a few
-        entries none may show what a direction showed, whose error then stands.
+        There is no limit if the entries can change the outcome: the errors of n entries, each below the significance,
+        add up to at most n times that along a direction. If the measured entries do not show the error that the
+        direction showed, the error and bound of the direction are kept.
         """
         if outcome.reference == AUTODIFF:
             return with_witness_evidence(site, outcome, self.left)
@@ -254,13 +259,13 @@ class Entries:
 
 
 def with_wide_evidence(site: Site, outcome: BlockOutcome) -> BlockOutcome:
-    """Add the table that wide steps give, for a block that differs over wide steps only."""
+    """Add the table measured over large steps, for a pair that differs over large steps only."""
     table = wide_columns(site, outcome.input, outcome.output)
     return outcome if table is None else _with_table(outcome, table, None)
 
 
 def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> BlockOutcome:
-    """Add a table, and the largest error and bound in it."""
+    """Add a table, and take the error and bound of the outcome from it."""
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
         known_bounds = np.isfinite(table.bound) & np.isfinite(error)
@@ -280,9 +285,9 @@ def _with_table(outcome: BlockOutcome, table: Table, wrong: Indices | None) -> B
 
 
 def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = None) -> BlockOutcome:
-    """Add the table of a block that differs from the witness, in which the witness takes the place of measurements.
+    """Add the table of a pair whose claim differs from the reference, which takes the place of measurements.
 
-    The search for outputs that differ, in a block of many, takes `most` calls at most.
+    In a block of many outputs, the search for those that differ takes at most `most` calls.
     """
     inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
@@ -320,7 +325,7 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = 
 
 
 def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> tuple[Matrix, Matrix, Indices]:
-    """Rows of the claimed and of the witness's Jacobian of one block; for many outputs those that differ most."""
+    """Rows of the Jacobians of claim and reference of one pair, and their numbers; of many, some that differ."""
     m = outside.stop - outside.start
     rows = np.arange(m)
     if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
@@ -334,7 +339,7 @@ def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> t
 
 
 def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
-    """Up to `most` outputs, found by halving the cotangent, in which claim and witness differ; others at random."""
+    """Up to `most` outputs: those in which halving the cotangent finds claim and reference to differ, and others."""
     if most == 1 and (decoded := _decoded_output(site, inside, outside)) is not None:
         return np.array([decoded])
     found: list[int] = []
@@ -357,10 +362,10 @@ def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, hal
 
 
 def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
-    """The one output through which claim and witness differ in the entry where they do so most; None without proof.
+    """The output that causes the largest difference of claim and reference, if it is one output alone; otherwise None.
 
-    Weighting the outputs by 1 + number / count multiplies the difference by as much, where one output alone makes it.
-    What the quotient says is proven by asking for that output, which has to make half of the difference at least.
+    Weighting the outputs by 1 + number / count then multiplies that difference by the same factor, from which the
+    number follows. The output alone must cause at least half of the difference.
     """
     size = outside.stop - outside.start
     cotangents = np.zeros((2, site.map.codomain.size))
@@ -380,12 +385,13 @@ def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
 
 
 def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
-    """Claim less witness for some cotangents, in the entries of one input block."""
+    """Claim minus reference for some cotangents, in the entries of one input block."""
     claimed, told = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, _witness_of(site)))
     return np.asarray(claimed[:, inside] - told[:, inside], dtype=np.float64)
 
 
 def _witness_of(site: Site) -> VectorMap:
+    """The reference of a site that has one."""
     if site.witness is None:
         raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
     return site.witness

@@ -18,13 +18,14 @@ from gradcli.numerics.sampling.directions import entry_scales, snap
 from gradcli.numerics.sampling.line import Function
 
 QUICK_START = 0.004
+"""The first step of three pairs of values, if their own bound is to be used (`quick`)."""
 LARGEST_TABLE = 100_000
-"""No table has more entries than this."""
+"""The largest number of entries of a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericTable:
-    """Numerical derivatives of chosen outputs (rows) in chosen inputs (columns), each with its bound and status."""
+    """Derivatives of some outputs (rows) by some inputs (columns), each with its error bound and status."""
 
     numeric: Matrix
     bound: Matrix
@@ -50,23 +51,23 @@ def jacobian_table(
     quick: bool = False,
     most: int | None = None,
 ) -> NumericTable:
-    """Differentiate every chosen output in every chosen coordinate.
+    """Differentiate the chosen outputs by the chosen inputs, one column after the other.
 
     Args:
         map_: the map; only `value` is used.
-        x: the point (length n); it is rounded to the grid first, which moves an entry by 3e-14 of its size at most.
+        x: the point, of length n. It is rounded to the grid first, which moves an entry by at most 3e-14 of its scale.
         rng: draws the steps.
-        columns: flat input coordinates, all of them by default.
-        rows: flat output coordinates, all of them by default.
-        claimed: (rows, columns) claimed entries; columns that meet it to nine digits then cost 6 evaluations, not 16.
-        quick: take three pairs wherever they settle to 7 digits of the column.
-        most: evaluations after which no other column is begun, unlimited by default; `columns` tells what was measured.
+        columns: flat input coordinates, by default all.
+        rows: flat output coordinates, by default all.
+        claimed: the claimed entries (rows, columns). A column that meets them takes 6 evaluations instead of 16.
+        quick: accept three pairs of values also if their own bound is below 1e-7 of the column's largest entry.
+        most: no column is begun after so many evaluations; by default all are. The result has those measured.
 
     Returns:
-        Derivatives per unit of x, with bounds.
+        The derivatives (not scaled), with error bounds.
 
     Raises:
-        ValueError: more than 100,000 entries were asked for.
+        ValueError: more than 100,000 entries are chosen.
     """
     columns_ = _chosen(columns, map_.domain.size)
     rows_ = _chosen(rows, map_.codomain.size)
@@ -106,7 +107,7 @@ def _table(
     columns: npt.NDArray[np.intp],
     evaluations: int,
 ) -> NumericTable:
-    """The columns measured, the first of those asked for, each with value, bound and status."""
+    """The table of the measured columns, which are the first of the given ones."""
     empty = np.zeros((rows.size, 0))
     numeric, bound, status = (
         (np.column_stack(part) for part in zip(*measured, strict=True))
@@ -124,7 +125,7 @@ def _table(
 
 
 def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
-    """The map, cut down to some outputs."""
+    """The map, restricted to some outputs."""
 
     def chosen(point: Vector) -> Vector:
         picked: Vector = np.asarray(map_.value(point), dtype=np.float64)[rows]
@@ -134,7 +135,10 @@ def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
 
 
 def _limit(short: Prediction, along: Vector, largest: float, quick: bool) -> Vector | None:
-    """The bound of three pairs where they suffice: the claim is met, or (`quick`) they settle to 7 digits."""
+    """The error bound of three pairs of values, if they suffice; otherwise None.
+
+    They suffice if they meet the claim to nine digits, or with `quick`, if their own bound is below 1e-7.
+    """
     if short.certifies(along, np.full(along.size, 1e-9 * largest)).all():
         met: Vector = 4 * np.abs(short.value - along) + short.rounding
         return met
@@ -145,10 +149,12 @@ def _limit(short: Prediction, along: Vector, largest: float, quick: bool) -> Vec
 
 
 def _chosen(indices: Sequence[int] | npt.NDArray[np.intp] | None, size: int) -> npt.NDArray[np.intp]:
+    """The given indices as an array, or all."""
     return np.arange(size) if indices is None else np.asarray(indices, dtype=np.intp)
 
 
 def _refuse_large(rows: int, columns: int) -> None:
+    """Raise if a table of this size would be too large."""
     if rows * columns > LARGEST_TABLE:
         raise ValueError(
             f"expected at most {LARGEST_TABLE} entries, got rows={rows} x columns={columns}; choose some of them"

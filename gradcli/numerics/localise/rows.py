@@ -1,4 +1,4 @@
-"""Which outputs of a large claimed gradient have wrong rows, from backward alone."""
+"""Locates the outputs whose claimed rows are wrong, by backward and one measured direction."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.sampling.directions import random_direction
 
 LARGEST_COUNT = 32
+"""At most so many outputs are located."""
 LARGEST_SEARCH = 400
-"""Cotangents tried at most by one search."""
+"""A search tries at most so many cotangents."""
 
 
 def wrong_rows(site: Site, input_: int, output: int) -> Indices:
-    """Find outputs of one block whose claimed rows are wrong, by halving the cotangent; at most 32.
+    """Locate up to 32 outputs of one block whose claimed rows are wrong.
 
-    Only backward runs are needed: one measured direction gives J v for every output. Empty where the outputs are not
-    measured one by one.
+    One measured direction gives the slope of every output. The claimed slope of a group of outputs is computed by one
+    run of backward with a random cotangent; a group that is wrong is divided into halves.
+
+    Returns:
+        Their numbers in the block; empty if the outputs are not measured one by one.
     """
     claim, places = site.claim, site.map.domain.slices[input_]
     outside = site.map.codomain.slices[output]

@@ -1,1 +1,1 @@
-"""What is differentiated: a map between two spaces of named blocks, on flat vectors."""
+"""The maps that are differentiated: between two spaces of named blocks, on flat vectors."""

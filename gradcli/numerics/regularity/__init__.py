@@ -1,1 +1,1 @@
-"""How rough a function is: noise, formats, jumps, kinks, iterations that stop early, and where no derivative exists."""
+"""Detects what limits finite differences: noise, number formats, jumps, kinks, iterations, NaN and step functions."""

@@ -1,1 +1,1 @@
-"""Where a map is evaluated: scales, directions, cotangents, and points along a line."""
+"""Chooses where a map is evaluated: scales, directions, cotangents, and points along a line."""

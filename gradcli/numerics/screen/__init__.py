@@ -1,1 +1,1 @@
-"""What one point says about every pair of blocks, at the least cost that settles each."""
+"""Judges every pair of blocks at one point, with as few evaluations as possible."""

@@ -1,4 +1,4 @@
-"""Claim and witness agree: differences along a direction or two certify that both are the map's derivative."""
+"""Certifies claims that agree with the reference: finite differences along a few directions must confirm both."""
 
 from __future__ import annotations
 
@@ -29,13 +29,27 @@ from gradcli.numerics.screen.pair_result import (
 from gradcli.numerics.screen.single_pair import certified_at_once
 
 WITNESSED = 1e-8
-"""Finite differences that agree with claim and witness to this part of a block certify both."""
+"""Finite differences certify claim and reference if they agree with the claim to within this part of the pair's largest
+entry."""
 ROUGHLY = 1e-2
-"""Where the map's values are rough, a bound of this part of a block is enough if the witness agrees with the claim."""
+"""If rounding or noise of the values does not allow that, agreement within a bound of this part of the largest entry is
+enough: claim and reference agree much better with each other."""
 
 
 def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, PairResult]:
-    """One direction through all inputs for the pairs in which claim and witness agree; one an input where it fails."""
+    """Certify pairs in which claim and reference agree: by one direction through all inputs, or one through each.
+
+    In this order: one pair of values; two or three pairs with the steps of `STARTS`; three pairs along each input
+    alone; `directional_derivative` along each input alone. Pairs that are zero are tested for step functions.
+
+    Args:
+        site: the point, with its reference.
+        agreed: the pairs, and how claim and reference compare.
+        significance: errors below this part of the pair's largest entry do not matter.
+
+    Returns:
+        A result for every pair; its impression is AGREES or SILENT if finite differences confirm the claim.
+    """
     inputs = sorted({input_ for input_, _ in agreed})
     moving = not any(gap.still for gap in agreed.values())
     if moving and (reading := certified_at_once(site, inputs, agreed)) is not None:
@@ -66,7 +80,7 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
 
 
 def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
-    """The pairs that are zero for claim and witness, and staircases to everybody else."""
+    """The pairs that are zero in claim and reference, and where forward is a step function."""
     stepped = (pair for pair, gap in agreed.items() if gap.still and is_staircase(site, pair))
     return {
         pair: replace(
@@ -82,7 +96,15 @@ def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair,
 def _through_one(
     site: Site, input_: int, agreed: dict[Pair, Gap], significance: float, *, alone: bool
 ) -> dict[Pair, PairResult]:
-    """The pairs of one input: by three pairs where they suffice (and were not tried), else by the ladder."""
+    """Certify the pairs of one input: by three pairs of values, or by `directional_derivative`.
+
+    Args:
+        site: the point.
+        input_: the input block.
+        agreed: its pairs.
+        significance: errors below this part of the pair's largest entry do not matter.
+        alone: whether it is the only input, so that three pairs of values have been tried already.
+    """
     found: dict[Pair, PairResult] = {}
     open_ = list(agreed)
     for start in () if alone else STARTS[:2]:
@@ -100,7 +122,10 @@ def _through_one(
 
 
 def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
-    """The pairs of several inputs that are nothing beside their output, which moving all these inputs does not move."""
+    """The pairs whose claims are negligible compared with their output (`VANISHING`).
+
+    All inputs with such a claim are moved together; the output must not change measurably.
+    """
     found: dict[Pair, PairResult] = {}
     for output in sorted({output for _, output in agreed}):
         size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
@@ -116,7 +141,10 @@ def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairRes
 
 
 def _nothing(site: Site, gap: Gap, reading: Reading) -> PairResult:
-    """A block that differences show to be nothing: zero, or as little as claim and witness say it is."""
+    """The result for a pair that finite differences cannot distinguish from zero.
+
+    It agrees if claim and reference are zero; otherwise it is SILENT, and other points are tried.
+    """
     if gap.still:
         return _agreed(site, gap, reading)
     judgement = replace(_judgement(gap), impression=Impression.SILENT, resolution=None)
@@ -124,7 +152,7 @@ def _nothing(site: Site, gap: Gap, reading: Reading) -> PairResult:
 
 
 def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
-    """The pairs of one input that three pairs certify, as far as rounding lets them see, or show to be zero."""
+    """The pairs of one input that three pairs of values certify within rounding, or show to be negligible."""
     found: dict[Pair, PairResult] = {}
     for pair, gap in agreed.items():
         rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
@@ -136,7 +164,7 @@ def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> 
 
 
 def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
-    """Whether nothing but the rounding of the values keeps differences from certifying what a witness agrees on."""
+    """Whether the claim is met to within `WITNESSED`, or if rounding is larger, to eight roundings and `ROUGHLY`."""
     short = quick_reading.short
     allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
     seen: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
@@ -144,16 +172,16 @@ def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
 
 
 def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
-    """The coarsest of three steps along one direction through all entries.
+    """The largest of three steps along one direction through all entries, as small as rounding allows.
 
-    Truncation leaves something of every entry in u·f, and is held against a single one: steps are as short as they may
-    be if rounding, about 8 eps |u·f| / t at the finest, is to stay below a quarter of what is allowed.
+    The truncation errors of all entries add up in u·f, but the sum must be accurate to a part of a single entry. The
+    rounding error of the slope, 32 ε |u·f| / t, must stay below a quarter of the error allowed.
     """
     return min(STARTS[0], max(SHORTEST_START, 4 * 32 * EPS * _largest_value(site, agreed)))
 
 
 def _largest_value(site: Site, agreed: dict[Pair, Gap]) -> float:
-    """The largest row value, in units of what may be missed of its block."""
+    """The largest value of a row, divided by the error that is allowed in the slope of its block (`WITNESSED`)."""
     values = np.abs(site.row_values())
     return max(
         float(values[site.rows(output)].max(initial=0.0)) / (WITNESSED * gap.scale)
@@ -189,12 +217,15 @@ def _agreed(site: Site, gap: Gap, reading: Reading) -> PairResult:
 
 
 def _weigh(site: Site, pair: Pair, gap: Gap, reading: Reading, significance: float) -> PairResult:
-    """Claim and witness agree; what does a direction through this input alone say?"""
+    """The result for a pair in which claim and reference agree, from a measured direction through its input alone.
+
+    A coarse bound suffices (`ROUGHLY`), or for zeros, values that do not change at all when the input moves.
+    """
     judgement, rows = site.judge(reading, *pair, significance), site.rows(pair[1])
     silent = judgement.impression is Impression.SILENT and vanishing(reading, rows)
     confirmed = judgement.impression is Impression.AGREES
     if judgement.impression is Impression.WEAK:
-        # Values in a low precision are noisy to the ladder, but what does not depend on an input at all stays as it is.
+        # Values in a low precision look noisy, but an output that does not depend on the input stays exactly the same.
         apart = gap.still and bool(unmoved(site, pair[0])[rows].all())
         confirmed = apart or supports(reading, rows, gap.scale, ROUGHLY)
     if confirmed or (silent and gap.still):

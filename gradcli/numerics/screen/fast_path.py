@@ -1,8 +1,8 @@
-"""The commonest case in few steps: one output, claim and witness that say the same, one pair of values for both.
+"""Decides the most common case in three evaluations: one output block, and equal claim and reference.
 
-What is accepted here is what the whole protocol would accept, by the same measures; it says no more, and where anything
-is in the way the protocol goes on from what was asked already. A verification of a right gradient spends most of its
-time in the general case's loops over rows, blocks and doubts, of which there are none here.
+The conditions are those of the general protocol, which takes over, with everything computed so far, if one of them does
+not hold. Without this file, a verification of a right gradient would spend most of its time in the general loops over
+rows and blocks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from gradcli.numerics.screen.single_pair import changes, step_for, straightness
 from gradcli.numerics.screen.small_entries import are_alike
 
 EVALUATIONS = 3
-"""The number of evaluations that the fast path may take."""
+"""The largest number of evaluations that the fast path takes."""
 
 
 @dataclass(slots=True)
 class _Likeness:
-    """How alike claim and witness are in one input block: see `witness.Gap`; `largest` is the largest claimed entry."""
+    """How claim and reference compare in one input block: `error` and `scale` as in `reference.gap.Gap`.
+
+    `largest` is the largest claimed entry, without scales.
+    """
 
     error: float
     scale: float
@@ -41,7 +44,10 @@ class _Likeness:
 @final
 @dataclass(slots=True)
 class Beginning:
-    """What claim and witness say at a point of one projection of the outputs, or of the only one (lengths n and m)."""
+    """Claim and reference at a point for one row: a projection u·f of the outputs, or the only output.
+
+    `cotangent` is u, `outputs` f(x), `form` the claimed gradient and `told` the reference's, None if it has none.
+    """
 
     map: CountedMap
     witness: VectorMap
@@ -54,7 +60,7 @@ class Beginning:
     told: Vector | None
 
     def site(self, budget: int) -> Site:
-        """The same for the protocol, which asks for more where that is needed."""
+        """The site from which the general protocol continues, with one row (`few_rows`)."""
         cotangents = None if self.cotangent.size == 1 else self.cotangent[None]
         claim = Claim(
             map=self.map,
@@ -73,7 +79,10 @@ class Beginning:
 
 
 def begin(map_: CountedMap, witness: VectorMap, x: Vector, rng: np.random.Generator) -> Beginning | None:
-    """Ask claim and witness for one row; None for maps of several outputs, or empty blocks, which are not for here.
+    """Compute claim and reference for one row.
+
+    Returns:
+        None if the fast path does not apply: for several output blocks, empty blocks, or a map with a jvp.
 
     Raises:
         Exception: whatever value or vjp raise.
@@ -93,7 +102,10 @@ def begin(map_: CountedMap, witness: VectorMap, x: Vector, rng: np.random.Genera
 
 
 def at_first_sight(begun: Beginning) -> Verification | None:
-    """The verdict that every block agrees; None where that is not plain at once.
+    """The verification, if every block agrees: claim and reference are equal, and one pair of values confirms them.
+
+    Returns:
+        None if that is not so, or if the values have noise; the general protocol then decides.
 
     Raises:
         Exception: whatever the map's `value_noise` raises.
@@ -133,7 +145,7 @@ def _agrees(input_: int, likeness: _Likeness, rounding: float) -> BlockOutcome:
 
 
 def _likenesses(form: Vector, told: Vector, begun: Beginning) -> list[_Likeness] | None:
-    """One for every input block; None where claim and witness differ, are zero, or are not finite in any."""
+    """Compare claim and reference in every input block; None if they differ, are zero or not finite in some block."""
     found = []
     for place in begun.map.domain.slices:
         largest = apart = scaled = scaled_apart = 0.0
@@ -156,7 +168,10 @@ def _likenesses(form: Vector, told: Vector, begun: Beginning) -> list[_Likeness]
 
 
 def _is_met(begun: Beginning, outputs: Vector, scale: float) -> bool:
-    """Whether one pair of values meets the claim within what `single_pair` allows, and no output bends or is small."""
+    """Whether one pair of values meets the claim, as in `single_pair`, and no output needs a closer look.
+
+    No output may have a kink or strong curvature, and not many may have slopes far below the largest (`are_alike`).
+    """
     x, cotangent, watched = begun.x, begun.cotangent, 1 < outputs.size <= WATCHED_OUTPUTS
     here = dot(cotangent, outputs)
     chosen = step_for(abs(here) / scale, x.size, begun.rng)

@@ -1,4 +1,4 @@
-"""What one measurement says of one pair of input and output block, and how measurements are weighed."""
+"""The result of one measurement for a pair of blocks, and how such results are obtained and compared."""
 
 from __future__ import annotations
 
@@ -21,21 +21,31 @@ SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KI
 LEAST = 1e-300
 """Values below this count as zero."""
 KINK_FACTOR = 100.0
+"""The change of slope at x may be so many times the error that is allowed: it is extrapolated with less accuracy."""
 SHORTEST_START = 2.0**-10
-"""The finest start where many entries add up: truncation falls with the sixth power of a step, rounding grows in
-proportion to 1/step."""
+"""The smallest first step along a direction through many entries. Truncation falls with the sixth power of the step and
+rounding grows as its inverse, so that still smaller steps would only add rounding."""
 ROUNDINGS = 8.0
-"""Slopes of values that are large beside them may be missed by so many roundings over the shortest step."""
+"""If rounding of the values hides a slope, it may differ from the claim by so many rounding errors of the slope."""
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
-"""Steps of a quick reading: finer ones for functions that bend, or cross a kink, within the coarse ones."""
+"""The first steps at which three pairs of values are tried in turn. The smaller ones are for functions that have a kink
+or a short period within the larger ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairResult:
-    """The most telling measurement of one pair at one point.
+    """The most informative measurement of one pair of blocks at one point.
 
-    `decision` is given where a difference is confirmed already; `gap` where a witness agrees with the claim; `quiet`
-    says that claim and derivative are both seen to be zero.
+    Attributes:
+        site: the point.
+        judgement: the result.
+        reading: the measured direction.
+        resolution: the smallest relative error that would have been detected; None if not known.
+        reference: what the claim was compared with, `DIFFERENCES` or `AUTODIFF`.
+        decision: the outcome, if a difference has been confirmed or refuted already.
+        gap: how claim and reference compare, if there is a reference that was used.
+        note: a sentence for the report.
+        quiet: whether claim and derivative are both found to be zero.
     """
 
     site: Site
@@ -50,21 +60,21 @@ class PairResult:
 
     @property
     def impression(self) -> Impression:
-        """What the measurement says."""
+        """The result of the measurement."""
         return self.judgement.impression
 
     @property
     def witnessed(self) -> bool:
-        """Whether a witness says the same and can know: certified, or more than zero where nothing moves."""
+        """Whether a reference agrees with the claim, and is either certified by finite differences or not zero."""
         return self.reference == AUTODIFF or (self.gap is not None and not self.gap.still)
 
 
 def quick_reading_through(
     site: Site, inputs: Sequence[int], start: float = STARTS[0], enough: Callable[[QuickReading], bool] | None = None
 ) -> QuickReading | None:
-    """Three pairs along a random direction through some inputs at once; None where an output is not finite.
+    """Measure three pairs of values along a random direction through some inputs; None if an output is not finite.
 
-    The finer two pairs are all that is evaluated where they are `enough`.
+    If the two smaller pairs are `enough`, the third is not evaluated.
     """
     if not np.isfinite(site.row_values()).all():
         return None
@@ -73,7 +83,7 @@ def quick_reading_through(
 
 
 def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
-    """The scales of some inputs, zero elsewhere."""
+    """The scales of the entries of some inputs; zero for all others."""
     if len(inputs) == len(site.map.domain.blocks):
         return site.scales
     drawn = np.zeros(site.x.size)
@@ -92,10 +102,16 @@ def certified(
     quiet: bool,
     scale: float | None = None,
 ) -> bool:
-    """Whether the rows of an output meet the claim to `part` of the block, and no output shows a kink.
+    """Whether three pairs certify a pair: its rows meet the claim and show no kink.
 
-    A block of zeros (`quiet`) is measured against the largest block of that output, or the outputs' own size. `scale`
-    is the block's largest scaled entry where that is known.
+    Args:
+        site: the point.
+        quick_reading: the three pairs.
+        pair: the numbers of the input block and the output block.
+        part: the error allowed, as a part of the pair's largest scaled entry.
+        quiet: whether the claim is zero; the error is then compared with the largest entry of this output by any input,
+            or if all are zero, with the values.
+        scale: the pair's largest scaled entry, if it is known.
     """
     input_, output = pair
     slices = site.map.domain.slices
@@ -115,7 +131,7 @@ def certified(
 
 
 def vanishing(reading: Reading, rows: Mask) -> bool:
-    """Whether derivative and claim are zero, or within 1e-12 of the outputs, in all the rows that have a claim."""
+    """Whether all rows with a claim have a slope of zero, within three bounds, and a claim below 1e-12 of the value."""
     ours = rows & ~reading.claimless
     with np.errstate(all="ignore"):
         still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
@@ -124,7 +140,10 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
 
 
 def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
-    """Whether claim and differences are nothing beside the largest output in all of some rows, which have a claim."""
+    """Whether claim and slope are negligible compared with the largest output, in all of the given rows.
+
+    The claim must be below `VANISHING`; the slope exactly zero, or equal to the claim to within `NOTHING`.
+    """
     reading = quick_reading.reading
     size = np.full(rows.size, reading.size[rows].max(initial=0.0))
     none = np.abs(reading.claimed) <= VANISHING * size
@@ -133,7 +152,7 @@ def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
 
 
 def unmoved(site: Site, input_: int) -> Mask:
-    """Rows whose values stay the same bit for bit when one input moves to either side."""
+    """The rows that stay the same bit for bit when one input moves by 0.3 and -0.2 of its magnitude (`ASIDE`)."""
     places = site.map.domain.slices[input_]
     drawn = np.zeros(site.x.size)
     drawn[places] = site.scales[places]
@@ -143,20 +162,20 @@ def unmoved(site: Site, input_: int) -> Mask:
     for t in ASIDE:
         try:
             same &= site.read(site.x + t * direction) == f0
-        except Exception:  # outside the domain: nothing is known of that side
+        except Exception:  # outside the domain, so that nothing is known
             same &= False
     return same
 
 
 def stronger(one: PairResult, two: PairResult) -> PairResult:
-    """The more severe of two, with the finer resolution of both."""
+    """The more severe one of two results (`SEVERITY`), with the finer one of their resolutions."""
     ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
     known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
     return replace(ranked, resolution=min(known) if known else None)
 
 
 def better_known(one: PairResult, two: PairResult) -> PairResult:
-    """The one with the finer resolution; kinks give way to points without them."""
+    """The one of two results that is not on a kink, or has the finer resolution."""
 
     def key(seen: PairResult) -> tuple[bool, float]:
         resolution = seen.judgement.resolution

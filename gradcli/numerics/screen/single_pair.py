@@ -1,8 +1,8 @@
-"""One pair of values certifies what claim and witness agree on, where rounding allows steps so short that none bends.
+"""Certifies by one pair of values a claim with which the reference agrees, if rounding allows steps that are so short.
 
-A symmetric quotient at ± t v errs by t²/6 of the third derivative; what n entries add to that grows like √n, since the
-signs of v are random. Against rounding, about 4 eps |u·f| / t, stands what may be missed: a part of the block's largest
-entry, as small as both allow.
+The truncation error of a symmetric quotient at ± t v is t²/6 times the third derivative; that of n entries together
+grows like √n, because the signs of v are random. Its rounding error is about 4 ε |u·f| / t. Both must be below an
+allowed part p of the pair's largest entry; `step_for` chooses the smallest p and the step.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ from gradcli.numerics.sampling.line import on_grid, point_along
 from gradcli.numerics.screen.pair_result import drawn_through
 
 FINEST, COARSEST = 1e-8, 1e-7
-"""The parts of a block's largest entry to which one pair of values certifies: a tenth of the smallest error that must
-be seen."""
+"""The allowed part p lies between these: the smallest error that must be detected is 1e-7, and a tenth of that is
+enough."""
 NEAREST = 2.0**-17
-"""The step, where rounding and curvature allow it."""
+"""The usual step; it is smaller for many entries and larger for large values."""
 CURVED = 0.6
-"""The cubic terms of n entries, about t²/6 each, may together take up a tenth of the allowed error."""
+"""Truncation of n entries with random signs, √n t² / 6, takes a tenth of the allowed part p if t² = 0.6 p / √n."""
 ROUNDED = 8.0
-"""Rounding, 4 eps |u·f| / t, may take up half of the allowed error."""
+"""Rounding, 4 ε |u·f| / t, takes half of the allowed part p if t = 8 ε |u·f| / p."""
 SPREAD = 0.25
-"""Steps are drawn from a range of this width, so that no step is special."""
+"""The step is increased at random by up to this part of itself, so that no step is always used."""
 STRAIGHT, MANY = 1e-3, 1e4
-"""How much the slope may change from one side to the other, as a part of the block's largest: at a kink it changes
-more. For more than MANY entries, the sum of their curvatures, which grows like the root of their number, is allowed
-for."""
+"""The slope may change by this part of the pair's largest entry from one side of x to the other; at a kink it changes
+by more. For more than MANY entries the limit grows as the root of their number, as the sum of their curvatures does."""
 
 
 def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, Gap]) -> Reading | None:
-    """One pair of values along a direction through some inputs that certifies all pairs; None where it does not.
+    """Certify all pairs by one pair of values along a direction through some inputs.
+
+    Returns:
+        The measured direction; None if some pair does not meet the claim, if an output has a kink or is not finite, or
+        if rounding allows no step.
 
     Raises:
         BudgetExceededError: the evaluations allowed are used up.
@@ -72,7 +75,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     straight = straightness(site.x.size)
     for output, scale in scales.items():
         rows = _rows(site, output)
-        # Where one is not a number, neither is the largest, and no comparison holds.
+        # If one is NaN, so is the largest, and the comparison is false.
         if not (error[rows].max() <= part * scale and bend[rows].max() <= straight * scale):
             return None
         if claim.watched and not bent[site.map.codomain.slices[output]].max() <= straight * scale:
@@ -83,7 +86,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
 
 
 def quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple[Vector, Vector]:
-    """The slope between the sides, and half the change of slope from one to the other, without its sign."""
+    """The slope from left to right, and half the absolute change of slope at the centre."""
     slope, bend = changes(right, left, centre)
     slope *= 0.5 / step
     bend *= 0.5 / step
@@ -91,7 +94,7 @@ def quotients(right: Vector, left: Vector, centre: Vector, step: float) -> tuple
 
 
 def changes(right: Vector, left: Vector, centre: Vector) -> tuple[Vector, Vector]:
-    """The change from side to side, and how far the sides together are from twice the centre."""
+    """right - left, and |right + left - 2 centre|."""
     bend = right + left
     bend -= centre
     bend -= centre
@@ -99,12 +102,12 @@ def changes(right: Vector, left: Vector, centre: Vector) -> tuple[Vector, Vector
 
 
 def _rows(site: Site, output: int) -> Places:
-    """The rows of an output block among those that have a claim."""
+    """The rows of an output block, counted among the rows that have a claim."""
     return site.rows(output) if site.claim.jvp_rows else site.claim.places(output)
 
 
 def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
-    """For every output block the least of its blocks' scales: what certifies that certifies all."""
+    """For every output block, the smallest scale of its pairs: what certifies that pair certifies all."""
     scales: dict[int, float] = {}
     for (_, output), gap in agreed.items():
         scales[output] = min(gap.scale, scales.get(output, np.inf))
@@ -112,16 +115,20 @@ def _least_scales(agreed: Mapping[Pair, Gap]) -> dict[int, float]:
 
 
 def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[float, float] | None:
+    """The result of `step_for` for the row that is largest compared with its scale."""
     largest = max(float(np.abs(values[_rows(site, output)]).max()) / scale for output, scale in scales.items())
     return step_for(largest, site.x.size, site.rng)
 
 
 def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, float] | None:
-    """A step, and the part of a block within which it certifies; None where rounding leaves none.
+    """Choose the step t and the allowed part p; None if rounding would need a p above `COARSEST`.
+
+    With N = `value` and n = `size`, the conditions of `CURVED` and `ROUNDED` can both be met if p is at least
+    (8 ε N n^¼ / √0.6)^⅔.
 
     Args:
-        value: the largest |u·f|, in units of the block's largest scaled entry.
-        size: how many entries the direction moves.
+        value: the largest |u·f|, divided by the pair's largest scaled entry.
+        size: the number of entries that the direction moves.
         rng: draws the step.
     """
     rounding = ROUNDED * EPS * value
@@ -135,14 +142,14 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
 
 
 def straightness(size: int) -> float:
-    """How much the slope may change across a point with so many entries, as part of a block's largest."""
+    """The limit of the change of slope at a point of so many entries, as a part of the pair's largest entry."""
     return STRAIGHT * math.sqrt(max(1.0, size / MANY))
 
 
 def _reading(
     site: Site, v: Vector, focus: Focus, size: Vector, slope: Vector, claimed: Vector, error: Vector
 ) -> Reading:
-    """What the pair says beside the claim, whose distance from it is the bound; nothing of the rows without a claim."""
+    """The reading of one pair of values; its bound is the distance from the claim. Watched rows have no claim (NaN)."""
     rows, watched = slope.size, site.claim.watched
     nothing = np.zeros(rows)
     said, bound = np.full(rows, np.nan), np.zeros(rows)

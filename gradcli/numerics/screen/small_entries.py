@@ -1,4 +1,4 @@
-"""Mistakes that are small beside the largest entry of their block, but not beside their own."""
+"""Finds errors that are small compared with the largest entry of their block, but not with the entry they are in."""
 
 from __future__ import annotations
 
@@ -22,20 +22,29 @@ from gradcli.numerics.screen.pair_result import PairResult
 
 TAILED = "the largest entries are right; only far smaller entries are wrong, by more than 0.1 % of their own value"
 UNBALANCED = 1e4
-"""Outputs whose slopes differ by more than this factor are weighted before they are added up. Below it, an error of a
-thousandth in the smallest is a ten-millionth of the largest, which is seen without weights."""
+"""Outputs whose slopes differ by more than this factor are weighted before they are added up. If they differ by less,
+an error of a thousandth in the smallest is at least 1e-7 of the largest, the significance, and shows anyway."""
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
-"""The first part of the slopes along a random direction may be this small because terms cancel, or up to the second
-part if most of them are far below the largest."""
+"""Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
+by chance; up to a hundredth, if most slopes are far below the largest."""
 SAMPLED = 500
-"""So many slopes are enough to see what is usual."""
+"""The median slope is taken from about so many of them. This affects only the cost."""
 LEAST = 1e-10
-"""A slope below this part of the output's value is rounding, and gets the weight of a slope of this magnitude."""
+"""A slope below this part of the output's value is rounding. Its output gets the weight of a slope of this size."""
 HEAVIEST = 1e15
+"""No output is weighted by more than this."""
 
 
 def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) -> dict[Pair, PairResult]:
-    """Pairs whose claim, though right where it is large, is shown to be wrong in a few entries that are small."""
+    """The pairs whose claim is wrong in small entries, although claim and reference agree within the significance.
+
+    Finite differences along those entries alone must support the reference. Nothing is reported if forward iterates.
+
+    Args:
+        site: the point, with its reference.
+        agreed: the pairs, and how claim and reference compare.
+        most: small entries are examined only if they are at most this part of the block.
+    """
     found: dict[Pair, PairResult] = {}
     noise = None
     for pair, gap in agreed.items():
@@ -60,7 +69,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
 
 
 def parted(gap: Gap) -> Judgement:
-    """What a gap between claim and witness amounts to once it is laid at the claim's door."""
+    """The judgement DIFFERS, with the numbers of a comparison in which the claim has been found wrong."""
     return Judgement(
         impression=Impression.DIFFERS,
         scale=gap.scale,
@@ -72,9 +81,14 @@ def parted(gap: Gap) -> Judgement:
 
 
 def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pair, PairResult]:
-    """Pairs whose claim is wrong in outputs that a sum over all of them drowns, because their slopes are small.
+    """The pairs whose claim is wrong in outputs of small slope, whose errors are lost in a sum u·f over all outputs.
 
-    For maps whose claim can be asked for row by row, `small_rows` says more.
+    Every output is weighted by the inverse of its slope instead. Maps whose claim is computed row by row are left to
+    `course.small_rows`, which compares every row with its own largest entry.
+
+    Args:
+        site: the point, with its reference.
+        seen: the results of all pairs; only those certified by the reference are examined.
     """
     found: dict[Pair, PairResult] = {}
     if fits_in_full(site.map):
@@ -89,7 +103,10 @@ def wrong_in_small_rows(site: Site, seen: Mapping[Pair, PairResult]) -> dict[Pai
 
 
 def _balanced(site: Site, output: int, seen: PairResult) -> Site | None:
-    """The site with one cotangent for an output that weighs every entry by its slope; None where they are alike."""
+    """The site with one cotangent, which weighs every entry of an output by the inverse of its slope.
+
+    None if the slopes do not differ much (`are_alike`) or are not known for single outputs.
+    """
     places = site.map.codomain.slices[output]
     if site.claim.cotangents is None or not site.claim.watch or are_alike(seen.reading.numeric[places]):
         return None
@@ -109,10 +126,11 @@ def _balanced(site: Site, output: int, seen: PairResult) -> Site | None:
 
 
 def are_alike(slopes: Vector) -> bool:
-    """Whether no more slopes, which may have a sign, lie far below the largest than chance alone makes small.
+    """Whether no more slopes are far below the largest (`UNBALANCED`) than chance makes small along one direction.
 
-    A slope along a random direction is below a part p of its usual size in about p of all cases, and the usual size is
-    the median: of slopes a hundred times below the largest, one in a hundred is ten thousand times below it.
+    A slope along a random direction is below p times its usual size with a probability of about p. The usual size is
+    taken to be the median M. If the largest slope is m, k slopes contain about e = k (m / 10⁴) / M small ones by
+    chance, and e + 3 √e at most, three standard deviations more. The slopes may have signs.
     """
     sizes = np.abs(slopes)
     least = float(sizes.max()) / UNBALANCED

@@ -1,4 +1,4 @@
-"""What one point says about every pair of input and output block, at the least cost that settles each pair."""
+"""Judges every pair of an input and an output block at one point, with as few evaluations as possible."""
 
 from __future__ import annotations
 
@@ -34,30 +34,34 @@ from gradcli.numerics.screen.with_reference import WitnessComparison, compare_wi
 from gradcli.numerics.wording import of_largest
 
 QUIET = 1e-18
-"""Claimed entries below this part of the outputs count as zeros; entries between this and rounding are measured
-alone."""
+"""Claimed entries below this part of the outputs count as zeros. Those between this and the rounding of the outputs are
+measured along their input alone."""
 CLEARLY = 100.0
-"""A gap of more than so many bounds is a difference, which is located and confirmed without measuring more accurately
-first."""
+"""In a large block, an error of more than so many bounds of three pairs of values is a difference, which is located and
+confirmed without a more accurate measurement first."""
 DROWNED = 1e-13
+"""A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
 NEARER = (0.125, -0.125)
+"""A tail is compared with the values at these multiples of x, nearer to zero."""
 FALLING = 1e-6
-"""A tail lies below this part of the values that are nearer to zero on its own side."""
+"""If a block is below this part of the values at x / 8, it is in a tail that falls off on that side, and the values on
+the other side do not matter."""
 UNIT, LOST = 1e-17, 0.05
-"""A tail above the first part of the values consists of their roundings; below it, a lost term amounts to at most the
-second part of the tail."""
+"""A block in a tail may consist of rounding of the values at x / 8 if it is above the first part of them. Below that,
+nothing is left of rounding, and a lost term makes the block wrong by at most the second part of itself."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
+"""The results that rounding may explain."""
 GROUP_START = 0.2
-"""Entries far below the others are moved by up to 0.44 of their scale, so that none crosses zero, where many functions
-have a kink. They may miss the claim by rounding of the values, which are large beside them; if they miss it by more,
-they are measured with finer steps."""
+"""Entries of small scale are moved by up to 0.44 of their scale: at most 2.2 times this, so that none crosses zero,
+where many functions have a kink. They may miss the claim by rounding of the values, which are large compared with them;
+if they miss it by more, they are measured with smaller steps."""
 LARGE, LEAST_SEEN = 0.5, 5e-7
-"""Entries of at least the first part of the largest are measured alone if they may hide an error of 1e-6, half of which
-counts."""
+"""Entries of at least half of the largest (without scales) are measured alone if an error of 1e-6 in them could remain
+undetected: a direction shows at least half of an entry's error, 5e-7."""
 
 
 def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
-    """Judge pairs of input and output block at a site, with its witness first where it has one."""
+    """Judge pairs of blocks at a site, by its reference and finite differences, or by finite differences alone."""
     compared = WitnessComparison()
     if site.witness_rows is not None and site.claim.finite:
         compared = compare_with_witness(site, pairs, significance)
@@ -70,7 +74,11 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
 
 
 def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
-    """Judge pairs by differences of the map alone: two directions through everything, then two through each input."""
+    """Judge pairs by finite differences alone.
+
+    Two directions through all inputs come first; pairs that they do not certify are measured along two directions
+    through their input, or one for every group of scales.
+    """
     found = _together(site, pairs, significance) if site.claim.finite else {}
     for pair in [pair for pair in pairs if pair not in found]:
         nothing = is_staircase(site, pair) or is_rounding_only(site, pair)
@@ -86,7 +94,10 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
 
 def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """A claim of zero for what does not depend on the input at all, though its values are noisy to the ladder."""
+    """The result; SILENT for a claim of zero whose output stays exactly the same when the input moves (`unmoved`).
+
+    That is needed if the values are too noisy for the measurement to show a slope of zero.
+    """
     rows = site.rows(pair[1])
     if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
         return seen
@@ -94,7 +105,10 @@ def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
 
 
 def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """A claim within a wide bound agrees where the values are stored in a low precision: no more can be had of them."""
+    """The result; AGREES for a claim within a coarse bound whose values are stored in few digits.
+
+    Such a format allows no finer resolution: the bound must give its `resolution` or a finer one.
+    """
     coarse = (
         seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= BFLOAT16.resolution
     )
@@ -114,10 +128,10 @@ def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
 
 
 def _unless_drowned(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """A difference in a block that is nothing beside the output it belongs to is no signal: it is looked for elsewhere.
+    """The result; SILENT for a difference that may be rounding in a tail, so that other points are tried.
 
-    The tail of a gradient may be known to every digit where it is 1e-73, and a right formula be wrong in the third: one
-    that takes erf from 1 is zero there, or some few roundings of what it is nearer to zero.
+    Finite differences may know a gradient of 1e-73 to many digits, while a right formula has only three of them, or
+    none: one that computes 1 - erf(x) gives zero there, or a few roundings of the values nearer to zero.
     """
     if seen.decision is not None:
         return seen
@@ -128,10 +142,15 @@ def _unless_drowned(site: Site, pair: Pair, seen: PairResult) -> PairResult:
 
 
 def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
-    """Whether a difference, seen here or at another point, is nothing beside the output's values at a site.
+    """Whether a difference is negligible compared with the output's values at a site, or with their noise.
 
-    So is one that would not move them by their noise: a gradient may be tiny beside the function over the input's size,
-    whose rounding it inherits.
+    Claim and error must be below `DROWNED` times the largest value, or below the noise that the map gives. Such a
+    gradient may consist of the rounding errors of larger terms.
+
+    Args:
+        site: the point whose values are compared.
+        pair: the numbers of the input block and the output block.
+        seen: the result, at this or another point.
     """
     place = site.map.codomain.slices[pair[1]]
     if seen.impression not in DROWNABLE:
@@ -145,10 +164,10 @@ def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
 
 
 def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: PairResult) -> bool:
-    """Whether a difference is what rounding at x / 8 or -x / 8 may leave of a right formula.
+    """Whether a difference may come from rounding of the values at x / 8 or -x / 8, in a tail that falls off there.
 
-    Between some roundings of the values there and none a tail is made of whole units; far below, a term that is lost is
-    a small part of it. A claim that is off by more is wrong, however small.
+    Claim and error must be below `DROWNED` times those values, and above `UNIT` times them. If they are below, the
+    error must be at most `LOST` times the block: a larger one is a mistake, however small the block is.
     """
     if seen.impression not in DROWNABLE:
         return False
@@ -157,13 +176,13 @@ def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: PairResult) -> bool
         size = _size_at(site, pair, factor)
         if most <= DROWNED * size and (most > UNIT * size or seen.judgement.error <= LOST * most):
             return True
-        if most > FALLING * size:  # nothing falls off towards x: what forward gives for the other sign does not matter
+        if most > FALLING * size:  # values do not fall off from there to x: those at -x / 8 do not matter
             return False
     return False
 
 
 def _size_at(site: Site, pair: Pair, factor: float) -> float:
-    """The largest value of an output at a multiple of x; zero outside the domain."""
+    """The largest |value| of an output at `factor` times x; zero outside the domain."""
     with suppress(Exception), np.errstate(all="ignore"):
         values = np.asarray(site.map.value(factor * site.x), dtype=np.float64)
         return _size(values[site.map.codomain.slices[pair[1]]])
@@ -171,26 +190,29 @@ def _size_at(site: Site, pair: Pair, factor: float) -> float:
 
 
 def _size(values: Vector) -> float:
+    """The largest finite |value|."""
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def as_stairs(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """Where a claim of zero seems to differ from the trend of a staircase that is meant as one: nothing is wrong."""
+    """The result; SILENT if forward is a step function, whose derivative zero is right although its values rise."""
     known = seen.impression in (Impression.SILENT, Impression.AGREES)
     return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
 
 
 def _still(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+    """The result SILENT for a pair whose claim and derivative are zero."""
     judgement = replace(seen.judgement, impression=Impression.SILENT, error=0.0, tolerance=0.0, resolution=None)
     reference = AUTODIFF if witness_is_zero(site, pair) else DIFFERENCES
     return replace(seen, judgement=judgement, decision=None, resolution=None, quiet=True, reference=reference)
 
 
 def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, PairResult]:
-    """Pairs that two directions through all inputs at once certify; zeros only if moving the input changes nothing.
+    """The pairs that two directions through all inputs at once certify.
 
-    Claims that the first steps leave open are tried with finer ones: a slope that a claim meets to nine digits is no
-    accident at any scale. A large input alone that clearly does not meet its claim is judged by the first direction.
+    Pairs that are not certified with the first steps are tried with smaller ones: at any step size, a slope does not
+    meet a claim to nine digits by accident. For a claim of zero, the output must also stay exactly the same when its
+    input moves (`unmoved`). If a large input is the only pair and clearly differs, the first direction decides.
     """
     slices = site.map.domain.slices
     inputs = sorted({input_ for input_, _ in pairs})
@@ -221,10 +243,11 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
 
 
 def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
-    """The coarsest of three steps through many entries: as short as rounding allows, since all leave some truncation.
+    """The largest of three steps along a direction through many entries, as small as rounding allows.
 
-    Rounding, 32 eps |u·f| / t at the finest of them, stays below half of what a row may miss of its block. Truncation
-    falls with the sixth power of the steps: halving them is worth more than the rounding that it costs.
+    The truncation errors of all entries add up. The rounding error of the slope, 32 ε |u·f| / t, must stay below half
+    of the error allowed. Truncation falls with the sixth power of the steps, so that smaller steps are more accurate
+    although rounding grows.
     """
     values = np.abs(site.row_values())
     largest = 0.0
@@ -238,7 +261,10 @@ def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
 def _twice(
     site: Site, inputs: Sequence[int], start: float, first: QuickReading, pairs: dict[Pair, bool]
 ) -> dict[Pair, PairResult]:
-    """The pairs (and whether each is quiet) that a first direction and another with the same steps certify."""
+    """The pairs that a first direction, and a second one with steps of the same size, certify.
+
+    `pairs` says for each pair whether its claim is zero.
+    """
     met = [pair for pair, quiet in pairs.items() if certified(site, first, pair, CERTIFIED, quiet=quiet)]
     second = quick_reading_through(site, inputs, start) if met else None
     if second is None:
@@ -248,13 +274,14 @@ def _twice(
 
 
 def is_quiet(site: Site, pair: Pair) -> bool:
-    """Whether the claimed block is zero, or next to nothing beside the outputs."""
+    """Whether the claim of a pair is zero, or below `QUIET` times the output."""
     rows = site.rows(pair[1])
     size = float(np.abs(site.row_values()[rows]).max(initial=0.0))
     return site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales) <= QUIET * size
 
 
 def _met(site: Site, quick_reading: QuickReading, pair: Pair, before: PairResult | None) -> PairResult:
+    """The result for a pair that three pairs of values certify, with the finer resolution of this and `before`."""
     rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
     tolerance = float(quick_reading.reading.tolerance[rows].max(initial=0.0))
@@ -284,7 +311,7 @@ def _is_long(site: Site, pair: Pair) -> bool:
 
 
 def _clear(site: Site, pair: Pair, quick_reading: QuickReading, significance: float) -> PairResult | None:
-    """A difference that three pairs show beyond doubt about their own error."""
+    """The result of three pairs of values for a pair that differs by more than `CLEARLY` bounds; otherwise None."""
     reading = quick_reading.rough()
     judgement = site.judge(reading, *pair, significance)
     if judgement.impression is not Impression.DIFFERS or judgement.error < CLEARLY * judgement.tolerance:
@@ -293,7 +320,7 @@ def _clear(site: Site, pair: Pair, quick_reading: QuickReading, significance: fl
 
 
 def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, PairResult]:
-    """Measure two directions through one input block, or one for every group of scales."""
+    """Judge pairs along two directions through their input block, or one through every group of scales."""
     places = site.map.domain.slices[input_]
     best: dict[Pair, PairResult] = {}
     chosen = focuses(site.scales, places)
@@ -328,7 +355,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
 def _directions(
     site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, PairResult]
 ) -> Iterator[Focus]:
-    """A group of scales after the other, or two directions through all; then what these could not see."""
+    """The directions to measure: through every group of scales, or two through all entries; then `_drowned_beside`."""
     yield from chosen if len(chosen) > 1 else chosen * 2
     known = [(output, best[input_, output]) for output in outputs]
     coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
@@ -338,10 +365,10 @@ def _directions(
 
 
 def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
-    """The scales of the largest entries whose errors small inputs hide from directions through all; zero elsewhere.
+    """The scales of large entries in which an error of 1e-6 could remain undetected; zero for all others.
 
-    An error of 1e-6 in an entry is so much times its input's scale along a direction, and may be below what is seen
-    there, though the entry is as large as any.
+    Along a direction through all entries, each counts times the scale of its input, so that an error in an entry of
+    small scale may be below the resolution although the entry is as large as any. None if there are no such entries.
     """
     places = site.map.domain.slices[input_]
     scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
@@ -357,7 +384,10 @@ def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -
 
 
 def _beside(whole: PairResult, group: PairResult) -> PairResult:
-    """What a direction through some small entries adds to one through all: an objection, or the only signal."""
+    """Combine the result of all entries with that of a group of small scale.
+
+    The group counts if it differs or is on a kink, or if all entries together gave no signal.
+    """
     if whole.impression is Impression.SILENT or group.impression in (Impression.KINKED, Impression.DIFFERS):
         return stronger(whole, group)
     return whole

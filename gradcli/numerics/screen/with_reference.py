@@ -1,4 +1,4 @@
-"""Claim and witness are compared; where they differ, finite differences decide which of the two is right."""
+"""Compares claim and reference at one point; where they differ, finite differences decide which of the two is right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradcli.numerics.screen.small_entries import parted, wrong_in_small_rows, w
 from gradcli.numerics.wording import of_largest
 
 OFTEN = 0.1
-"""Larger gaps are not examined for an early stop, which leaves smaller ones."""
+"""Differences above this part of the largest entry are not attributed to an early stop, which makes smaller ones."""
 LARGE = (
     "the outputs change little relative to their magnitude, so the error shows only in finite differences with steps "
     "as large as the input"
@@ -39,11 +39,14 @@ DETACHED = (
 
 @dataclass(slots=True)
 class WitnessComparison:
-    """What the witness settles, and what it leaves to differences alone.
+    """The pairs that the comparison with the reference decides, and those left to finite differences alone.
 
-    `detached` are the pairs of which differences say that the witness is wrong, `shared` those of them in which it only
-    shares a symmetric matrix's gradient between the triangles in another way, `contested` those with a gap that they
-    could not lay at either's door. `significance` is given where it is not the caller's.
+    Attributes:
+        found: the results of the pairs that are decided.
+        detached: the pairs for which finite differences contradict the reference.
+        shared: those of them that differ only in how a symmetric matrix's gradient is divided between its triangles.
+        contested: the pairs in which claim and reference differ, and finite differences do not decide which is right.
+        significance: a coarser significance, if the precision of the values requires one.
     """
 
     found: dict[Pair, PairResult] = field(default_factory=dict)
@@ -53,7 +56,11 @@ class WitnessComparison:
     significance: float | None = None
 
     def temper(self, pair: Pair, seen: PairResult) -> PairResult:
-        """Say beside a verdict from differences what the witness said, and withhold one too coarse to overrule it."""
+        """Adjust the result of finite differences alone to what is known of the reference.
+
+        If the reference was contradicted, a note says so. If claim and reference differ and neither was contradicted,
+        agreement at a resolution coarser than their difference becomes WEAK.
+        """
         if pair in self.detached:
             return replace(seen, note=NOTE if pair in self.shared else DETACHED)
         gap = self.contested.get(pair)
@@ -69,7 +76,13 @@ class WitnessComparison:
 
 
 def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float) -> WitnessComparison:
-    """Compare the claim with the witness of a site that has one, and let differences certify or arbitrate."""
+    """Compare the claim with the reference; finite differences certify both, or decide between them.
+
+    Args:
+        site: the point, with its reference.
+        pairs: the pairs to judge.
+        significance: errors below this part of the pair's largest entry do not matter.
+    """
     compared = WitnessComparison()
     agreed: dict[Pair, Gap] = {}
     apart: dict[Pair, Gap] = {}
@@ -103,10 +116,10 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
 
 
 def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], significance: float) -> float:
-    """Count small gaps as agreement where the gradients' own noise, or a low precision, explains them.
+    """Move pairs with a small difference from `apart` to `agreed` if noise of the gradients or few digits explain it.
 
     Returns:
-        The significance that the values' precision leaves.
+        The significance that the precision of the values allows.
     """
     noise = None
     significance = significance_of(site, significance)
@@ -122,9 +135,10 @@ def _forgive(site: Site, agreed: dict[Pair, Gap], apart: dict[Pair, Gap], signif
 
 
 def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:
-    """Whether some of the few entries that are wrong in a large block are so beyond their own noise as well.
+    """Whether claim and reference differ in a few entries of a large block by more than the noise of these entries.
 
-    No noise elsewhere can excuse them. The row in which they part most is asked, of the others nothing is said.
+    Only the noise of these entries is measured, in the row in which they differ most, because the noise of others
+    cannot explain their difference. False for small blocks and for many such entries.
     """
     columns = np.flatnonzero(gap.wrong.any(axis=0))
     if site.map.domain.blocks[pair[0]].size <= LONG or columns.size > LARGEST_COUNT:
@@ -138,7 +152,10 @@ def _stays_wrong(site: Site, pair: Pair, gap: Gap) -> bool:
 def _claim_wrong(
     site: Site, pair: Pair, gap: Gap, dispute: Dispute, reading: Reading, significance: float
 ) -> PairResult | None:
-    """A difference that the map's own differences lay at the claim's door; a small one is confirmed at length."""
+    """The result for a pair whose claim finite differences found wrong; None if a small difference is not confirmed.
+
+    Differences below `LOOSE` must pass all tests of `confirm`; those below `OFTEN` must not be due to an early stop.
+    """
     judgement = parted(gap)
     symmetric = on_symmetric_changes(site, *pair, significance)
     if symmetric is not None:
@@ -171,7 +188,10 @@ def _claim_wrong(
 
 
 def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significance: float) -> Decision | None:
-    """What confirming a small difference at length comes to: over fine steps, or over wide ones; None if to nothing."""
+    """The decision on a small difference, by small steps or, if noise leaves it open, by large ones.
+
+    None if small steps agree with the claim, or if no steps show the difference.
+    """
     if site.map.domain.blocks[pair[0]].size > LONG:
         located = proven(site, *pair, np.flatnonzero(gap.wrong.any(axis=0)))
         if (sparse := confirm_sparse(site, *pair, located, significance)) is not None:
