@@ -16,6 +16,8 @@ from gradcli.numerics.wording import of_largest
 
 LEAST_ROLLED = 3
 """Entries along an axis that a roll can be told by: of two, it is any exchange."""
+_ZERO = 0.1
+"""A derivative within its error bound of zero is called zero if three bounds are at most this part of the gradient."""
 
 
 def _is_zero(gradients: Sequence[Gradient]) -> bool:
@@ -211,7 +213,10 @@ def surrogate(suspect: Suspect) -> Named | None:
     mismatch = suspect.mismatch
     if mismatch is None or not mismatch.complete or not np.isfinite(mismatch.claimed).all():
         return None
-    if (np.abs(mismatch.numeric) > 3 * mismatch.bound).any() or not np.abs(mismatch.claimed).max(initial=0.0) > 0:
+    uncertainty = 3 * mismatch.bound
+    if (np.abs(mismatch.numeric) > uncertainty).any() or not np.abs(mismatch.claimed).max(initial=0.0) > 0:
+        return None
+    if not uncertainty.max(initial=0.0) <= _ZERO * np.abs(mismatch.claimed).max():
         return None
     return (
         FindingKind.WRONG_GRADIENT,

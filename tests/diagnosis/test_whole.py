@@ -1,0 +1,30 @@
+"""A gradient for a derivative of zero is named as that only where the derivative is known to be zero."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gradcli.diagnosis.whole import surrogate
+from gradcli.findings import FindingKind
+
+
+def suspect(numeric, bound, claimed):
+    mismatch = SimpleNamespace(
+        numeric=np.atleast_2d(numeric), bound=np.atleast_2d(bound), claimed=np.atleast_2d(claimed), complete=True
+    )
+    return SimpleNamespace(name="x", mismatch=mismatch)
+
+
+@pytest.mark.parametrize(("numeric", "bound"), [(0.0, 0.0), (1e-9, 1e-8), (-0.02, 0.03)])
+def test_a_derivative_that_is_known_to_be_zero_is_called_zero(numeric, bound):
+    kind, message, _ = surrogate(suspect([numeric, 0.0], [bound, 0.0], [1.0, -1.0]))
+    assert kind is FindingKind.WRONG_GRADIENT
+    assert "where forward's derivative is zero, in all 2 entries" in message
+
+
+@pytest.mark.parametrize(
+    ("numeric", "bound"), [(-11.2, np.inf), (0.02, 0.5), (1e-3, 1e-4), (0.0, np.nan)], ids=["inf", "wide", "off", "nan"]
+)
+def test_a_derivative_that_may_be_another_number_is_not(numeric, bound):
+    assert surrogate(suspect([numeric, 0.0], [bound, 0.0], [1.0, -1.0])) is None
