@@ -92,7 +92,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
         for row in rows.tolist():
             left = max(1, protocol.budget - protocol.map.values)
             map_ = OneRow(protocol.map, row)
-            told = verify(
+            own = verify(
                 map_,
                 point,
                 seed=seed,
@@ -101,8 +101,8 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
                 budget=left,
                 entries=protocol.entries.left,
             )
-            if not told.moved:
-                alone[row - first] = told.blocks[0]
+            if not own.moved:
+                alone[row - first] = own.blocks[0]
         if outcomes[pair].outcome is Outcome.AGREES:
             outcomes[pair] = differing(outcomes[pair], alone)
     return replace(found, blocks=tuple(outcomes.values()), evaluations=protocol.map.values, vjps=protocol.map.vjps)

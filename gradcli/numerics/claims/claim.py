@@ -96,7 +96,7 @@ class Claim:
                 rows[(np.abs(self.cotangents) @ (~finite).astype(float)) > 0] = np.nan
         return np.concatenate([outputs, rows]) if self.watch else rows
 
-    def told(self, outputs: Vector) -> Vector:
+    def claimed_values(self, outputs: Vector) -> Vector:
         """Compute the values of the claimed rows, without watched outputs, from finite outputs."""
         return outputs if self.cotangents is None else products(self.cotangents, outputs)
 

@@ -209,10 +209,12 @@ class Site:
     def with_same_rows(self, x: Vector) -> Site | None:
         """The site at another point with the same rows and scales; None if something raises or is not finite there."""
         claim = self.claim_at(x)
-        told = witness_rows_at(self, x)
-        if claim is None or told is None or not claim.finite:
+        reference = witness_rows_at(self, x)
+        if claim is None or reference is None or not claim.finite:
             return None
-        there = Site(self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, witness_rows=told)
+        there = Site(
+            self.map, x, self.scales, claim, self.rng, self.budget, witness=self.witness, witness_rows=reference
+        )
         if x is self.x:
             there.known_outputs = self.known_outputs
         try:

@@ -28,7 +28,7 @@ TWO_SLOPES = (
 )
 
 
-def looked_wider(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
+def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
     """The outcome of a pair after large steps, about as long as x itself, if these can change it.
 
     Large steps can decide two kinds of outcome. A pair that is UNDECIDED because of noise (or a kink, if forward

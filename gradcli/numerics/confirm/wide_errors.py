@@ -240,10 +240,10 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         level, slope, width = levels[best[k]], float(slopes[best[k], k]), float(widths[best[k], k])
         if not 0 < width < np.inf:
             continue
-        told = np.abs(slope) / widths[:, k]
+        ratios = np.abs(slope) / widths[:, k]
         apart = np.abs(slopes[:, k] - slope) > widths[:, k] + width
-        tells = np.isfinite(widths[:, k]) if case.iterating else told > 1
-        if np.count_nonzero(told > FAIL_FACTOR) < CLEAR_LEVELS or apart[tells].any():
+        tells = np.isfinite(widths[:, k]) if case.iterating else ratios > 1
+        if np.count_nonzero(ratios > FAIL_FACTOR) < CLEAR_LEVELS or apart[tells].any():
             continue
         noise = float(level.noise[row]) / (level.size(row) or 1.0)
         width += CONSTANTS * noise * float(np.abs(site.claim.forms[row]) @ np.abs(direction))

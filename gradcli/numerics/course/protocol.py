@@ -10,20 +10,15 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression
 from gradcli.numerics.claims.site import BudgetExceededError, Site
-from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, looked_wider, may_be_drowned
+from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.confirm.single_column import confirm_column
-from gradcli.numerics.course.reference_elsewhere import vouched
+from gradcli.numerics.course.reference_elsewhere import certified_elsewhere
 from gradcli.numerics.course.small_rows import cut_to_small_rows, doubtful_rows
 from gradcli.numerics.course.zero_gradient import look_elsewhere
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.localise.entries import locate
-from gradcli.numerics.localise.evidence import (
-    Entries,
-    largest_entry,
-    make_table,
-    with_evidence,
-)
+from gradcli.numerics.localise.evidence import Entries, largest_entry, make_table, with_evidence
 from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.maps.pieces import all_finite, moves_beside
 from gradcli.numerics.maps.space import Vector
@@ -82,7 +77,7 @@ class Protocol:
             point = site.x
             try:
                 self._decide(site)
-                self._look_wider(site)
+                self._take_large_steps(site)
             except BudgetExceededError:
                 self.notes.append(f"all {self.budget} evaluations of forward that are allowed were used up")
                 self.silent.clear()
@@ -141,10 +136,10 @@ class Protocol:
             if agreed is not None:
                 self.outcomes[pair] = agreed
 
-    def _look_wider(self, site: Site) -> None:
+    def _take_large_steps(self, site: Site) -> None:
         """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
-            self.outcomes[pair] = looked_wider(self.elsewhere.get(pair, site), outcome, self.significance)
+            self.outcomes[pair] = with_large_steps(self.elsewhere.get(pair, site), outcome, self.significance)
         self._resolve_drowned(site)
 
     def _resolve_drowned(self, site: Site) -> None:
@@ -158,7 +153,7 @@ class Protocol:
             if other.seen is not None:
                 self._conclude_elsewhere(pair, other.seen, other.where)
                 self.silent.pop(pair, None)
-                self.outcomes[pair] = looked_wider(other.seen.site, self.outcomes[pair], self.significance)
+                self.outcomes[pair] = with_large_steps(other.seen.site, self.outcomes[pair], self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -337,7 +332,9 @@ class Protocol:
                 self._conclude(pair, seen, "; ".join(filter(None, (CLOSE_BY, text))))
             if not pending:
                 break
-        for pair, seen in vouched(site, {p: kinked[p] for p in pending if p in kinked}, self.significance).items():
+        for pair, seen in certified_elsewhere(
+            site, {p: kinked[p] for p in pending if p in kinked}, self.significance
+        ).items():
             pending.remove(pair)
             self._conclude(pair, seen, None)
         for pair in sorted(pending):

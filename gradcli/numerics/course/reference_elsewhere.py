@@ -22,7 +22,7 @@ TIGHT = 1e-8
 the rounding of the values."""
 
 
-def vouched(site: Site, weak: dict[Pair, PairResult], significance: float) -> dict[Pair, PairResult]:
+def certified_elsewhere(site: Site, weak: dict[Pair, PairResult], significance: float) -> dict[Pair, PairResult]:
     """Decide pairs in which claim and reference agree but finite differences are inconclusive, by another point.
 
     A reference is wrong because of what forward's body does: it detaches, rounds, or uses another library. That shows
@@ -43,7 +43,7 @@ def vouched(site: Site, weak: dict[Pair, PairResult], significance: float) -> di
         open_ = [pair for pair in sure if pair not in found]
         if not open_:
             break
-        found |= {pair: _vouch(sure[pair], where) for pair in _certified_at(site, x, open_, significance)}
+        found |= {pair: _accepted(sure[pair], where) for pair in _certified_at(site, x, open_, significance)}
     return found
 
 
@@ -65,7 +65,7 @@ def _resolution(seen: PairResult) -> float:
     return tight if seen.gap.error <= TIGHT else seen.gap.resolution
 
 
-def _vouch(seen: PairResult, where: str) -> PairResult:
+def _accepted(seen: PairResult, where: str) -> PairResult:
     """The result of a pair that was certified at another point, described by `where`."""
     resolution = _resolution(seen)
     judgement = replace(

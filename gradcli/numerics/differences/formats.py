@@ -81,8 +81,8 @@ def single_precision(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 
     A float64 value fits into float32 by chance once in 2^29 times, and all nine values of a cluster never do.
     """
-    told = fit(values, FLOAT32.digits).all(axis=0) & ~fit(values, _few(FLOAT32)).all(axis=0)
-    return np.asarray(told, bool)
+    single = fit(values, FLOAT32.digits).all(axis=0) & ~fit(values, _few(FLOAT32)).all(axis=0)
+    return np.asarray(single, bool)
 
 
 def may_be_half(values: Vector) -> bool:

@@ -47,6 +47,7 @@ RUNS_A_COLUMN = 22
 SHOWN_ENTRIES = 16
 """Up to so many wrong entries are all measured; of more, `SHOWN_OF_MANY`."""
 SHOWN_OF_MANY = 4
+"""Of many wrong entries, so many random ones are measured, because each takes up to 22 evaluations."""
 OTHERS_SHOWN = 2
 """So many random columns are shown next to the wrong ones."""
 ROUNDED = 1e-12
@@ -300,14 +301,14 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = 
         sampled = site.rng.choice(n, min(n, SAMPLED_COLUMNS), replace=False)
         columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LOCATED_COLUMNS], sampled]))
     halvings = HALVINGS if most is None else min(HALVINGS, most // CALLS_A_HALVING)
-    claimed, told, rows = _rows_of_both(site, inside, outside, halvings)
+    claimed, reference, rows = _rows_of_both(site, inside, outside, halvings)
     size = np.abs(site.outputs[outside][rows])[:, None]
-    bound = ROUNDED * np.abs(told).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
-    error = np.abs(claimed - told)
-    largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(told).max(initial=0.0)))
+    bound = ROUNDED * np.abs(reference).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
+    error = np.abs(claimed - reference)
+    largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(reference).max(initial=0.0)))
     table = Table(
         claimed=claimed[:, columns],
-        numeric=told[:, columns],
+        numeric=reference[:, columns],
         bound=bound[:, columns],
         rows=rows,
         columns=columns,
@@ -334,8 +335,8 @@ def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> t
     units = np.zeros((rows.size, site.map.codomain.size))
     units[np.arange(rows.size), outside.start + rows] = 1.0
     claimed = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
-    told = np.asarray(_witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
-    return claimed, told, rows
+    reference = np.asarray(_witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    return claimed, reference, rows
 
 
 def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
@@ -349,8 +350,8 @@ def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, hal
         asked += 1
         cotangent = np.zeros(site.map.codomain.size)
         cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
-        claimed, told = site.map.vjp(site.x, cotangent)[inside], _witness_of(site).vjp(site.x, cotangent)[inside]
-        if np.abs(claimed - told).max() <= 1e-10 * np.abs(told).max() + 1e-300:
+        claimed, reference = site.map.vjp(site.x, cotangent)[inside], _witness_of(site).vjp(site.x, cotangent)[inside]
+        if np.abs(claimed - reference).max() <= 1e-10 * np.abs(reference).max() + 1e-300:
             continue
         middle = (start + stop) // 2
         if stop - start == 1:
@@ -386,8 +387,8 @@ def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
 
 def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
     """Claim minus reference for some cotangents, in the entries of one input block."""
-    claimed, told = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, _witness_of(site)))
-    return np.asarray(claimed[:, inside] - told[:, inside], dtype=np.float64)
+    claimed, reference = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, _witness_of(site)))
+    return np.asarray(claimed[:, inside] - reference[:, inside], dtype=np.float64)
 
 
 def _witness_of(site: Site) -> VectorMap:

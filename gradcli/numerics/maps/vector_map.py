@@ -169,9 +169,9 @@ class CountedMap(VectorMap):
     ) -> tuple[Vector | None, Matrix, Matrix | None]:
         """Run the wrapped map's method, and count its own gradients (not those of the other map)."""
         self.vjps += len(cotangents)
-        value, rows, told = self.inner.value_and_vjps_beside(other, x, cotangents)
+        value, rows, reference = self.inner.value_and_vjps_beside(other, x, cotangents)
         self.values += value is not None
-        return value, rows, told
+        return value, rows, reference
 
     def jvp(self, x: Vector, tangent: Vector) -> Vector:
         """Run the wrapped jvp and count it."""

@@ -90,9 +90,9 @@ def ruled_over_wide_steps(site: Site, input_: int, output: int) -> Ruling:
 
 def _vectors(site: Site, input_: int, output: int, only: Mask | None = None) -> tuple[int, tuple[Vector, Vector]]:
     """The row in which claim and reference differ most, compared with rounding, and the two directions of `settle`."""
-    claimed, told = block_of(site, input_, output)
+    claimed, reference = block_of(site, input_, output)
     scales = site.scales[site.map.domain.slices[input_]]
-    apart = claimed - told if only is None else np.where(only, claimed - told, 0.0)
+    apart = claimed - reference if only is None else np.where(only, claimed - reference, 0.0)
     with np.errstate(over="ignore"):
         beyond = np.abs(apart) * scales / np.maximum(rounding_of(site, output), 1e-300)[:, None]
     row = int(np.argmax(beyond.max(1)))
@@ -109,17 +109,17 @@ def _along(site: Site, v: Vector, number: int, start: float) -> tuple[Ruling, Re
     """Decide along v, in the claimed row `number`, by small steps."""
     focus = Focus(drawn=np.where(v != 0, site.scales, 0.0), judged=site.scales)
     quick_reading = site.quick_reading(v, focus, start)
-    told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
-    apart = DECISIVE * abs(claimed - told)
+    reference, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
+    apart = DECISIVE * abs(claimed - reference)
     short = quick_reading.short
     row = len(short.value) - len(site.claim.forms) + number
     kink = _kink(site, quick_reading, number)
     if short.rounding[row] + kink <= apart and short.shift[row] <= 10 * apart:
-        return _side(float(short.value[row]), claimed, told, apart), quick_reading.reading
+        return _side(float(short.value[row]), claimed, reference, apart), quick_reading.reading
     reading = site.measure(v, slice(0, v.size), focus, cheap=False)
     if not reading.smooth[row]:
         return Ruling.NEITHER, reading
-    return _side(float(reading.numeric[row]), claimed, told, float(reading.tolerance[row])), reading
+    return _side(float(reading.numeric[row]), claimed, reference, float(reading.tolerance[row])), reading
 
 
 def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
@@ -129,7 +129,7 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     """
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
-    told, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
+    reference, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
     asked = np.arange(len(site.claim.forms)) == number
     rulings: list[Ruling] = []
     for reach in REACHES:
@@ -137,7 +137,7 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
         if level is None:
             continue
         off, uncertainty = float(level.slope[number]), float(level.uncertainty[number])
-        rulings.append(_side(claimed + off, claimed, told, uncertainty))
+        rulings.append(_side(claimed + off, claimed, reference, uncertainty))
         if len(rulings) == 2:
             return rulings[0] if rulings[0] is rulings[1] else Ruling.NEITHER
     return Ruling.NEITHER
@@ -155,13 +155,13 @@ def _kink(site: Site, quick_reading: QuickReading, number: int) -> float:
     return float(np.abs(site.claim.cotangents[number]) @ kinks[: site.map.codomain.size])
 
 
-def _side(value: float, claimed: float, told: float, allowed: float) -> Ruling:
+def _side(value: float, claimed: float, reference: float, allowed: float) -> Ruling:
     """Which side is wrong: more than three times `allowed` from the measured slope `value`, the other within `allowed`.
 
-    `claimed` is the claimed slope, `told` that of the reference.
+    `claimed` and `reference` are the slopes of claim and reference.
     """
-    near = (abs(value - told) <= allowed, abs(value - claimed) <= allowed)
-    far = (abs(value - told) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
+    near = (abs(value - reference) <= allowed, abs(value - claimed) <= allowed)
+    far = (abs(value - reference) > FAIL_FACTOR * allowed, abs(value - claimed) > FAIL_FACTOR * allowed)
     if near[0] and far[1]:
         return Ruling.CLAIM_WRONG
     return Ruling.WITNESS_WRONG if near[1] and far[0] else Ruling.NEITHER

@@ -86,7 +86,7 @@ def compare(
     """
     places = site.map.domain.slices[input_]
     scales = site.scales[places]
-    claimed, told = block_of(site, input_, output)
+    claimed, reference = block_of(site, input_, output)
     rounding = rounding_of(site, output) if rounding is None else rounding
     floor = rounding[:, None]
     more = None if noise is None else NOISE_FACTOR * noise[site.claim.block == output][:, places]
@@ -95,8 +95,8 @@ def compare(
     both, apart = np.zeros((2, len(claimed)))
     scaled = scaled_apart = 0.0
     for piece in pieces(slice(0, scales.size)):
-        difference = np.abs(claimed[:, piece] - told[:, piece])
-        size = np.maximum(np.abs(claimed[:, piece]), np.abs(told[:, piece]))
+        difference = np.abs(claimed[:, piece] - reference[:, piece])
+        size = np.maximum(np.abs(claimed[:, piece]), np.abs(reference[:, piece]))
         both, apart = np.maximum(both, size.max(axis=1)), np.maximum(apart, difference.max(axis=1))
         size *= scales[piece]
         difference *= scales[piece]
@@ -106,7 +106,7 @@ def compare(
     open_ = np.flatnonzero(apart > EQUAL * both)
     for row in open_:
         allowed = rounding[row] / scales if more is None else rounding[row] / scales + more[row]
-        wrong[row] = np.abs(claimed[row] - told[row]) > EQUAL * both[row] + allowed
+        wrong[row] = np.abs(claimed[row] - reference[row]) > EQUAL * both[row] + allowed
     whole = float(both.max(initial=0.0))
     relative = scaled_apart / scaled if scaled > 0 else 0.0
     gap = max(float(apart.max()) / whole, relative) if whole > 0 else 0.0
@@ -129,11 +129,13 @@ def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int,
         The row of the block in which the excess is largest compared with what is allowed, and the excess of every
         column in that row.
     """
-    claimed, told = block_of(site, input_, output)
+    claimed, reference = block_of(site, input_, output)
     rounding = rounding_of(site, output)[:, None] / site.scales[site.map.domain.slices[input_]][columns]
-    both = np.array([max(largest(claimed[row : row + 1]), largest(told[row : row + 1])) for row in range(len(claimed))])
+    both = np.array(
+        [max(largest(claimed[row : row + 1]), largest(reference[row : row + 1])) for row in range(len(claimed))]
+    )
     allowed = EQUAL * both[:, None] + rounding
-    beyond = np.abs(claimed[:, columns] - told[:, columns]) - allowed
+    beyond = np.abs(claimed[:, columns] - reference[:, columns]) - allowed
     row = int(np.argmax((beyond / np.maximum(allowed, TINY)).max(axis=1)))
     return row, beyond[row]
 
@@ -194,11 +196,11 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
     Returns:
         A mask of the shape of the block; None if there are no such entries or too many.
     """
-    claimed, told = block_of(site, input_, output)
+    claimed, reference = block_of(site, input_, output)
     places, rows = site.map.domain.slices[input_], site.claim.block == output
     scales = site.scales[places]
-    size = np.maximum(np.abs(claimed), np.abs(told))
-    difference = np.abs(claimed - told)
+    size = np.maximum(np.abs(claimed), np.abs(reference))
+    difference = np.abs(claimed - reference)
     floor = rounding_of(site, output)[:, None] / scales + TAIL_NOISE * noise[rows][:, places]
     found = (difference > TAIL * size) & (difference > floor)
     found &= difference * scales > TAIL_PART * float((size * scales).max(initial=0.0))
@@ -210,9 +212,9 @@ def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
 
     These are the entries that differ by more than rounding and at least a tenth of the largest scaled difference.
     """
-    claimed, told = block_of(site, input_, output)
+    claimed, reference = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
-    size = (np.abs(claimed - told) * site.scales[places]).max(axis=0)
+    size = (np.abs(claimed - reference) * site.scales[places]).max(axis=0)
     drawn = np.zeros(site.x.size)
     drawn[places] = np.where((size >= 0.1 * size.max()) & gap.wrong.any(axis=0), site.scales[places], 0.0)
     return Focus(drawn=drawn, judged=site.scales)

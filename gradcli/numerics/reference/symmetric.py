@@ -59,8 +59,10 @@ def share_alike(site: Site, input_: int, output: int) -> bool:
     """Whether claim and reference, at a symmetric matrix, differ only in how they divide it between its triangles."""
     if not _is_symmetric(site, input_):
         return False
-    claimed, told = (rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output))
-    apart = claimed - told
+    claimed, reference = (
+        rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output)
+    )
+    apart = claimed - reference
     return bool(np.abs(apart + np.swapaxes(apart, -1, -2)).max() <= ALIKE * np.abs(claimed).max())
 
 

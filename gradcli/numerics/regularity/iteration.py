@@ -24,9 +24,9 @@ FARTHEST = (32.0, -32.0)
 """Two more places, farther away. Newton's method takes the same few steps for inputs of very different magnitudes,
 because it doubles the number of right digits in every step."""
 FINE = 2.0**-14
-"""A step so short that the number of iterations is usually the same at both ends; `COARSE` has steps that cross places
-where it changes."""
+"""A step so short that the number of iterations is usually the same at both ends."""
 COARSE = (0.02, 0.1, 0.3)
+"""Steps that are long enough to cross places where the number of iterations changes."""
 EXPLAINED = 10.0
 """An early stop explains a difference of up to ten times the error that it was seen to make."""
 LOOSE = 1e-3

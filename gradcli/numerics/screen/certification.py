@@ -70,16 +70,18 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
             pair: _agreed(site, agreed[pair], quick_reading.reading) for pair in open_ if meets(quick_reading, pair)
         }
         if len(inputs) == 1 and enough is None and start == STARTS[0]:
-            found |= _stairs(site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
+            found |= _step_functions(
+                site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found}
+            )
         enough = None
-    found |= _nothing_together(site, {pair: gap for pair, gap in agreed.items() if pair not in found})
+    found |= _negligible_together(site, {pair: gap for pair, gap in agreed.items() if pair not in found})
     for input_ in inputs:
         rest = {pair: gap for pair, gap in agreed.items() if pair[0] == input_ and pair not in found}
         found |= _through_one(site, input_, rest, significance, alone=len(inputs) == 1) if rest else {}
     return found
 
 
-def _stairs(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
+def _step_functions(site: Site, reading: Reading, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
     """The pairs that are zero in claim and reference, and where forward is a step function."""
     stepped = (pair for pair, gap in agreed.items() if gap.still and is_staircase(site, pair))
     return {
@@ -113,7 +115,9 @@ def _through_one(
             break
         found |= _alone(site, quick_reading, {pair: agreed[pair] for pair in open_})
         if start == STARTS[0]:
-            found |= _stairs(site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found})
+            found |= _step_functions(
+                site, quick_reading.reading, {pair: agreed[pair] for pair in open_ if pair not in found}
+            )
         open_ = [pair for pair in agreed if pair not in found]
     if open_:
         reading = site.probe(site.map.domain.slices[input_], cheap=False)
@@ -121,7 +125,7 @@ def _through_one(
     return found
 
 
-def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
+def _negligible_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
     """The pairs whose claims are negligible compared with their output (`VANISHING`).
 
     All inputs with such a claim are moved together; the output must not change measurably.
@@ -136,11 +140,11 @@ def _nothing_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairRes
         if quick_reading is not None and nothing_seen(
             quick_reading, site.rows(output) & ~quick_reading.reading.claimless
         ):
-            found |= {pair: _nothing(site, gap, quick_reading.reading) for pair, gap in ours.items()}
+            found |= {pair: _negligible(site, gap, quick_reading.reading) for pair, gap in ours.items()}
     return found
 
 
-def _nothing(site: Site, gap: Gap, reading: Reading) -> PairResult:
+def _negligible(site: Site, gap: Gap, reading: Reading) -> PairResult:
     """The result for a pair that finite differences cannot distinguish from zero.
 
     It agrees if claim and reference are zero; otherwise it is SILENT, and other points are tried.
@@ -159,7 +163,7 @@ def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> 
         if _roughly(quick_reading, rows, gap):
             found[pair] = _agreed(site, gap, quick_reading.reading)
         elif nothing_seen(quick_reading, rows):
-            found[pair] = _nothing(site, gap, quick_reading.reading)
+            found[pair] = _negligible(site, gap, quick_reading.reading)
     return found
 
 

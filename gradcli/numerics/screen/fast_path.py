@@ -46,7 +46,7 @@ class _Likeness:
 class Beginning:
     """Claim and reference at a point for one row: a projection u·f of the outputs, or the only output.
 
-    `cotangent` is u, `outputs` f(x), `form` the claimed gradient and `told` the reference's, None if it has none.
+    `cotangent` is u, `outputs` f(x), `form` the claimed gradient and `reference` the reference's, None if it has none.
     """
 
     map: CountedMap
@@ -57,7 +57,7 @@ class Beginning:
     cotangent: Vector
     outputs: Vector
     form: Vector
-    told: Vector | None
+    reference: Vector | None
 
     def site(self, budget: int) -> Site:
         """The site from which the general protocol continues, with one row (`few_rows`)."""
@@ -72,8 +72,10 @@ class Beginning:
             jvp_rows=False,
             outputs=self.outputs,
         )
-        told = None if self.told is None or not all_finite(self.told) else self.told[None]
-        site = Site(self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, witness_rows=told)
+        reference = None if self.reference is None or not all_finite(self.reference) else self.reference[None]
+        site = Site(
+            self.map, self.x, self.scales, claim, self.rng, budget, witness=self.witness, witness_rows=reference
+        )
         site.known_outputs, site.few_rows = self.outputs, True
         return site
 
@@ -94,10 +96,10 @@ def begin(map_: CountedMap, witness: VectorMap, x: Vector, rng: np.random.Genera
         scales = entry_scales(map_.domain, x)
         x = snap(x, scales)
         rows = signed_cotangents(rng, outputs[0], 1) if outputs[0] > 1 else np.ones((1, 1))
-        value, forms, told = map_.value_and_vjps_beside(witness, x, rows)
+        value, forms, reference = map_.value_and_vjps_beside(witness, x, rows)
         value = np.asarray(map_.value(x) if value is None else value, dtype=np.float64)
         form = np.asarray(forms, dtype=np.float64).reshape(x.size)
-    other = None if told is None or told.shape != (1, x.size) else told[0]
+    other = None if reference is None or reference.shape != (1, x.size) else reference[0]
     return Beginning(map_, witness, x, scales, rng, rows[0], value, form, other)
 
 
@@ -111,11 +113,11 @@ def at_first_sight(begun: Beginning) -> Verification | None:
         Exception: whatever the map's `value_noise` raises.
     """
     outputs = begun.outputs
-    if begun.told is None or begun.map.value_noise(begun.x) is not None:
+    if begun.reference is None or begun.map.value_noise(begun.x) is not None:
         return None
     with np.errstate(all="ignore"):
         rounding = FLOOR * dot(np.abs(begun.cotangent), np.abs(outputs))
-        found = _likenesses(begun.form, begun.told, begun) if rounding < np.inf else None
+        found = _likenesses(begun.form, begun.reference, begun) if rounding < np.inf else None
         least = 0.0 if found is None else min(likeness.scale for likeness in found)
         if found is None or least <= EPS * rounding or not _is_met(begun, outputs, least):
             return None
@@ -144,14 +146,14 @@ def _agrees(input_: int, likeness: _Likeness, rounding: float) -> BlockOutcome:
     )
 
 
-def _likenesses(form: Vector, told: Vector, begun: Beginning) -> list[_Likeness] | None:
+def _likenesses(form: Vector, reference: Vector, begun: Beginning) -> list[_Likeness] | None:
     """Compare claim and reference in every input block; None if they differ, are zero or not finite in some block."""
     found = []
     for place in begun.map.domain.slices:
         largest = apart = scaled = scaled_apart = 0.0
         for piece in pieces(place):
             scales = begun.scales[piece]
-            claimed, difference = np.abs(form[piece]), form[piece] - told[piece]
+            claimed, difference = np.abs(form[piece]), form[piece] - reference[piece]
             most = float(np.abs(difference, out=difference).max())
             if not most < np.inf:
                 return None

@@ -51,7 +51,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
         BudgetExceededError: the evaluations allowed are used up.
     """
     scales, claim = _least_scales(agreed), site.claim
-    values = claim.read(site.outputs) if claim.jvp_rows else claim.told(site.outputs)
+    values = claim.read(site.outputs) if claim.jvp_rows else claim.claimed_values(site.outputs)
     chosen = _step(site, values, scales) if all_finite(site.outputs) and all_finite(values) else None
     if chosen is None:
         return None
@@ -67,7 +67,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
         return None
     with np.errstate(all="ignore"):
         beside, bent = quotients(right, left, site.outputs, step) if claim.watched else (np.zeros(0), np.zeros(0))
-        right, left = (claim.read(y) if claim.jvp_rows else claim.told(y) for y in (right, left))
+        right, left = (claim.read(y) if claim.jvp_rows else claim.claimed_values(y) for y in (right, left))
         slope, bend = quotients(right, left, values, step)
         claimed = claim.along(v)[0] if claim.jvp_rows else claim.slopes(v)
         error = np.abs(slope - claimed)

@@ -55,7 +55,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
         dispute = None if entries is None or iterates(site) else settle(site, *pair, gap, entries)
         if dispute is None or dispute.ruling is not Ruling.CLAIM_WRONG or dispute.reading is None:
             continue
-        judgement = parted(gap)
+        judgement = judgement_of(gap)
         found[pair] = PairResult(
             site=site,
             judgement=judgement,
@@ -68,7 +68,7 @@ def wrong_in_the_tail(site: Site, agreed: dict[Pair, Gap], most: float = 0.5) ->
     return found
 
 
-def parted(gap: Gap) -> Judgement:
+def judgement_of(gap: Gap) -> Judgement:
     """The judgement DIFFERS, with the numbers of a comparison in which the claim has been found wrong."""
     return Judgement(
         impression=Impression.DIFFERS,

@@ -65,7 +65,9 @@ def survey(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair,
     compared = WitnessComparison()
     if site.witness_rows is not None and site.claim.finite:
         compared = compare_with_witness(site, pairs, significance)
-    found = {pair: _unless_drowned(site, pair, as_stairs(site, pair, seen)) for pair, seen in compared.found.items()}
+    found = {
+        pair: _unless_drowned(site, pair, as_step_function(site, pair, seen)) for pair, seen in compared.found.items()
+    }
     rest = [pair for pair in pairs if pair not in found]
     if rest:
         for pair, seen in by_differences(site.alone(), rest, compared.significance or significance).items():
@@ -194,7 +196,7 @@ def _size(values: Vector) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
-def as_stairs(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+def as_step_function(site: Site, pair: Pair, seen: PairResult) -> PairResult:
     """The result; SILENT if forward is a step function, whose derivative zero is right although its values rise."""
     known = seen.impression in (Impression.SILENT, Impression.AGREES)
     return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
@@ -331,9 +333,9 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
             start = _short_start(site, pairs) if number == 0 else GROUP_START
             quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start)
             clear = {pair: _clear(site, pair, quick_reading, significance) for pair in pairs}
-            told = {pair: seen for pair, seen in clear.items() if seen is not None}
-            if len(told) == len(outputs):
-                return told
+            differing = {pair: seen for pair, seen in clear.items() if seen is not None}
+            if len(differing) == len(outputs):
+                return differing
             rounding = ROUNDINGS * quick_reading.short.rounding if len(chosen) > 1 and number else 0.0
             reading = quick_reading.reading if site.is_met(quick_reading, places, rounding) else None
         reading = reading or site.probe(places, focus)
