@@ -1,8 +1,9 @@
 """The claim at one point: which rows are compared, and their claimed gradients.
 
-A row is a number whose derivative along a direction is measured and compared. For a small map, whose whole Jacobian is
-claimed, every output is a row. Otherwise the rows are projections u·f with random signed cotangents u, three for every
-output block; if the map has a jvp that agrees with the vjp, the outputs are compared as well.
+A row is a number whose derivative along a direction is measured: an output entry, or a projection u·f with a random
+signed cotangent u. In a small map, every output entry is a row with a claimed gradient. Otherwise three projections of
+every output block have one. The output entries are then measured as well, to see their kinks ("watched"), and compared
+if the map has a jvp that agrees with the vjp.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ Places = slice | npt.NDArray[np.bool_]
 _ALL = slice(None)
 
 FULL_ENTRIES = 10_000
-"""A claim is computed in full, row by row, if the Jacobian has at most so many entries (and FULL_ROWS rows)."""
+"""A claim is computed in full, row by row, if the Jacobian has at most this many entries (and FULL_ROWS rows)."""
 FULL_ROWS = 100
-"""A claim is computed in full if there are at most so many outputs: each needs a backward of its own."""
+"""A claim is computed in full if there are at most this many outputs: each needs a backward of its own."""
 PROJECTIONS = 3
-"""So many random cotangents are used for every output block. Errors almost never cancel in one, and a mistake that does
-is unlikely to cancel in three."""
+"""This many random cotangents are used for every output block. Errors almost never cancel in one, and a mistake that
+does is unlikely to cancel in three."""
 WITNESSED_PROJECTIONS = 2
 """Two cotangents are enough if there is a reference, because claim and reference are compared entry by entry: errors
 almost never cancel in one random cotangent, and practically never in two."""
@@ -38,7 +39,7 @@ LONG_PROJECTIONS = 2
 """The number of cotangents for more outputs than WATCHED_OUTPUTS. Computing a projection then takes as long as a
 forward."""
 WATCHED_OUTPUTS = 20_000
-"""Up to so many outputs are differentiated one by one, in addition to the projections, to see kinks that cancel in
+"""Up to this many outputs are differentiated one by one, in addition to the projections, to see kinks that cancel in
 u·f."""
 
 

@@ -112,9 +112,9 @@ class Judgement:
 
     Attributes:
         impression: the result.
-        scale: what errors are compared with: the largest scaled entry, or the slope seen if that is larger.
-        error: the largest error of a row, a slope.
-        tolerance: the largest bound of a row, a slope.
+        scale: what errors are compared with: the largest scaled entry, or a larger value if the slopes show one.
+        error: the largest |claimed slope - measured slope| of a row.
+        tolerance: the largest bound of such an error.
         resolution: the smallest error, as a part of `scale`, that would have been detected; None if not known.
         statuses: the statuses of the rows.
     """

@@ -318,7 +318,8 @@ def _slope(basis: Matrix, remainder: Matrix, sigma: Vector) -> tuple[Vector, Vec
     """The slope of the residual at zero, by the fit with the smallest uncertainty, and that uncertainty.
 
     The uncertainty of a fit is eight standard deviations of its noise (NOISE_FACTOR), plus the difference from the fit
-    of the next degree, or from a higher degree if that differs by more than the noise of both. Slopes are by t / reach.
+    of the next degree, or from a higher degree if that differs by more than the noise of both. Both results are
+    derivatives with respect to t / reach.
     """
     weights = [np.linalg.pinv(basis[:, : degree + 1])[1] for degree in DEGREES]
     slopes = np.array([w @ remainder for w in weights])

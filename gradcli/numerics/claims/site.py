@@ -28,7 +28,7 @@ VANISHING, NOTHING = 1e-12, 1e-11
 WORTH_MEASURING = 1e-11
 """If the noise that the map gives exceeds this part of the values, it is measured: it may be far smaller."""
 NUDGES = 6
-"""The noise is measured at so many points that differ from x by a few roundings."""
+"""The noise is measured at this many points that differ from x by a few roundings."""
 ZERO_FLOOR = 1e-14
 """Slopes below this are not judged where f is zero at all evaluated points, because rounding may hide its values: in
 float64, 1 - tanh(20) is 0."""
@@ -57,7 +57,7 @@ class QuickReading:
 
 
 def witness_rows_at(site: Site, x: Vector, asked: slice = slice(None)) -> Matrix | None:
-    """The reference's gradients of the claimed rows (or those `asked`) at x; None without one that is finite there."""
+    """The reference's gradients of the claimed rows (or those `asked`) at x; None if there are none, or not finite."""
     return None if site.witness is None else _witness_rows(site.witness, site.claim, x, asked)
 
 
@@ -307,7 +307,7 @@ class Site:
         )
 
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
-        """Whether three pairs meet the claim in every row that has one, to nine digits of its block or `rounding`."""
+        """Whether the slopes meet the claim in every row that has one, to nine digits of its block or `rounding`."""
         reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
         allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
         met = short.met(np.maximum(allowed, rounding)) | reading.claimless
@@ -342,7 +342,7 @@ class Site:
     def _beside(
         self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
     ) -> QuickReading:
-        """Put the slopes of three pairs next to the claimed slopes (`along`)."""
+        """Put the slopes of three pairs of values next to the claimed slopes (`along`)."""
         claimed, rounding = along
         f0 = self.row_values()
         noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
@@ -367,7 +367,7 @@ class Site:
         return QuickReading(short=short, reading=reading)
 
     def _noise_seen(self, numeric: Vector, claimed: Vector, steps: Vector) -> Vector:
-        """The error of slopes over these steps that noise makes (`row_noise`); 0 if both slopes are exactly zero."""
+        """The error that noise (`row_noise`) makes in slopes over these steps; 0 if both slopes are exactly zero."""
         still = (numeric == 0) & (claimed == 0)
         return np.where(still, 0.0, NOISE_FACTOR * self.row_noise() / steps)
 

@@ -33,7 +33,7 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
 
     Large steps can decide two kinds of outcome. A pair that is UNDECIDED because of noise (or a kink, if forward
     iterates or is quantised) may agree, at a coarse resolution, or differ. A pair that DIFFERS over small steps, where
-    forward iterates or its values have few digits, may agree or become UNDECIDED: such steps may show only the slope
+    forward iterates or its values have few digits, may agree or become UNDECIDED: small steps may show only the slope
     of a rounding plateau, or that of a fixed number of iterations. Any other outcome is returned unchanged.
 
     Args:
@@ -76,9 +76,9 @@ def may_be_drowned(outcome: BlockOutcome) -> bool:
 
 
 def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
-    """Compare a pair over large steps at once, if its values are stored in few digits and forward does not iterate.
+    """Compare a pair whose values are float16 or bfloat16 numbers over large steps, before small ones are tried.
 
-    The formats meant are float16 and bfloat16. Small steps would show only the rounding of such values.
+    Small steps would show only the rounding of such values. A forward that iterates is not compared here.
 
     Args:
         site: the point, with its reference if there is one.
@@ -137,8 +137,8 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
       because the point lies near the edge of a rounding plateau along the former only.
     * Other rounding plateaus, and no entry that small steps show right: the difference stays. If large steps confirm
       it, its numbers come from them.
-    * Small jumps between which the values rise, where the claim agrees over large steps: UNDECIDED, because two slopes
-      can be meant.
+    * Small jumps between which the values rise, where the claim agrees over large steps: UNDECIDED, because either
+      slope may be the one that is meant.
     """
     pair = outcome.input, outcome.output
     stored = floating_format(site, pair[1]) if _may_be_half(site, pair) else None

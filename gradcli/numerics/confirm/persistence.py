@@ -31,8 +31,8 @@ FINER = (2.0**-8, 2.0**-16, 2.0**-25)
 """The measurement is repeated with steps so much smaller, to see whether the claim holds there. The last run starts at
 1.5e-9 of the scale, where rounding leaves some seven digits of a slope."""
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
-"""How far the points lie at which a difference must persist, in units of the scale. The first that shows it suffices.
-The smaller ones are for functions that change their character within 2^-10."""
+"""The distances of five points, in units of the scale, at one of which the difference must persist. The short ones are
+for functions that change their character within 2^-10."""
 EXPLAINS = 0.1
 """Slopes that do not add up explain a difference only if the sum is off by at least this part of the difference."""
 COARSEST_FINER = 2.0**-4
@@ -42,15 +42,15 @@ RANDOM, PERIODS = 0.05, 10.0
 """Values look random if their noise exceeds 5 % of their size. A fast oscillation is a possible explanation if the
 claimed slope, over the shortest step, would change the values by more than ten times the noise."""
 ROUGH = 1e3
-"""Noise of up to so many units roundoff of the values counts as rounding, not as a fast oscillation."""
+"""Noise of up to this many unit roundoffs of the values counts as rounding, not as a fast oscillation."""
 SHORTEST = 0.05 * 2.0**-25
 """The first step of the last run in `FINER`, in units of the scale."""
 SWINGS = 5
-"""At so many points within the shortest step the claim is computed, to see whether it changes by the difference."""
+"""At this many points within the shortest step the claim is computed, to see whether it changes by the difference."""
 READABLE = 300.0
-"""An error of up to so many unit roundoffs r of the values is explained by their format. Two values that are each wrong
-by r, at both ends of a step t of a twentieth of the scale, make the quotient wrong by r / t = 20 r; extrapolation and
-the factor of 8 standard deviations in the bound make that some hundreds."""
+"""An error of up to this many unit roundoffs r of the values is explained by their format. Two values that are each
+wrong by r, at both ends of a step t of a twentieth of the scale, make the quotient wrong by r / t = 20 r; extrapolation
+and the factor of 8 standard deviations in the bound make that some hundreds."""
 EXCUSABLE_NOISE = 1e5 * EPS
 """If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits. Errors of the
 size that such noise explains are then not reported."""
@@ -374,7 +374,7 @@ def _at_moved_points(
             "finite at nearby points"
         )
         return Decision(outcome=Outcome.UNDECIDED, doubt=Doubt.DOMAIN, note=note, judgement=latest)
-    # Another input may hold labels, and be meaningless between them: now only this input is moved.
+    # Another input may hold labels, between which forward means nothing: now only this input is moved.
     alone = list(judged(within(site.scales, places))) if len(site.map.domain.blocks) > 1 else []
     if len(alone) > 1 and all(judgement.off and _lasting(judgement, latest) for judgement in alone):
         return Decision(outcome=Outcome.DIFFERS, judgement=latest)

@@ -12,7 +12,7 @@ from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.sampling.directions import Focus
 
 SUSPECTS = 8
-"""At most so many of the entries that look wrong are measured alone, at some 17 evaluations each."""
+"""At most this many of the entries that look wrong are measured alone, at some 17 evaluations each."""
 
 
 def confirm_column(site: Site, input_: int, output: int, significance: float) -> Decision | None:

@@ -30,14 +30,14 @@ from gradcli.numerics.sampling.line import Line, on_grid
 
 CONSTANTS = 4.0
 """How many constants inside a formula computed in few digits may each be rounded to those digits. The slope of a right
-formula may then be wrong by so many relative rounding errors."""
+formula may then be wrong by this many relative rounding errors."""
 ASIDE = 2.0**-4
 """The claim must be wrong at a point moved by this part of the scale as well."""
 FAR = (0.8, 0.3, -0.3, -0.8)
 """At these parameters a row is computed to see whether it depends on some entries at all."""
 CLEAR_LEVELS = 2
-"""At so many lengths of interval at least, the slope of the residual must exceed three times its uncertainty. All other
-lengths that can show it must show the same slope."""
+"""At this many lengths of interval at least, the slope of the residual must exceed three times its uncertainty. All
+other lengths that can show it must show the same slope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

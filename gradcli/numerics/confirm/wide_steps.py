@@ -30,7 +30,8 @@ from gradcli.numerics.wording import of_largest
 REACHES = tuple(0.8 * 2.0**-k for k in range(12))
 """The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
 LEVELS = 3
-"""At so many lengths the claim must agree: the longest at which the residual can be measured, its half and quarter."""
+"""At this many lengths the claim must agree: the longest at which the residual can be measured, its half and
+quarter."""
 UNFINISHED = 5.0
 """If forward iterates, the slope over [-T, T] is uncertain by 5 N / T instead of ROUGHNESS · N / T: errors of stopping
 early have one sign over long distances, so that they do not average out as rounding does."""
@@ -46,10 +47,10 @@ JUMPING = 0.02
 """Noise is taken to come from jumps if some jump is at least this part of it. A smooth curve, halved 30 times, leaves
 less than 1e-8."""
 ROUNDINGS = 4.0
-"""Noise of up to so many unit roundoffs of the format that holds the values is rounding: a formula rounds a few
+"""Noise of up to this many unit roundoffs of the format that holds the values is rounding: a formula rounds a few
 times."""
 ROWS_TRIED = 4
-"""In at most so many of the roughest rows a jump is looked for."""
+"""In at most this many of the roughest rows a jump is looked for."""
 FEW_ROWS = 8
 """If there are more rows, the one with the largest slope is tried first; if it does not agree, neither does the claim.
 This affects only the cost."""
@@ -184,8 +185,8 @@ def _along(
     resolution.
 
     Returns:
-        None if no window agrees, if one up to the next after the result contradicts by more than three tolerances, if
-        the pair's largest entry is zero, or if the values have a slope of their own (`_sloped`).
+        None if no window agrees; if one before the result, or the next one after it, contradicts by more than three
+        tolerances; if the pair's largest entry is zero; or if the values have a slope of their own (`_sloped`).
     """
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)

@@ -16,7 +16,7 @@ from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.survey import survey
 
 POINTS = 4
-"""At most so many other points are tried."""
+"""At most this many other points are tried."""
 TIGHT = 1e-8
 """If claim and reference differ by less than this, the resolution is six times their difference; otherwise it includes
 the rounding of the values."""

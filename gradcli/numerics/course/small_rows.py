@@ -63,7 +63,7 @@ NONE = Doubtful(rows=np.zeros(0, np.intp))
 
 
 def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
-    """Find rows of a pair that agrees which seem wrong by a thousandth of their own largest entry, at most three.
+    """Find up to three rows that seem wrong by a thousandth of their own largest entry, in a pair that agrees.
 
     Candidates come from the direction that has been measured already; they are then measured with
     `directional_derivative`. There are none if forward iterates or its values have few digits, because rounding then

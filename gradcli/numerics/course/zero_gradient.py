@@ -16,8 +16,8 @@ from gradcli.numerics.screen.pair_result import PairResult, certified, quick_rea
 from gradcli.numerics.screen.survey import by_differences, is_drowned, is_quiet, survey
 
 CONFIRMING = 4
-"""At so many points, besides the first, claim and derivative must be zero to count as zero everywhere. One of them may
-be missing, outside the domain for example."""
+"""At this many points, besides the first, claim and derivative must be zero to count as zero everywhere. One of them
+may be missing, outside the domain for example."""
 CONFIRMING_WITH_WITNESS = 2
 """The same with a reference, which shows at once whether a derivative is zero, without rounding."""
 FINE = 1e-7

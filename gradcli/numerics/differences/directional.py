@@ -23,7 +23,7 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
 COARSE_LEVELS = 9
-"""Steps are halved up to so many times before the second cluster: the first cluster is at level 10."""
+"""Steps are halved up to this many times before the second cluster: the first cluster is at level 10."""
 DEEP_CLUSTERS = (18, 25)
 """The second and third cluster are at these levels: steps 2^18 and 2^25 times smaller than the first."""
 FINEST_LEVEL = 29
@@ -33,9 +33,9 @@ DROWNED = 0.02
 KINK_KNOWN = 1e-6
 """A kink that every cluster shows is not examined further once the change of slope is known to this part of itself."""
 JUMPS = 0.15
-"""If f is not smooth at x and its change falls as a power below this of the distance to x, it has a jump there."""
+"""If f is not smooth at x and its change falls as a power of the distance to x that is below this, f jumps at x."""
 ABOVE_ROUNDING = 256.0
-"""Noise of more than so many units roundoff of the value is not due to the rounding of the value alone."""
+"""Noise of more than this many unit roundoffs of the value is not due to the rounding of the value alone."""
 
 
 def directional_derivative(

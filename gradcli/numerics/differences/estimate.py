@@ -11,8 +11,8 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.maps.space import Vector
 
 FAIL_FACTOR = 3.0
-"""A claim differs only if it is wrong by more than so many error bounds, because on difficult functions one bound in a
-thousand does not hold (docs/numerics.md, section 10)."""
+"""A claim differs only if it is wrong by more than this many error bounds, because on difficult functions one bound in
+a thousand does not hold (docs/numerics.md, section 10)."""
 
 
 class Status(IntEnum):

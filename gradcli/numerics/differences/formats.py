@@ -46,7 +46,7 @@ FORMATS = (BFLOAT16, FLOAT16, FLOAT32)
 DIGITS = 53
 """The binary digits of a float64 number."""
 SAMPLED = 1_000
-"""Of a long array, about so many values are examined first: one that needs more digits decides. This affects only the
+"""Of a long array, about this many values are examined first: one that needs more digits decides. This affects only the
 cost."""
 
 
@@ -95,7 +95,7 @@ def may_be_half(values: Vector) -> bool:
 
 
 def fit(values: npt.NDArray[np.float64], digits: int) -> npt.NDArray[np.bool_]:
-    """Which values need at most so many binary digits. Infinity and NaN always fit."""
+    """Which values need at most this number of binary digits. Infinity and NaN always fit."""
     finite = np.isfinite(values)
     mantissas = np.frexp(np.where(finite, values, 0.0))[0]
     short: npt.NDArray[np.bool_] = np.ldexp(mantissas, digits) % 1 == 0

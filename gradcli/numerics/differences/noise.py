@@ -11,8 +11,8 @@ from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
 
 ROUNDING_FLOOR = 0.4
-"""The standard deviation of a value is never taken to be below so many units roundoff of it. That of an evenly
-distributed rounding error is 0.29 to 0.58 units roundoff, depending on the leading digits of the value, and 0.41 in
+"""The standard deviation of a value is never taken to be below this many unit roundoffs of it. That of an evenly
+distributed rounding error is 0.29 to 0.58 unit roundoffs, depending on the leading digits of the value, and 0.41 in
 the middle."""
 
 
@@ -37,7 +37,7 @@ def residual_noise(nodes: Vector, values: Matrix, degrees: tuple[int, ...]) -> V
 def quantised(values: Matrix) -> tuple[Mask, Vector]:
     """Which outputs change by small whole multiples (below 64) of one quantum between adjacent points; and the quantum.
 
-    A quantum of up to 100 units roundoff of the value is not counted: that is rounding to float64.
+    A quantum of up to 100 unit roundoffs of the value is not counted: that is rounding to float64.
     """
     changes = np.abs(np.diff(values, axis=0))
     quantum = np.where(changes > 0, changes, np.inf).min(axis=0)

@@ -18,10 +18,10 @@ from gradcli.numerics.maps.space import Vector
 WIDTH = 4
 """The largest number of steps in a window."""
 NOISE_FACTOR = 8.0
-"""The bound allows for noise of so many standard deviations."""
+"""The bound allows for noise of this many standard deviations."""
 TRUNCATION_FACTOR = 4.0
-"""The truncation error is taken to be so many times the difference of two windows, one without the largest step. If the
-extrapolation converges, that difference already exceeds the truncation error."""
+"""The truncation error is taken to be this many times the difference of two windows, one without the largest step. If
+the extrapolation converges, that difference already exceeds the truncation error."""
 
 
 @dataclass(frozen=True, slots=True)

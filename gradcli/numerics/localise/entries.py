@@ -20,11 +20,11 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 
 LARGEST_COUNT = 64
-"""At most so many entries are located."""
+"""At most this many entries are located."""
 LARGEST_SEARCH = 300
-"""A search measures at most about so many directions."""
+"""A search measures at most about this many directions."""
 START = 0.004
-"""The first step of three pairs: smaller than for certifying, because the bound comes from the last step alone."""
+"""The first step of three pairs of values: smaller than for certifying, as the bound comes from the last step alone."""
 QUICK_START = 0.001
 """The first step of two pairs: still smaller, because the truncation error of two pairs is larger."""
 LARGE, LARGE_START = 20_000, 0.006
@@ -33,7 +33,7 @@ ROUNDED, SUMMED = 256.0, 16.0
 """The rounding errors of a claimed slope and of the value of a row, in units of ε times the norm of their terms. 7 was
 measured for sums of 10^5 to 10^6 terms."""
 PATIENCE = 8
-"""After so many divisions without an entry found, a few random entries show whether most of them are wrong."""
+"""After this many divisions without an entry found, a few random entries show whether most of them are wrong."""
 SHARP = 0.1
 """A digit must be a whole number to within this."""
 SURE = 0.02
@@ -131,8 +131,8 @@ def _enough(_quick_reading: QuickReading) -> bool:
 def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Reading:
     """The reading, with a truncation bound from the assumption that errors fall equally fast from order to order.
 
-    With W the sum of the absolute terms of the slope and d the change by the largest step, that is (4 d)² / W. If
-    `straight`, a change of slope at x is not added, because over large steps it is mostly curvature.
+    With W the sum of the absolute terms of the slope and d the change by the largest step, the bound is (4 d)² / W.
+    If `straight`, a change of slope at x is not added, because over large steps it is mostly curvature.
     """
     reading, short = quick_reading.rough(), quick_reading.short
     with np.errstate(all="ignore"):

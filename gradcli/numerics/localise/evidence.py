@@ -21,35 +21,35 @@ from gradcli.numerics.reference.gap import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction
 
 SAMPLED_COLUMNS = 48
-"""If the wrong entries are not known, so many random columns are measured."""
+"""If the wrong entries are not known, this many random columns are measured."""
 LOCATED_COLUMNS = 64
-"""With a reference, at most so many wrong columns are shown."""
+"""With a reference, at most this many wrong columns are shown."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
 WIDE_REACHES = (0.8, 0.2, 0.05)
 """The lengths of large steps that are tried for every column. The one with the smallest uncertainty counts."""
 TABLE_ROWS = 100
-"""A table has at most so many rows."""
+"""A table has at most this many rows."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
 """In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
 but at least as many in all as the first number."""
 MOVED_ROWS = 16
-"""At most so many outputs are shown that change most when the shown entries change."""
+"""At most this many outputs are shown that change most when the shown entries change."""
 LARGEST_ROWS = 1_000_000
-"""So many entries of claimed rows are computed at once, which takes 8 MB."""
+"""This many entries of claimed rows are computed at once, which takes 8 MB."""
 HALVINGS, CALLS_A_HALVING = 200, 2
 """The steps of the search for outputs that differ, and the calls in each step: of backward and of the reference."""
 LOCATING = 100
 """The evaluations that a search for the wrong entries of a large block may take (60 were measured for one of 2500
 entries). If fewer are allowed, random columns are measured instead."""
 RUNS_A_COLUMN = 22
-"""The largest number of evaluations for one column: three pairs, then 16 for a derivative with its bound."""
+"""The largest number of evaluations for one column: 6 for three pairs of values, then 16 for a derivative."""
 SHOWN_ENTRIES = 16
-"""Up to so many wrong entries are all measured; of more, `SHOWN_OF_MANY`."""
+"""Up to this many wrong entries are all measured; of more, `SHOWN_OF_MANY`."""
 SHOWN_OF_MANY = 4
-"""Of many wrong entries, so many random ones are measured, because each takes up to 22 evaluations."""
+"""Of many wrong entries, this many random ones are measured, because each takes up to 22 evaluations."""
 OTHERS_SHOWN = 2
-"""So many random columns are shown next to the wrong ones."""
+"""This many random columns are shown next to the wrong ones."""
 ROUNDED = 1e-12
 """The entries of the reference are taken to be accurate to this part of the largest in their row."""
 
@@ -85,7 +85,7 @@ def make_table(
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
-    costly = site.map.is_costly  # three pairs settle nearly every column, and `most` ends the table
+    costly = site.map.is_costly  # three pairs of values suffice for nearly every column, and `most` ends the table
     complete = complete and (most is None or costly or n * RUNS_A_COLUMN <= most)
     if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
         return None

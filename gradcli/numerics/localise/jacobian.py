@@ -61,7 +61,7 @@ def jacobian_table(
         rows: flat output coordinates, by default all.
         claimed: the claimed entries (rows, columns). A column that meets them takes 6 evaluations instead of 16.
         quick: accept three pairs of values also if their own bound is below 1e-7 of the column's largest entry.
-        most: no column is begun after so many evaluations; by default all are. The result has those measured.
+        most: no column is begun after this number of evaluations; by default all are. The result has those measured.
 
     Returns:
         The derivatives (not scaled), with error bounds.

@@ -10,9 +10,9 @@ from gradcli.numerics.maps.floats import Indices
 from gradcli.numerics.sampling.directions import random_direction
 
 LARGEST_COUNT = 32
-"""At most so many outputs are located."""
+"""At most this many outputs are located."""
 LARGEST_SEARCH = 400
-"""A search tries at most so many cotangents."""
+"""A search tries at most this many cotangents."""
 
 
 def wrong_rows(site: Site, input_: int, output: int) -> Indices:

@@ -18,8 +18,8 @@ THREADED = 10_000
 UNTHREADED = 8192
 """The length of a piece of a product: a power of two below THREADED, so that no threads are started."""
 SUMMED = 4096
-"""So many products are added up at once; longer sums are made of such parts. Rounding errors grow with the root of the
-number of terms added up at once."""
+"""This many products are added up at once; longer sums are made of such parts. Rounding errors grow with the root of
+the number of terms added up at once."""
 
 
 def pieces(place: slice, length: int = PIECE) -> Iterator[slice]:

@@ -12,7 +12,7 @@ from numpy.random.bit_generator import ISeedSequence
 _OURS = 0x6772
 """The letters gr, which are part of every seed, so that the numbers differ from those of NumPy with the same seed."""
 _WORDS = 4
-"""PCG64 needs so many words of 64 bits as its seed."""
+"""PCG64 needs this many words of 64 bits as its seed."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""The interface of the numerics to a user's function, the only one: a differentiable map between two spaces."""
+"""The only interface of the numerics to a user's function: a differentiable map between two spaces."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ TAIL = 1e-3
 TAIL_PART = 1e-10
 """In small entries, differences below this part of the largest scaled entry are ignored."""
 TAIL_NOISE = 100.0
-"""In small entries, differences below so many times the noise of claim and reference are ignored."""
+"""In small entries, differences below this many times the noise of claim and reference are ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from gradcli.numerics.sampling.directions import random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
 
 FARTHEST = 64.0
-"""If values consist of rounding errors only, they stay below so many times the noise when the input changes by its own
-magnitude, and so do their claimed changes."""
+"""If values consist of rounding errors only, they stay below this many times the noise when the input changes by its
+own magnitude, and so do their claimed changes."""
 PLACES = (0.75, 0.3, -0.3, -0.75)
 """The values are computed at these places, in magnitudes of x."""
 

@@ -20,14 +20,14 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
 
 HELD_TO = 64.0
-"""A gradient that was computed in float32 may be wrong by so many unit roundoffs of float32."""
+"""A gradient that was computed in float32 may be wrong by this many unit roundoffs of float32."""
 HIDDEN = 40.0
 """A row that stays the same may have a slope of up to 40 unit roundoffs of its value: a change of two unit roundoffs
 over a step of 0.05, which rounding can hide, is a slope of 2 / 0.05."""
 SIZES = (0.5, 0.125, 2.0)
 """The format is determined at points near these multiples of x, where values vary more than at x."""
 OF_SIZE_ONE = 8
-"""The format is determined at so many points of magnitude 1 as well: values at a few points may have few digits by
+"""The format is determined at this many points of magnitude 1 as well: values at a few points may have few digits by
 chance, and then do not show their format."""
 SMALLER, SEEN_AT = 2.0**-5, 6
 """Multiples of a fixed step need fewer digits at x/32 than at x, floating-point numbers as many. Six points around each

@@ -15,7 +15,7 @@ from gradcli.numerics.sampling import directions
 from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, UNITS, random_direction
 
 NODES = 9
-"""The gradient is computed at so many points of a line, about 2^-22 of x apart."""
+"""The gradient is computed at this many points of a line, about 2^-22 of x apart."""
 DEGREE = 4
 """The noise along this line is the residual of a polynomial of this degree."""
 JUMP = 1e-6

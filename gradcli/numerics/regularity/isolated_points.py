@@ -12,7 +12,7 @@ from gradcli.numerics.outcome import BlockOutcome, KinkNote, Table
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction, within
 
 NEARBY = 6
-"""At so many nearby points the claim is computed."""
+"""At this many nearby points the claim is computed."""
 MOVE = 2.0**-20
 """How far these points are from x, in units of the scale."""
 FAR_OFF = 10.0

@@ -19,10 +19,10 @@ NODES = 49
 LARGEST = 1e-2
 """Jumps larger than this part of the values belong to the function itself."""
 ENLARGED = 4
-"""The interval is magnified at least so many times. Two neighbouring kinks may look like a jump at two magnifications
+"""The interval is magnified at least this many times. Two neighbouring kinks may look like a jump at two magnifications
 by chance."""
 MOST_ENLARGED = 10
-"""The interval is magnified at most so many times, by six each time."""
+"""The interval is magnified at most this many times, by six each time."""
 GROWING = 1.5
 """If the sixth difference has grown by this factor in the last magnification, the interval is magnified further."""
 GROWN = 20.0

@@ -18,9 +18,9 @@ from gradcli.numerics.outcome import KinkNote
 from gradcli.numerics.sampling.line import Line, on_grid
 
 LARGEST_COUNT = 8
-"""At most so many entries are listed."""
+"""At most this many entries are listed."""
 LARGEST_SEARCH = 160
-"""The search measures at most so many directions."""
+"""The search measures at most this many directions."""
 START = 2.0**-12
 """The largest of the three steps on each side is between this and twice this."""
 VISIBLE = 1e-4

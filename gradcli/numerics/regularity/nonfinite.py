@@ -16,7 +16,7 @@ from gradcli.numerics.sampling.directions import Focus, random_direction, within
 from gradcli.numerics.sampling.line import on_grid
 
 LARGEST_COUNT = 8
-"""At most so many columns of a block are measured."""
+"""At most this many columns of a block are measured."""
 PRECISE, NOTHING = 1e-3, 1e-290
 """A slope is known if its bound is below a thousandth of the slope or of the value, or below 1e-290, which counts as
 zero."""
@@ -27,7 +27,7 @@ FALLING = 4.0
 zero. From step to step, each 2^-8 of the one before, the quotients of |x|^1.25 fall by exactly this factor, 2^(8/4);
 those of x log x grow, and those at a kink stay."""
 MIXTURES = 2
-"""A zero slope must also be found along so many random directions through all entries of the block."""
+"""A zero slope must also be found along this many random directions through all entries of the block."""
 
 
 def judge_nonfinite(site: Site, input_: int, output: int) -> BlockOutcome | None:

@@ -26,18 +26,18 @@ VISIBLE = 64.0
 """Values are compared over the distance at which the slope seen from far away would change them by 64 ε. If they stay
 the same bit for bit, they are on a plateau."""
 LONGER = 16.0
-"""A rounding plateau must be at least so many times as long as that distance."""
+"""A rounding plateau must be at least this many times as long as that distance."""
 PLACES = 8
-"""At so many places along a line values are compared."""
+"""At this many places along a line values are compared."""
 CROSSED = 1
-"""So many of these places may have the edge of a plateau within that distance."""
+"""This many of these places may have the edge of a plateau within that distance."""
 MANY = 8
 """A row must take at least this many different values along a line; a few may be a step function of its own."""
 STEEPEST, OTHERS = 3, 4
-"""Jumps are compared between so many pairs of nodes: the steepest, and others drawn at random."""
+"""Jumps are compared between this many pairs of nodes: the steepest, and others drawn at random."""
 ALIKE = 16.0
-"""The largest jump may be at most so many times the median jump. Either the jumps are compared, as for a fixed grid, or
-the jumps relative to the values next to them, as for floating-point numbers."""
+"""The largest jump may be at most this many times the median jump. Either the jumps are compared, as for a fixed grid,
+or the jumps relative to the values next to them, as for floating-point numbers."""
 FAR = 0.3
 """Places are drawn up to this far from x, in magnitudes of x."""
 SMALLER = 2.0**-5
@@ -51,7 +51,7 @@ def has_plateaus(site: Site, pair: Pair) -> bool:
     """Whether an output has rounding plateaus: it varies over long distances, but not at all over tiny ones.
 
     All entries of the output that vary must stay the same bit for bit over the tiny distance (`VISIBLE`) at seven of
-    eight places near x. False outside the domain.
+    eight places, which are up to 0.3 of the magnitude of x away. False if forward raises or is not finite there.
 
     Args:
         site: the point.

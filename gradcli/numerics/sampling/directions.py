@@ -11,7 +11,7 @@ from gradcli.numerics.maps.space import Space, Vector
 from gradcli.numerics.sampling.line import power_of_two_above, round_up_to_power_of_two
 
 TRIES = 3
-"""So many points, directions, rows or outputs are tried where one may miss by chance: if one misses in a tenth of the
+"""This many points, directions, rows or outputs are tried where one may miss by chance: if one misses in a tenth of the
 cases, all three miss in a thousandth."""
 MOVE = 2.0**-10
 """How far a point is moved to see whether a result persists, in units of its scale: so little that the function behaves
@@ -112,7 +112,7 @@ def within(scales: Vector, places: slice) -> Vector:
 GROUP_WIDTH = 10
 """Entries whose scale is at least 2^10 below the largest are moved in groups of their own, each 2^10 wide."""
 LARGEST_GROUPS = 4
-"""At most so many groups of smaller scale are moved, those with the largest scales."""
+"""At most this many groups of smaller scale are moved, those with the largest scales."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from gradcli.numerics.maps.pieces import PIECE, pieces
 from gradcli.numerics.maps.space import Vector
 
 GRID_BITS = 44
-"""Parameters t have so many binary digits after the point. With x rounded to multiples of 2^-44 of the scale and
+"""Parameters t have this many binary digits after the point. With x rounded to multiples of 2^-44 of the scale and
 directions of 8 bits, x + t v is then a multiple of 2^-52 of the scale, which a float64 holds exactly."""
 GRID = 2.0**-GRID_BITS
 """Parameters t are multiples of this."""
 HALVINGS = 30
-"""After so many halvings an interval is 1e-9 times as long. A smooth change of value has fallen by that factor, and one
-over a millionth of the interval by a thousand; a jump is unchanged."""
+"""After this many halvings an interval is 1e-9 times as long. A smooth change of value has fallen by that factor, and
+one over a millionth of the interval by a thousand; a jump is unchanged."""
 
 _FRACTION = (1 << 52) - 1
 """The bits of a float64 below its exponent."""

@@ -39,8 +39,9 @@ enough: claim and reference agree much better with each other."""
 def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, PairResult]:
     """Certify pairs in which claim and reference agree: by one direction through all inputs, or one through each.
 
-    In this order: one pair of values; two or three pairs with the steps of `STARTS`; three pairs along each input
-    alone; `directional_derivative` along each input alone. Pairs that are zero are tested for step functions.
+    In this order: one pair of values; two or three pairs of values with the steps of `STARTS`; three pairs of values
+    along each input alone; `directional_derivative` along each input alone. If claim and reference are zero, forward
+    may also be a step function.
 
     Args:
         site: the point, with its reference.
@@ -168,7 +169,7 @@ def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> 
 
 
 def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
-    """Whether the claim is met to within `WITNESSED`, or if rounding is larger, to eight roundings and `ROUGHLY`."""
+    """Whether the claim is met to within `WITNESSED`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
     short = quick_reading.short
     allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
     seen: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))

@@ -21,12 +21,12 @@ SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KI
 LEAST = 1e-300
 """Values below this count as zero."""
 KINK_FACTOR = 100.0
-"""The change of slope at x may be so many times the error that is allowed: it is extrapolated with less accuracy."""
+"""The change of slope at x may be this many times the error that is allowed: it is extrapolated with less accuracy."""
 SHORTEST_START = 2.0**-10
 """The smallest first step along a direction through many entries. Truncation falls with the sixth power of the step and
 rounding grows as its inverse, so that still smaller steps would only add rounding."""
 ROUNDINGS = 8.0
-"""If rounding of the values hides a slope, it may differ from the claim by so many rounding errors of the slope."""
+"""If rounding of the values hides a slope, it may differ from the claim by this many rounding errors of the slope."""
 STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
 """The first steps at which three pairs of values are tried in turn. The smaller ones are for functions that have a kink
 or a short period within the larger ones."""
@@ -102,11 +102,11 @@ def certified(
     quiet: bool,
     scale: float | None = None,
 ) -> bool:
-    """Whether three pairs certify a pair: its rows meet the claim and show no kink.
+    """Whether three pairs of values certify a pair of blocks: its rows meet the claim and show no kink.
 
     Args:
         site: the point.
-        quick_reading: the three pairs.
+        quick_reading: the three pairs of values.
         pair: the numbers of the input block and the output block.
         part: the error allowed, as a part of the pair's largest scaled entry.
         quiet: whether the claim is zero; the error is then compared with the largest entry of this output by any input,

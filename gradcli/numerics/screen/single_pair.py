@@ -34,7 +34,7 @@ CURVED = 0.6
 ROUNDED = 8.0
 """Rounding, 4 ε |u·f| / t, takes half of the allowed part p if t = 8 ε |u·f| / p."""
 SPREAD = 0.25
-"""The step is increased at random by up to this part of itself, so that no step is always used."""
+"""The step is increased at random by up to this part of itself, so that every call uses another one."""
 STRAIGHT, MANY = 1e-3, 1e4
 """The slope may change by this part of the pair's largest entry from one side of x to the other; at a kink it changes
 by more. For more than MANY entries the limit grows as the root of their number, as the sum of their curvatures does."""
@@ -142,7 +142,7 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
 
 
 def straightness(size: int) -> float:
-    """The limit of the change of slope at a point of so many entries, as a part of the pair's largest entry."""
+    """The limit of the change of slope for a map of `size` inputs, as a part of the pair's largest entry."""
     return STRAIGHT * math.sqrt(max(1.0, size / MANY))
 
 

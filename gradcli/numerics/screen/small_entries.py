@@ -28,7 +28,7 @@ BY_CHANCE, AT_MOST = 1e-3, 1e-2
 """Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
 by chance; up to a hundredth, if most slopes are far below the largest."""
 SAMPLED = 500
-"""The median slope is taken from about so many of them. This affects only the cost."""
+"""The median slope is taken from about this many of them. This affects only the cost."""
 LEAST = 1e-10
 """A slope below this part of the output's value is rounding. Its output gets the weight of a slope of this size."""
 HEAVIEST = 1e15

@@ -37,8 +37,8 @@ QUIET = 1e-18
 """Claimed entries below this part of the outputs count as zeros. Those between this and the rounding of the outputs are
 measured along their input alone."""
 CLEARLY = 100.0
-"""In a large block, an error of more than so many bounds of three pairs of values is a difference, which is located and
-confirmed without a more accurate measurement first."""
+"""In a large block, an error of more than this many bounds of three pairs of values is a difference, which is located
+and confirmed without a more accurate measurement first."""
 DROWNED = 1e-13
 """A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
 NEARER = (0.125, -0.125)
@@ -96,9 +96,9 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
 
 
 def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """The result; SILENT for a claim of zero whose output stays exactly the same when the input moves (`unmoved`).
+    """Return the result, but SILENT for a zero claim whose output stays exactly the same when the input moves.
 
-    That is needed if the values are too noisy for the measurement to show a slope of zero.
+    Where the values are noisy, the measurement could not show the slope of zero.
     """
     rows = site.rows(pair[1])
     if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
@@ -107,9 +107,9 @@ def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
 
 
 def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """The result; AGREES for a claim within a coarse bound whose values are stored in few digits.
+    """Return the result, but AGREES for a claim that is within a coarse bound, if the values are stored in few digits.
 
-    Such a format allows no finer resolution: the bound must give its `resolution` or a finer one.
+    The format then allows no finer resolution. That of the bound must be at least as fine as the format's `resolution`.
     """
     coarse = (
         seen.impression is Impression.WEAK and seen.resolution is not None and seen.resolution <= BFLOAT16.resolution
@@ -130,7 +130,7 @@ def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
 
 
 def _unless_drowned(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """The result; SILENT for a difference that may be rounding in a tail, so that other points are tried.
+    """Return the result, but SILENT for a difference that may be rounding in a tail, so that other points are tried.
 
     Finite differences may know a gradient of 1e-73 to many digits, while a right formula has only three of them, or
     none: one that computes 1 - erf(x) gives zero there, or a few roundings of the values nearer to zero.
@@ -168,7 +168,7 @@ def is_drowned(site: Site, pair: Pair, seen: PairResult) -> bool:
 def _is_drowned_nearer_to_zero(site: Site, pair: Pair, seen: PairResult) -> bool:
     """Whether a difference may come from rounding of the values at x / 8 or -x / 8, in a tail that falls off there.
 
-    Claim and error must be below `DROWNED` times those values, and above `UNIT` times them. If they are below, the
+    Claim and error must be below `DROWNED` times those values. If they are even below `UNIT` times those values, the
     error must be at most `LOST` times the block: a larger one is a mistake, however small the block is.
     """
     if seen.impression not in DROWNABLE:
@@ -197,7 +197,7 @@ def _size(values: Vector) -> float:
 
 
 def as_step_function(site: Site, pair: Pair, seen: PairResult) -> PairResult:
-    """The result; SILENT if forward is a step function, whose derivative zero is right although its values rise."""
+    """Return the result, but SILENT if forward is a step function: a zero claim is right although its values rise."""
     known = seen.impression in (Impression.SILENT, Impression.AGREES)
     return seen if known or not is_staircase(site, pair) else _still(site, pair, seen)
 
