@@ -146,7 +146,7 @@ class Alarm:
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         now = monotonic()
-        if now >= self._due and self._rings == 0 and self._waits(now, frame):
+        if now >= self._due and self._waits(now, frame):
             self._extended(now + _EXTENSION)
         elif now >= self._due:
             self._rings += 1
@@ -162,7 +162,8 @@ class Alarm:
     def _waits(self, now: float, frame: FrameType | None) -> bool:
         """Whether the code may go on for a while after its time is over."""
         late = now - self._due
-        if late < (_STARVED - 1) * self._seconds and process_time() - self._used < self._seconds / 2:
+        starved = late < (_STARVED - 1) * self._seconds and process_time() - self._used < self._seconds / 2
+        if starved and not self._rings:
             return True
         while late < _IMPORT_SECONDS and frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
             if frame.f_code.co_filename == _IMPORTING:

@@ -188,6 +188,31 @@ def test_an_import_is_not_interrupted_and_what_follows_is(tmp_path, monkeypatch)
     assert extended
 
 
+def test_an_import_after_an_interrupt_that_was_caught_is_not_interrupted_either(tmp_path, monkeypatch):
+    (tmp_path / "imported_late.py").write_text(
+        "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4:\n    pass\nWHOLE = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    found = []
+    alarm = Alarm()
+    with alarm.installed():
+        alarm.set(0.05)
+        try:
+            while True:
+                pass
+        except OutOfTimeError:
+            try:
+                import imported_late
+
+                found.append(imported_late.WHOLE)
+                while True:
+                    pass
+            except OutOfTimeError:
+                interrupted = alarm.clear()
+    assert interrupted
+    assert found == [True]
+
+
 def test_code_that_had_none_of_the_processor_is_given_more_time():
     alarm, began = Alarm(), time.monotonic()
     with alarm.installed():
