@@ -53,13 +53,17 @@ class TargetInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The outcome of running forward once on trial inputs: outputs as arrays, or the exception."""
+    """The outcome of running forward once on trial inputs: outputs as arrays, or the exception.
+
+    `lacks_a_sum` says that the framework rejects a gradient that was not summed over a broadcast axis.
+    """
 
     outputs: "tuple[NDArray[Any], ...]" = ()
     differentiable: tuple[bool, ...] = ()
     error: BaseException | None = None
     gradients: "tuple[NDArray[Any] | None, ...] | None" = None
     backward_error: BaseException | None = None
+    lacks_a_sum: bool = False
 
     @property
     def ok(self) -> bool:

@@ -349,3 +349,36 @@ def test_functions_of_jax_are_given_the_same(name: str, finding: str | None) -> 
     result = checked(target)
     assert [each.kind.value for each in result.findings] == ([] if finding is None else [finding])
     assert result.verdict is (Verdict.PASSED if finding is None else Verdict.FAILED), result
+
+
+def np_discounted(cash, rate):
+    t = np.arange(1, cash.shape[-1] + 1)
+    return (cash / (1 + rate[:, None]) ** t).sum(-1)
+
+
+@pytest.mark.parametrize("factor", [1, 1.001])
+def test_a_vector_that_backward_alone_insists_on_is_found(factor: float) -> None:
+    def vjp(cash, rate, g):
+        t, base = np.arange(1, cash.shape[-1] + 1), 1 + rate[:, None]
+        return g[:, None] / base**t, -factor * g * (t * cash / base ** (t + 1)).sum(-1)
+
+    result = checked(GradientPair(function=np_discounted, gradient=vjp))
+    assert [len(spec.shape or ()) for spec in result.inputs] == [2, 1]
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [f.input for f in result.findings] == ([] if factor == 1 else ["rate"])
+
+
+def test_a_sum_left_out_in_jax_does_not_lead_to_less_likely_inputs() -> None:
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+    target = jax.custom_vjp(lambda x, mask: (x * mask).sum(-1) / mask.sum(-1))
+
+    def backward(kept, g):
+        x, mask = kept
+        n = mask.sum(-1, keepdims=True)
+        mean = (x * mask).sum(-1, keepdims=True) / n
+        return g[..., None] / n, g[..., None] * (x - mean) / n  # the first lacks `* mask`, and so the size of x
+
+    target.defvjp(lambda *tensors: (target(*tensors), tensors), backward)
+    result = checked(target)
+    assert [spec.shape for spec in result.inputs] == [(3, 4), (3, 4)]
+    assert [f.kind.value for f in result.findings] == ["wrong-shape"]

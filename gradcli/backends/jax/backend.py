@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -308,9 +307,14 @@ class JaxBackend(TracedBackend):
         except (Exception, SystemExit) as error:
             # JAX refuses what the rule returned: for the checks to tell
             refused = not users_frames(error.__traceback__)
-            if refused and not _is_reduced_too_far(str(error)):
-                return Trial(outputs=outputs, differentiable=differentiable)
+            if refused and _lacks_a_sum(str(error)):
+                return Trial(outputs=outputs, differentiable=differentiable, lacks_a_sum=True)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
+        if any(
+            g is not None and g.dtype.kind == "c" != values[i].dtype.kind for i, g in zip(tracked, found, strict=True)
+        ):
+            complex_one = TypeError("expected a real gradient for a real input, got a complex one")
+            return Trial(outputs=outputs, differentiable=differentiable, backward_error=complex_one)
         return Trial(outputs=outputs, differentiable=differentiable, gradients=found)
 
     def _outputs(
@@ -370,18 +374,22 @@ class JaxBackend(TracedBackend):
         return expanded(arguments, self.transforms, fixed=fixed_positions(rule_of(target)))
 
 
-def _is_reduced_too_far(message: str) -> bool:
-    """Whether JAX says that a gradient is smaller than its input: the rule's author meant an input of fewer entries.
+def _lacks_a_sum(message: str) -> bool:
+    """Whether JAX rejects something that, summed over the axes that were broadcast, has the input's shape.
 
-    One that is larger is a mistake, a sum left out, and must not talk the search for inputs out of those that show it.
+    That sum is the rule's to take: a mistake, which must not lead the search for inputs to others. Any other shape may
+    mean that the rule was written for inputs of other shapes, as in PyTorch, which takes such sums itself.
     """
     found = re.search(
         r"produced an output of type \w+\[([\d,]*)\] corresponding to an input of type \w+\[([\d,]*)\]", message
     )
     if found is None:
+        return True
+    returned, wanted = (tuple(int(size) for size in part.split(",") if size) for part in found.groups())
+    try:
+        return np.broadcast_shapes(returned, wanted) == returned
+    except ValueError:
         return False
-    returned, wanted = (math.prod(int(size) for size in part.split(",") if size) for part in found.groups())
-    return returned < wanted
 
 
 def _name(target: object) -> str:

@@ -13,6 +13,7 @@ from gradcli.cases import InputSpec
 from gradcli.inputs.search.candidates import OMITTED, Choice
 from gradcli.inputs.search.source_hints import SourceHints
 from gradcli.inputs.search.trials import Guess, Trials
+from gradcli.targets import Trial
 
 MAX_ALTERNATIVES = 6
 _FEW_OPTIONAL = 3
@@ -22,12 +23,16 @@ _RISKY_FLAGS = ("inplace",)
 
 
 def alternatives_of(
-    trials: Trials, hints: SourceHints, guess: Guess, runs_backward: Callable[[Guess], bool] = lambda _: True
+    trials: Trials,
+    hints: SourceHints,
+    guess: Guess,
+    runs_backward: Callable[[Guess], bool] = lambda _: True,
+    attempted: Callable[[Guess], Trial] = lambda _: Trial(),
 ) -> tuple[tuple[InputSpec, ...], ...]:
     """The alternatives to `guess` that forward accepts, and backward too if a default was not meant to be changed."""
     accepted: list[tuple[InputSpec, ...]] = []
     modes = (mode for mode in _other_modes(trials, guess) if runs_backward(mode))
-    for candidate in itertools.chain(_candidates(trials, hints, guess), modes):
+    for candidate in itertools.chain(_candidates(trials, hints, guess, attempted), modes):
         if len(accepted) == MAX_ALTERNATIVES or trials.exhausted:
             break
         if trials.judge(candidate) is None:
@@ -45,7 +50,9 @@ def _other_modes(trials: Trials, guess: Guess) -> Iterator[Guess]:
             yield _with_value(guess, index, 0)
 
 
-def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Guess]:
+def _candidates(
+    trials: Trials, hints: SourceHints, guess: Guess, attempted: Callable[[Guess], Trial]
+) -> Iterator[Guess]:
     optional = [
         index
         for index, (choice, slot) in enumerate(zip(guess.skeleton, trials.slots, strict=True))
@@ -63,8 +70,8 @@ def _candidates(trials: Trials, hints: SourceHints, guess: Guess) -> Iterator[Gu
             yield _with_value(guess, index, 0)
         if isinstance(choice.value, bool) and name not in _RISKY_FLAGS:
             yield _with_value(guess, index, not choice.value)
-    if hints.minds_complex:
-        yield _complex(guess)
+    if hints.minds_complex and all(choice.kind != "complex" for choice in guess.skeleton):
+        yield _complex(guess, attempted)
     if hints.undoes_broadcasting:
         yield from _broadcast(guess)
 
@@ -78,9 +85,21 @@ def _with_value(guess: Guess, index: int, value: object) -> Guess:
     return replace(guess, skeleton=(*guess.skeleton[:index], Choice.of_value(value), *guess.skeleton[index + 1 :]))
 
 
-def _complex(guess: Guess) -> Guess:
-    skeleton = tuple(replace(choice, kind="complex") if choice.kind == "float" else choice for choice in guess.skeleton)
-    return replace(guess, skeleton=skeleton)
+def _complex(guess: Guess, attempted: Callable[[Guess], Trial]) -> Guess:
+    """The guess with complex tensors; one for which backward returns real numbers beside complex ones stays real."""
+    slots = [index for index, choice in enumerate(guess.skeleton) if choice.kind == "float"]
+    found = _with_complex(guess, slots)
+    gradients = attempted(found).gradients or ()
+    if len(gradients) != len(slots):
+        return found
+    pairs = zip(slots, gradients, strict=True)
+    kept = [index for index, gradient in pairs if gradient is None or gradient.dtype.kind == "c"]
+    return _with_complex(guess, kept) if kept else found
+
+
+def _with_complex(guess: Guess, slots: Sequence[int]) -> Guess:
+    skeleton = [replace(c, kind="complex") if index in slots else c for index, c in enumerate(guess.skeleton)]
+    return replace(guess, skeleton=tuple(skeleton))
 
 
 def _broadcast(guess: Guess) -> Iterator[Guess]:

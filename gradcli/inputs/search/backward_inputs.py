@@ -7,7 +7,7 @@ diagonal. What the framework refuses of a backward that ran is a mistake to be s
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from gradcli.inputs.search.error_messages import refused_gradient, refused_number, refused_position
+from gradcli.inputs.search.error_messages import refused_complex, refused_gradient, refused_number, refused_position
 from gradcli.inputs.search.trials import Guess
 from gradcli.inputs.search.unification import Solution, State, Unifier
 from gradcli.targets import Trial
@@ -43,6 +43,13 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     if len(changed) != 1 or 1 in changed[0] or len(slots) != 1:
         return None
     return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
+
+
+def made_complex(guess: Guess, message: str) -> Iterator[Guess]:
+    """The guess with one real tensor complex, where the framework rejected a complex gradient of a real input."""
+    for slot in _floats(guess) if refused_complex(message) else ():
+        choice = replace(guess.skeleton[slot], kind="complex")
+        yield replace(guess, skeleton=(*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :]))
 
 
 def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:

@@ -106,6 +106,13 @@ def _refusal(message: str) -> re.Match[str] | None:
     return next((found for pattern in _REFUSED if (found := re.search(pattern, message))), None)
 
 
+def refused_complex(message: str) -> bool:
+    """Whether a gradient was rejected because it is complex where the input is real."""
+    return (
+        re.search(r"input_is_complex == grad_is_complex|expected a real gradient for a real input", message) is not None
+    )
+
+
 def refused_number(message: str) -> bool:
     """Whether the framework rejected the number of gradients."""
     return "returned an incorrect number of gradients" in message

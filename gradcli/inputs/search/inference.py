@@ -14,7 +14,15 @@ from gradcli.errors import InputsNotFoundError
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.alternatives import alternatives_of
 from gradcli.inputs.search.argument_names import PARAMETER_NAMES
-from gradcli.inputs.search.backward_inputs import as_returned, exchanges, merged, narrowed, settled, squared
+from gradcli.inputs.search.backward_inputs import (
+    as_returned,
+    exchanges,
+    made_complex,
+    merged,
+    narrowed,
+    settled,
+    squared,
+)
 from gradcli.inputs.search.budget import LIMIT_SECONDS, SEARCH_TRIES, Budget
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton, Slot
 from gradcli.inputs.search.choice import (
@@ -31,7 +39,7 @@ from gradcli.inputs.search.choice import (
 )
 from gradcli.inputs.search.domains import square_domain
 from gradcli.inputs.search.equal_parts import parts_of
-from gradcli.inputs.search.error_messages import Mentions
+from gradcli.inputs.search.error_messages import Mentions, refused_gradient
 from gradcli.inputs.search.not_found import failure_text
 from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
 from gradcli.inputs.search.refinement import polished, with_labels_for_each_row, with_statistics_of_features
@@ -113,7 +121,11 @@ def infer(
         if solution is not None:
             specs = trials.specs(solution.guess)
             budget.allow(ALTERNATIVE_TRIES)
-            others = () if budget.is_slow else alternatives_of(trials, hints, solution.guess, search.runs_backward)
+            others = (
+                ()
+                if budget.is_slow
+                else alternatives_of(trials, hints, solution.guess, search.runs_backward, search.attempted)
+            )
             others = (search.square, *others) if search.square else others
             late = () if budget.ran_late is None else (budget.ran_late,)
             return Inference(
@@ -166,14 +178,15 @@ class _Search:
         self._retry_cheaper()
         self._try_likelier()
         self._try_as_backward_asks()
+        self._try_less_likely()
         chosen = chosen_among(self._found)
         self.is_degenerate = chosen.plain_score >= DEGENERATE
         likeliest = overruled_by(chosen, self._found)
         if likeliest is not None:
             self.overruled = self._trials.specs(likeliest.solution.guess)
-            square = squared(likeliest.solution.guess, self._attempted, self._trials.judge)
+            square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
-        optionals = OptionalArguments(self._trials, self._unifier, self._attempted)
+        optionals = OptionalArguments(self._trials, self._unifier, self.attempted)
         best = self._with_defaults_given(optionals.given(chosen.solution))
         self.notes = optionals.notes
         self._budget.allow(POLISHING_TRIES)
@@ -265,20 +278,31 @@ class _Search:
             solution, penalty = replace(solution, guess=fitting), 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
+        if penalty >= RAISING_BACKWARD and (whole := self._complex(solution.guess)) is not None:
+            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
         plain, narrow = self._score(solution), self._narrowed(solution)
         if narrow is not None:
             self._found.append(
                 Accepted(plain_score=plain + cost_of_narrowing(narrow.guess), penalty=0.0, solution=narrow)
             )
             penalty = max(penalty, RAISING_BACKWARD)
+        if self.attempted(solution.guess).lacks_a_sum and any(each.plain_score < plain for each in self._found):
+            penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
         self._found.append(Accepted(plain_score=plain, penalty=penalty, solution=solution))
 
     def _as_returned(self, guess: Guess) -> Guess | None:
         """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
-        fitting = as_returned(guess, str(self._attempted(guess).backward_error))
+        fitting = as_returned(guess, str(self.attempted(guess).backward_error))
         if fitting is None or self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
             return None
         return fitting
+
+    def _complex(self, guess: Guess) -> Solution | None:
+        """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
+        for each in made_complex(guess, str(self.attempted(guess).backward_error)):
+            if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
+                return settled(self._unifier(each.skeleton), each)
+        return None
 
     def _try_as_backward_asks(self) -> None:
         """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
@@ -286,12 +310,36 @@ class _Search:
             return
         for each in list(self._found):
             self._budget.allow(BACKWARD_TRIES)
-            unifier, trial = self._unifier(each.solution.guess.skeleton), self._attempted(each.solution.guess)
+            unifier, trial = self._unifier(each.solution.guess.skeleton), self.attempted(each.solution.guess)
             for start in merged(unifier, each.solution, trial.backward_error):
                 outcome = unifier.solve(BACKWARD_STEPS, start)
                 if isinstance(outcome, Solution) and self.runs_backward(outcome.guess):
                     self._accept(outcome)
                     return
+
+    def _try_less_likely(self) -> None:
+        """If backward's own code raises on the likeliest inputs and on all others found, try those
+        with one argument changed.
+
+        `rate[:, None]` takes a matrix in forward, where a vector is meant. A gradient that the framework rejects is a
+        mistake to be seen at the likeliest inputs, and no reason for this.
+        """
+        likeliest = min(self._found, key=lambda each: each.plain_score)
+        if any(each.fits and each.plain_score < DEGENERATE for each in self._found):
+            return
+        if refused_gradient(str(self.attempted(likeliest.solution.guess).backward_error)) is not None:
+            return
+        self._budget.allow(LIKELIER_TRIES)
+        known = {each.solution.guess.skeleton for each in self._found}
+        near = [n for each in self._found for n in self._neighbours(each.solution.guess.skeleton, None)]
+        for _, skeleton in sorted(near, key=lambda each: each[0]):
+            if skeleton in known or self._trials.exhausted:
+                continue
+            known.add(skeleton)
+            outcome = self._solve(self._unifier(skeleton), skeleton, 0)
+            if isinstance(outcome, Solution) and not is_degenerate(outcome.guess) and self.runs_backward(outcome.guess):
+                self._accept(outcome)
+                return
 
     def _in_equal_parts(self, solution: Solution) -> Solution | None:
         """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
@@ -306,7 +354,7 @@ class _Search:
         return None
 
     def _narrowed(self, solution: Solution) -> Solution | None:
-        guess = narrowed(solution.guess, self._attempted, lambda each: self._trials.judge(each) is None)
+        guess = narrowed(solution.guess, self.attempted, lambda each: self._trials.judge(each) is None)
         return None if guess is None else settled(self._unifier(guess.skeleton), guess)
 
     def _unifier(self, skeleton: Skeleton) -> Unifier:
@@ -367,7 +415,7 @@ class _Search:
         word = self._trials.slots[slot].name.lower()
         return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
 
-    def _attempted(self, guess: Guess) -> Trial:
+    def attempted(self, guess: Guess) -> Trial:
         """Forward and backward on a guess; an empty trial where backward cannot be tried."""
         if self._attempt_backward is None:
             return Trial(outputs=(np.zeros(1),))
@@ -375,7 +423,7 @@ class _Search:
 
     def _backward_penalty(self, guess: Guess) -> float:
         """The penalty for a failing backward. It only breaks ties: a wrong backward must not lead to other inputs."""
-        trial = self._attempted(guess)
+        trial = self.attempted(guess)
         if not trial.ok or trial.backward_error is not None:
             return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
         return 0.7 * sum(gradient is None for gradient in trial.gradients or ())

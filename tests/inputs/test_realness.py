@@ -1,0 +1,93 @@
+"""Which inputs are inferred to be complex: as backward returns gradients, one input complex and another real."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradcli
+from gradcli.backends.numpy.claims import GradientPair
+from gradcli.cases import CheckSpec
+from gradcli.findings import FindingKind
+from gradcli.results import CheckResult
+from gradcli.runner.case import check_object
+from gradcli.runner.planning.plan import case_of
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+from tests.inputs.test_shapes_that_fit import ns
+
+__all__ = ["ns"]
+
+
+def checked(target: Any) -> CheckResult:
+    return check_object(target, case_of(CheckSpec(target="module:Target"), Settings(order=1, samples=1, shrink=False)))
+
+
+def rotation_of(ns: Any, factor: float) -> Any:
+    class Rotation(ns.autograd.Function):
+        """Turns complex numbers by real angles; the gradient of the angles is `factor` times the right one."""
+
+        @staticmethod
+        def forward(ctx: Any, z: Any, angle: Any) -> Any:
+            y = z * ns.exp(1j * angle)
+            ctx.save_for_backward(y, angle)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            y, angle = ctx.saved_tensors
+            return g * ns.exp(-1j * angle), factor * ns.real(g * ns.conj(1j * y))
+
+    return Rotation
+
+
+def seen(result: CheckResult) -> dict[str, str]:
+    return {spec.name: str(spec.dtype or "float64") for spec in result.inputs}
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_a_complex_and_a_real_input_are_told_apart_by_their_gradients(ns: Any, factor: float) -> None:
+    result = checked(rotation_of(ns, factor))
+    assert seen(result) == {"z": "complex128", "angle": "float64"}
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [f.input for f in result.findings] == ([] if factor == 1 else ["angle"])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_in_jax(factor: float) -> None:
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+    jnp = jax.numpy
+    target = jax.custom_vjp(lambda z, angle: z * jnp.exp(1j * angle))
+    target.defvjp(
+        lambda z, angle: (target(z, angle), (z, angle)),
+        lambda kept, g: (
+            g * jnp.exp(1j * kept[1]),
+            factor * jnp.real(g * 1j * kept[0] * jnp.exp(1j * kept[1])),
+        ),
+    )
+    result = checked(target)
+    assert seen(result) == {"z": "complex128", "angle": "float64"}
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert [f.input for f in result.findings] == ([] if factor == 1 else ["angle"])
+
+
+def test_a_complex_gradient_of_a_real_input_fails_in_jax() -> None:
+    jax = pytest.importorskip("jax", reason="the jax backend needs JAX")
+    target = jax.custom_vjp(lambda x: jax.numpy.sin(x.real))
+    target.defvjp(lambda x: (target(x), x), lambda x, g: (g * jax.numpy.cos(x) * (1 + 0j),))
+    (result,) = gradcli.check(target, (jax.numpy.array([0.3, 0.7]),), order=1, shrink=False).cases
+    assert result.verdict is Verdict.FAILED
+    assert [f.kind for f in result.findings] == [FindingKind.WRONG_DTYPE]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.001])
+def test_a_numpy_pair_is_checked_with_a_complex_input_beside_a_real_one(factor: float) -> None:
+    def turned(z: Any, angle: Any) -> Any:
+        return z * np.exp(1j * angle)
+
+    def turned_vjp(z: Any, angle: Any, g: Any) -> Any:
+        return g * np.exp(-1j * angle), factor * np.real(g * np.conj(1j * turned(z, angle)))
+
+    result = checked(GradientPair(function=turned, gradient=turned_vjp))
+    assert result.verdict is (Verdict.PASSED if factor == 1 else Verdict.FAILED)
+    assert {f.input for f in result.findings} == (set() if factor == 1 else {"angle"})
