@@ -56,9 +56,10 @@ def _may_repeat(code: CodeType) -> bool:
 
 @dataclass(slots=True)
 class LinesSeen:
-    """How often each line of some code was run."""
+    """How often each line of some code was run, in how many calls of a function: JAX traces it more than once."""
 
     runs: Counter[Line] = field(default_factory=Counter)
+    calls: int = 0
 
     def loops_alike(self, other: "LinesSeen") -> bool:
         """Whether each function that ran in both calls ran its most frequent line equally often.
@@ -78,11 +79,11 @@ class LinesSeen:
         return max((times for code, times in ours.items() if theirs.get(code) == times), default=0)
 
     def _loops(self) -> dict[CodeType, int]:
-        """How often each function went over the line that it went over most."""
+        """How often each function went over the line that it went over most, in each of the calls."""
         longest: dict[CodeType, int] = {}
         for (code, _), times in self.runs.items():
             longest[code] = max(times, longest.get(code, 0))
-        return longest
+        return {code: times // max(self.calls, 1) for code, times in longest.items()}
 
 
 class Counted(ABC):
@@ -122,6 +123,8 @@ def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSe
 
     def line(frame: FrameType, event: str, _argument: Any) -> Any:
         nonlocal left
+        if event == "call" and frame.f_code is code:
+            seen.calls += 1
         if event == "line":
             left -= 1
             seen.runs[frame.f_code, frame.f_lineno] += 1
@@ -150,12 +153,12 @@ def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[str],
     """Call `line` in frames of functions in the files that are `chosen`; the tracer set before is put back."""
     known: dict[str, bool] = {}  # a framework enters hundreds of frames a call
 
-    def enter(frame: FrameType, _event: str, _argument: Any) -> Any:
+    def enter(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         inside = known.get(code.co_filename)
         if inside is None:
             inside = known[code.co_filename] = chosen(code.co_filename)
-        return line if inside and code.co_name != "<module>" else None
+        return line(frame, event, argument) if inside and code.co_name != "<module>" else None
 
     before, collecting = sys.gettrace(), gc.isenabled()
     gc.disable()  # a collection may call Python code of anybody's

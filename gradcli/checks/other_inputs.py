@@ -31,6 +31,10 @@ _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 """A gap wider than this part of its entry shows in plain quotients, which tell a kink from a mistake for little."""
 
 
+_OVERFLOWING = 32.0
+"""Entries as large as this may make a right backward overflow: exp(3 x) does in single precision."""
+
+
 @final
 class OtherInputsCheck(Check):
     """Gradients in other branches of forward than the given inputs take; a note if the user gave the values."""
@@ -139,6 +143,8 @@ class Comparison:
         """Whether the two differ beyond rounding, in a block or in single entries far below its largest."""
         if self.other is None or not np.any(self.claimed != self.other):
             return False
+        if not np.isfinite(self.claimed).all():
+            return True
         space, tolerance = situation.subject.domain, situation.tolerance(_APART)
         floor = 64 * np.finfo(np.float64).eps * float(np.abs(self.cotangent) @ np.abs(self.value))
         floors = floor / np.minimum(entry_scales(space, self.point), 1.0)
@@ -180,6 +186,8 @@ class Comparison:
         """
         gap, size, scales = self._gap(), self._size(), entry_scales(map_.domain, self.point)
         here = float(self.cotangent @ self.value)
+        if not np.isfinite(gap).all():
+            return True
         for entry in np.argsort(-gap * scales, kind="stable")[:_ENTRIES]:
             if not gap[entry]:
                 continue
@@ -200,15 +208,17 @@ def _compared(
 ) -> Comparison | None:
     """Claim and witness at the first of these arguments where they can be compared; None where they cannot.
 
-    They cannot where forward refuses the arguments or runs on and on, where values, claim or witness are not finite,
-    and where forward's body gives other values than forward.
+    They cannot where forward refuses the arguments or runs on and on, where values or witness are not finite, and
+    where forward's body gives other values than forward. A claim that is not finite is a mistake where the witness is
+    finite, but for large inputs: backward may overflow there.
     """
     subject, given = situation.subject, situation.subject.point
     for arguments in candidates:
         point = subject.domain.flatten([arguments[i].value for i in subject.active])
         if not np.any(point != given):
             continue
-        claimed = _pulled(subject.derivative_map(1), point, cotangent)
+        overflows = witness is None or bool((np.abs(point) > _OVERFLOWING).any())
+        claimed = _pulled(subject.derivative_map(1), point, cotangent, finite=overflows)
         other = None if witness is None or claimed is None else _pulled(witness, point, cotangent)
         if claimed is None or (witness is not None and (other is None or not _close(claimed[0], other[0]))):
             continue
@@ -227,11 +237,16 @@ def _close(values: FloatArray, others: FloatArray) -> bool:
     return bool((np.abs(values - others) <= 1e-9 * np.abs(others)).all())
 
 
-def _pulled(map_: VectorMap, point: FloatArray, cotangent: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Value and gradient of a map; None if it raises, runs too long, or either is not finite."""
+def _pulled(
+    map_: VectorMap, point: FloatArray, cotangent: FloatArray, *, finite: bool = True
+) -> tuple[FloatArray, FloatArray] | None:
+    """Value and gradient of a map; None if it raises, runs too long, or either is not finite.
+
+    A gradient that is not finite is returned too unless it is to be `finite`.
+    """
     try:
         value, rows = map_.value_and_vjps(point, cotangent[None])
         value = map_.value(point) if value is None else value
     except UserCodeError:
         return None
-    return (value, rows[0]) if np.isfinite(value).all() and np.isfinite(rows).all() else None
+    return (value, rows[0]) if np.isfinite(value).all() and (not finite or np.isfinite(rows).all()) else None

@@ -26,6 +26,7 @@ __all__ = ["backend", "ns"]
 FAR = (
     "softplus, threshold",
     "sinc at zero",
+    "quotient at zero",
     "beyond a hundred",
     "series near zero",
     "logarithm, small branch",
@@ -214,6 +215,11 @@ RIGHT = {
         lambda ns, x, g: ns.where(x > 20, g, g * ns.sigmoid(x)),
     ),
     "logarithm": (lambda ns, x: ns.log(x), lambda ns, x, g: g / x),
+    "cube root, infinite slope at zero": (
+        lambda ns, x: ns.sign(x) * ns.abs(x) ** (1 / 3),
+        lambda ns, x, g: g / (3 * ns.abs(x) ** (2 / 3)),
+    ),
+    "magnitude by a quotient": (lambda ns, x: ns.abs(x), lambda ns, x, g: g * x / ns.abs(x)),
     "root": (lambda ns, x: ns.sqrt(x), lambda ns, x, g: g / (2 * ns.sqrt(x))),
     "softmax": (
         lambda ns, x: ns.softmax(x, -1),

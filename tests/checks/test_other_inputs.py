@@ -78,6 +78,11 @@ PLANTED = {
         ),
         wrong=lambda v: v == 0,
     ),
+    "quotient at zero": Planted(
+        forward=lambda ns, x: x * x * x,
+        backward=lambda ns, x, g: g * 3 * x**4 / x**2,
+        wrong=lambda v: v == 0,
+    ),
     "beyond a hundred": Planted(
         forward=lambda ns, x: x * x, backward=lambda ns, x, g: ns.where(ns.abs(x) > 100, g, 2 * x * g),
         wrong=lambda v: abs(v) > 100,

@@ -45,7 +45,9 @@ def failures(check: str, situation: Situation, arguments: Sequence[Argument]) ->
 
 
 def _is_smooth(block: BlockOutcome) -> bool:
-    return block.special is not None and not block.special.jump and block.special.left == block.special.right
+    """Whether a lone wrong point is no kink: there backward may return NaN, and the reference zero on both sides."""
+    point = block.special
+    return point is not None and not point.jump and point.left == point.right and bool(np.isfinite(point.claimed))
 
 
 def _counted(block: BlockOutcome) -> BlockOutcome:
