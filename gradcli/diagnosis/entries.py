@@ -13,6 +13,8 @@ from gradcli.results import Entry, Mismatch
 
 SHOWN = 6
 _ROUNDING = 1e-12
+_TELLING = 1e-3
+"""Parts of the largest entry above which an entry wrong by a thousandth of itself exceeds the significance, 1e-6."""
 
 
 def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -132,6 +134,18 @@ def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> Floa
         error = np.abs(claimed - numeric)
     excess: FloatArray = np.where(np.isfinite(claimed), np.maximum(error - 3 * bound, 0.0), np.inf)
     return np.where(np.isnan(excess), np.inf, excess)
+
+
+def tells_of_the_right(mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> bool:
+    """Whether an entry outside the mask of wrong ones shows that it is right, rather than too small to be seen wrong.
+
+    A wrong factor leaves entries far below the largest within the significance; a zero that is returned is one.
+    """
+    size = np.abs(mismatch.numeric).max(axis=0, initial=0.0)
+    returned = np.abs(mismatch.claimed).max(axis=0, initial=0.0)
+    right = ~mask.reshape(-1)[np.asarray(mismatch.columns) // parts]
+    telling = (size > _TELLING * size.max(initial=0.0)) | (returned == 0)
+    return bool((right & telling).any())
 
 
 def wrong_mask(mismatch: Mismatch, shape: tuple[int, ...], parts: int, significance: float) -> NDArray[np.bool_] | None:

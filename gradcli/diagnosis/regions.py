@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.diagnosis.entries import indices_of, pulled_back, wrong_mask
+from gradcli.diagnosis.entries import indices_of, pulled_back, tells_of_the_right, wrong_mask
 from gradcli.diagnosis.factor import factor_on, fit_factor
 from gradcli.diagnosis.predicate import Rule, fitting_rule
 from gradcli.diagnosis.samples import looked_at, probe_of, samples_of
@@ -46,7 +46,9 @@ def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
     if not known or len(known) < len(masks):
         return None
     wrong: NDArray[np.bool_] = np.logical_or.reduce(known)
-    return None if wrong.all() or not wrong.any() else wrong
+    if wrong.all() or not wrong.any() or not any(m is not None and tells_of_the_right(m, wrong, parts) for m in seen):
+        return None
+    return wrong
 
 
 def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:

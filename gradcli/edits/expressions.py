@@ -25,6 +25,8 @@ _SWAPS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Div: (ast.Mult,),
     ast.MatMult: (ast.Mult,),
     ast.FloorDiv: (ast.Div,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
 }
 _ORDERED = (ast.Sub, ast.Div, ast.MatMult, ast.Pow)
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -82,7 +84,7 @@ def swaps(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[Candidate]:
 
 def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:
     if isinstance(node, ast.Constant):
-        yield from _constants(node)
+        yield from _constants(node, idiom)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
         yield 0.7, node.operand
     elif isinstance(node, ast.BinOp):
@@ -94,12 +96,17 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
         yield from _calls(node)
     elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "H", "real"):
         yield 1, node.value
+    elif isinstance(node, ast.Subscript) and not _is_size(node):
+        yield 1.1, node.value
     if _is_size(node):
+        yield from ((0.1 + atom.length, atom.node) for atom in scope.numbers)
         yield from ((1.2, size) for _, size in size_factors(scope, idiom))
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         shown = ast.unparse(node)
         if any(atom.text == shown for atom in scope.atoms):
-            yield from ((1, atom.node) for atom in scope.atoms if atom.text != shown)
+            yield from ((atom.length, atom.node) for atom in scope.atoms if atom.text != shown)
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield from ((0.3 + atom.length, atom.node) for atom in scope.numbers)
 
 
 def _is_size(node: ast.expr) -> bool:
@@ -112,7 +119,7 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "size"
 
 
-def _constants(node: ast.Constant) -> Iterator[tuple[float, ast.AST]]:
+def _constants(node: ast.Constant, idiom: Idiom) -> Iterator[tuple[float, ast.AST]]:
     value = node.value
     if isinstance(value, bool):
         yield 1, ast.Constant(value=not value)
@@ -125,7 +132,7 @@ def _constants(node: ast.Constant) -> Iterator[tuple[float, ast.AST]]:
             tidy = int(other) if other == int(other) and isinstance(value, int) else other
             if tidy not in seen:
                 seen.add(tidy)
-                yield 1, number(tidy)
+                yield 1 if tidy >= 0 or idiom.from_last else 1.3, number(tidy)
 
 
 def number(value: float) -> ast.expr:
@@ -139,7 +146,16 @@ def _operations(node: ast.BinOp) -> Iterator[tuple[float, ast.AST]]:
     yield 0.8, node.left
     yield 0.8, node.right
     if isinstance(node.op, _ORDERED):
-        yield 0.9, ast.BinOp(left=node.right, op=node.op, right=node.left)
+        yield 0.85 + 0.1 * _length(node), ast.BinOp(left=node.right, op=node.op, right=node.left)
+    if isinstance(node.op, ast.Pow):
+        for op in (ast.Sub, ast.Add):
+            by_one = ast.BinOp(left=node.right, op=op(), right=ast.Constant(value=1))
+            yield 1.5, ast.BinOp(left=node.left, op=ast.Pow(), right=by_one)
+
+
+def _length(node: ast.BinOp) -> int:
+    """How many names, numbers and operations the operands consist of."""
+    return sum(isinstance(n, ast.expr) for n in ast.walk(node)) - 1
 
 
 def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
@@ -155,7 +171,7 @@ def _calls(node: ast.Call) -> Iterator[tuple[float, ast.AST]]:
                 )
                 yield 1, ast.Call(func=func, args=node.args, keywords=node.keywords)
     if isinstance(node.func, ast.Attribute):
-        yield 1, node.func.value
+        yield 1 + 0.1 * (len(node.args) + len(node.keywords)), node.func.value
         if len(node.args) == 1:
             func = ast.Attribute(value=node.args[0], attr=node.func.attr, ctx=ast.Load())
             yield 0.9, ast.Call(func=func, args=[node.func.value], keywords=node.keywords)
@@ -182,7 +198,7 @@ def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Itera
         yield Candidate(1, (Change(node, idiom.conjugate(node)),))
     for turned in idiom.transposes(node, rank):
         yield Candidate(1.5, (Change(node, turned),))
-    for axes in [(axis,) for axis in range(rank)]:
+    for axes in [(idiom.axis(axis, rank),) for axis in range(rank)]:
         yield Candidate(2, (Change(node, idiom.summed(node, axes, keep=False)),))
         yield Candidate(2.5, (Change(node, idiom.summed(node, axes, keep=True)),))
     yield Candidate(2, (Change(node, idiom.summed(node, None, keep=False)),))
@@ -195,29 +211,57 @@ def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Itera
 
 
 def turned(node: Any, idiom: Idiom) -> Iterator[Candidate]:
-    """A matrix product as its transpose: `a.t().mm(b)` as `b.t().mm(a)`."""
+    """A matrix product as its transpose: `a.t().mm(b)` as `b.t().mm(a)`, and `a @ b` as `(a @ b).T`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        new: ast.expr = ast.BinOp(
-            left=_transposed(node.right, idiom), op=ast.MatMult(), right=_transposed(node.left, idiom)
-        )
-        yield Candidate(1.2, (Change(node, new),))
+        left, right = node.left, node.right
     elif _calls_method(node, "mm", "matmul") and len(node.args) == 1:
-        func = ast.Attribute(value=_transposed(node.args[0], idiom), attr=node.func.attr, ctx=ast.Load())
-        new = ast.Call(func=func, args=[_transposed(node.func.value, idiom)], keywords=[])
-        yield Candidate(1.2, (Change(node, new),))
+        left, right = node.func.value, node.args[0]
+    else:
+        return
+    first, second = _untransposed(right), _untransposed(left)
+    if first is None and second is None:
+        yield Candidate(1.2, (Change(node, idiom.transposes(node, 2)[0]),))
+        return
+    first, second = first or idiom.transposes(right, 2)[0], second or idiom.transposes(left, 2)[0]
+    if isinstance(node, ast.BinOp):
+        yield Candidate(1.2, (Change(node, ast.BinOp(left=first, op=ast.MatMult(), right=second)),))
+    else:
+        func = ast.Attribute(value=first, attr=node.func.attr, ctx=ast.Load())
+        yield Candidate(1.2, (Change(node, ast.Call(func=func, args=[second], keywords=[])),))
 
 
 def _calls_method(node: Any, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
-def _transposed(node: Any, idiom: Idiom) -> ast.expr:
-    inner: ast.expr = idiom.transposes(node, 2)[0]
+def _untransposed(node: Any) -> ast.expr | None:
+    """What is transposed in an expression that is a transposed matrix; None for any other."""
     if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        inner = node.value
-    elif _calls_method(node, "t", "transpose", "swapaxes"):
-        inner = node.func.value
-    return inner
+        return node.value
+    if _calls_method(node, "t", "transpose", "swapaxes"):
+        inner: ast.expr = node.func.value
+        return inner
+    return None
+
+
+def symmetrised(node: ast.expr, idiom: Idiom, rank: int) -> Iterator[Candidate]:
+    """A product with a matrix, or with twice a matrix, as one with the sum of it and its transpose."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
+        return
+    left, right = _undoubled(node.left), node.right
+    for turned_left in idiom.transposes(left, rank)[:1]:
+        yield Candidate(3, (Change(node, build("(A + T) @ B", A=left, T=turned_left, B=right)),))
+    for turned_right in idiom.transposes(right, rank)[:1]:
+        yield Candidate(3, (Change(node, build("A @ (B + T)", A=left, T=turned_right, B=right)),))
+
+
+def _undoubled(node: ast.expr) -> ast.expr:
+    """The other operand of a product with the number 2; any other expression as it is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(one, ast.Constant) and one.value == 2:
+                return other
+    return node
 
 
 _CUMULATIVE = ("cumsum", "cumprod", "logcumsumexp")
@@ -244,16 +288,16 @@ def reversed_runs(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
 
 def centred(node: ast.expr, scope: Scope, idiom: Idiom, rank: int) -> Iterator[Candidate]:
     """The node less its mean, or less its part along something: what normalisations and softmax leave behind."""
-    for axis in range(1, rank + 1):
-        mean = idiom.summed(node, (-axis,), keep=True, mean=True)
+    for axis in [idiom.axis(-n, rank) for n in range(1, rank + 1)]:
+        mean = idiom.summed(node, (axis,), keep=True, mean=True)
         yield Candidate(4, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=mean)),))
         for atom in scope.tensors:
             a = atom.node
             for cost, is_mean in ((5.0, False), (5.1, True)):
-                inner = idiom.summed(build("E * A", E=node, A=a), (-axis,), keep=True, mean=is_mean)
+                inner = idiom.summed(build("E * A", E=node, A=a), (axis,), keep=True, mean=is_mean)
                 yield Candidate(cost, (Change(node, build("E - S", E=node, S=inner)),))
                 yield Candidate(cost + 1, (Change(node, build("E - A * S", E=node, A=a, S=inner)),))
-            total = idiom.summed(node, (-axis,), keep=True)
+            total = idiom.summed(node, (axis,), keep=True)
             yield Candidate(5, (Change(node, build("E - A * S", E=node, A=a, S=total)),))
 
 
@@ -286,7 +330,7 @@ def shifted(node: ast.expr, terms: list[tuple[float, ast.expr]]) -> Iterator[Can
 def simple_factors(scope: Scope) -> list[tuple[float, ast.expr]]:
     """Numbers, names and sizes that a product may lack."""
     numbers: list[tuple[float, ast.expr]] = [(1, name(text)) for text in ("2", "0.5", "3")]
-    names = [(1.0, atom.node) for atom in (*scope.tensors, *scope.numbers, *scope.cotangents)]
+    names = [(atom.length, atom.node) for atom in (*scope.tensors, *scope.numbers, *scope.cotangents)]
     return [*names, *numbers]
 
 
@@ -320,5 +364,7 @@ def size_factors(scope: Scope, idiom: Idiom) -> list[tuple[float, ast.expr]]:
         whole = "A.numel()" if idiom.by_methods else "A.size"
         if atom.shape:
             found.append((2, build(whole, A=atom.node)))
+            if idiom.calls_len:
+                found.append((2.05, build("len(A)", A=atom.node)))
             found += [(2.1, build(f"A.shape[{axis}]", A=atom.node)) for axis in range(len(atom.shape))]
     return found

@@ -1,13 +1,20 @@
 """How a framework spells the operations that a patch may need."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
 from gradcli.frozen import dataclass
 
 _MODULES = {"torch": ("torch",), "engine": ("gradcli.engine",), "jax": ("jax.numpy",), "numpy": ("numpy",)}
+
+_OF_AXES = {
+    *("sum", "mean", "max", "min", "amax", "amin", "prod", "argmax", "argmin", "norm", "std", "var", "logsumexp"),
+    *("cumsum", "cumprod", "softmax", "log_softmax", "squeeze", "unsqueeze", "expand_dims", "flip", "roll"),
+    *("transpose", "swapaxes", "permute", "moveaxis", "size", "cat", "stack", "concatenate"),
+}
+"""Functions that take axes by number."""
 
 
 def build(pattern: str, **parts: ast.expr) -> ast.expr:
@@ -31,10 +38,29 @@ def name(text: str) -> ast.expr:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idiom:
-    """The spelling of one framework in one function; `namespace` is what its module is called there, if it is."""
+    """The spelling of one framework in one file.
+
+    Attributes:
+        by_methods: Whether functions are methods of the tensor, as in PyTorch.
+        namespace: What the framework's module is called in the file; None if it has no name there.
+        calls_t: Whether a matrix is transposed by `t()` instead of `T`.
+        from_last: Whether axes are counted from the last one, by negative numbers.
+        names_axis: Whether the axis of a sum is given by its keyword.
+        calls_len: Whether the size of the first axis is read by `len`.
+        only_methods: Whether the framework's module is not used at all where functions are methods.
+    """
 
     by_methods: bool
     namespace: str | None
+    calls_t: bool = False
+    from_last: bool = False
+    names_axis: bool = False
+    calls_len: bool = False
+    only_methods: bool = False
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis of a tensor of so many axes, counted as in this file."""
+        return axis % rank - (rank if self.from_last else 0)
 
     def function(self, called: str, of: ast.expr) -> ast.expr | None:
         """An elementwise function; None where it cannot be spelt."""
@@ -47,20 +73,22 @@ class Idiom:
         called = "mean" if mean else "sum"
         if axes is None and not keep:
             return build(f"E.{called}()", E=of)
-        where = "" if axes is None else str(axes[0] if len(axes) == 1 else axes)
-        if self.by_methods:
-            given = [where] if where else []
-            return build(f"E.{called}({', '.join([*given, *(['keepdim=True'] if keep else [])])})", E=of)
-        given = [f"axis={where}"] if where else []
-        return build(f"E.{called}({', '.join([*given, *(['keepdims=True'] if keep else [])])})", E=of)
+        given = [] if axes is None else [str(axes[0] if len(axes) == 1 else axes)]
+        if given and self.names_axis:
+            given = [f"{'dim' if self.by_methods else 'axis'}={given[0]}"]
+        kept = [f"{'keepdim' if self.by_methods else 'keepdims'}=True"] if keep else []
+        return build(f"E.{called}({', '.join([*given, *kept])})", E=of)
 
     def transposes(self, of: ast.expr, rank: int) -> list[ast.expr]:
         """The expression with its last two axes, or other two, exchanged."""
         if rank < 2:
             return []
         if rank == 2:
-            return [build("E.t()" if self.by_methods else "E.T", E=of)]
-        pairs = [(-1, -2), *((i, j) for i in range(rank) for j in range(i) if (i, j) != (rank - 1, rank - 2))]
+            return [build("E.t()" if self.calls_t else "E.T", E=of)]
+        pairs = [
+            (self.axis(-2, rank), self.axis(-1, rank)),
+            *((i, j) for i in range(rank) for j in range(i) if (i, j) != (rank - 1, rank - 2)),
+        ]
         called = "transpose" if self.by_methods else "swapaxes"
         return [build(f"E.{called}({i}, {j})", E=of) for i, j in pairs]
 
@@ -98,9 +126,45 @@ class Idiom:
         return build("E.clone()" if self.by_methods else "E.copy()", E=of)
 
 
-def idiom_of(function: FunctionType, framework: str) -> Idiom:
-    """The idiom of a framework in a function, by the names of its module."""
-    known: Mapping[str, Any] = function.__globals__
+def idiom_of(functions: Sequence[FunctionType], nodes: Sequence[ast.AST], framework: str) -> Idiom:
+    """The idiom of a framework in functions of one file, by what they call and by the names of their module.
+
+    `nodes` are the functions' definitions.
+    """
+    known: Mapping[str, Any] = functions[0].__globals__
     modules = _MODULES.get(framework, ())
     names = [key for key, value in known.items() if isinstance(value, ModuleType) and value.__name__ in modules]
-    return Idiom(by_methods=framework in ("torch", "engine"), namespace=names[0] if names else None)
+    by_methods = framework in ("torch", "engine")
+    called = {name for function in functions for name in function.__code__.co_names}
+    constants = [each for function in functions for each in _flat(function.__code__.co_consts)]
+    return Idiom(
+        by_methods=by_methods,
+        namespace=names[0] if names else None,
+        calls_t=by_methods and "t" in called and "T" not in called,
+        from_last=_counts_from_last(nodes),
+        names_axis=("dim" if by_methods else "axis") in constants,
+        calls_len="len" in called,
+        only_methods=by_methods and not called & set(names),
+    )
+
+
+def _counts_from_last(nodes: Sequence[ast.AST]) -> bool:
+    """Whether more of the axes in functions are negative numbers than not."""
+    calls = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
+    given = [a for call in calls if _takes_an_axis(call) for a in (*call.args, *(k.value for k in call.keywords))]
+    numbers = [part for each in given for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    negative = sum(isinstance(n, ast.UnaryOp) and isinstance(n.operand, ast.Constant) for n in numbers)
+    return negative > sum(isinstance(n, ast.Constant) and type(n.value) is int for n in numbers)
+
+
+def _takes_an_axis(call: ast.Call) -> bool:
+    return (call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")) in _OF_AXES
+
+
+def _flat(constants: tuple[Any, ...]) -> Iterator[Any]:
+    """Constants of compiled code, those in tuples too: numbers, and the keywords of calls."""
+    for each in constants:
+        if isinstance(each, tuple):
+            yield from _flat(each)
+        else:
+            yield each

@@ -27,6 +27,11 @@ class Atom:
     is_cotangent: bool = False
 
     @property
+    def length(self) -> float:
+        """1 for a name, and more for what is read from another: the name is preferred where both have one value."""
+        return 1.0 if self.text.isidentifier() else 1.1
+
+    @property
     def node(self) -> ast.expr:
         """A new node for it."""
         return ast.parse(self.text, mode="eval").body

@@ -75,7 +75,7 @@ def _counted(value: ast.expr, elements: list[ast.expr], parameters: int, scope: 
     elif lacking < 0:
         for kept in itertools.combinations(elements, parameters):
             new = ast.Tuple(elts=list(kept), ctx=ast.Load()) if parameters > 1 else kept[0]
-            yield Candidate(1, (Change(value, new),))
+            yield Candidate(0.9, (Change(value, new),))
 
 
 def filled(definition: ast.FunctionDef | ast.Lambda, scope: Scope) -> Iterator[Candidate]:

@@ -22,6 +22,7 @@ from gradcli.edits.expressions import (
     simple_factors,
     size_factors,
     swaps,
+    symmetrised,
     turned,
     wraps,
 )
@@ -175,9 +176,14 @@ def near(setting: Setting) -> Iterator[Candidate]:
         yield from reversed_runs(node, setting.idiom)
         if _computes(setting, node) and not _decides(setting, node):
             yield from turned(node, setting.idiom)
+            yield from symmetrised(node, setting.idiom, _rank(setting))
             yield from wraps(node, setting.idiom, _rank(setting), is_complex=setting.is_complex)
+    carriers = setting.carriers
     for place in slots(setting):
-        yield from multiplied_by_cotangent(place, setting.scope)
+        if not names_in(place) & carriers:
+            for part in ast.walk(place):
+                if isinstance(part, ast.expr) and (part is place or _computes(setting, part)):
+                    yield from multiplied_by_cotangent(part, setting.scope)
     yield from out_of_place(definition, setting.idiom)
     yield from accumulated(definition, setting.idiom)
 

@@ -112,7 +112,7 @@ class Library:
     def _sums(self, products: Sequence[Form]) -> Iterator[Form]:
         for product in products:
             rank = product.values[0].ndim
-            axes: list[tuple[int, ...] | None] = [(axis - rank,) for axis in reversed(range(rank))]
+            axes: list[tuple[int, ...] | None] = [(self._idiom.axis(n, rank),) for n in reversed(range(rank))]
             for which in [*axes, None] if rank else []:
                 for keep in (True, False) if which is not None else (False,):
                     node = self._idiom.summed(product.node, which, keep=keep)

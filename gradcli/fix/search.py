@@ -89,7 +89,8 @@ class Search:
         """A backward that differentiates forward by autograd, where that passes."""
         if self.ready.backend.name not in ("torch", "engine"):
             return None
-        made = recomputing(draft, idiom_of(draft.backward.function, self.ready.backend.name).namespace)
+        idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
+        made = recomputing(draft, idiom.namespace)
         proof = None if made is None else proof_of(self.ready, self.target, made.codes)
         return None if made is None or proof is None else (made, proof)
 
@@ -199,7 +200,7 @@ class Search:
         return Setting(
             draft=draft,
             scopes=tuple(scopes),
-            idiom=idiom_of(part.function, self.ready.backend.name),
+            idiom=idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name),
             parameters=len(subject.arguments),
             places=tuple(subject.active[place] for place in sorted(wrong)),
             count=0 if returned is None or not wrong else len(returned),

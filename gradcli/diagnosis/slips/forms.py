@@ -1,5 +1,6 @@
 """Small expressions over the names that backward has, with their values: candidates for a missing factor or term."""
 
+import ast
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -109,27 +110,31 @@ _OF_CALLED: tuple[tuple[str, str], ...] = (
 class Speller:
     """Writes functions and reductions as a framework spells them."""
 
-    def __init__(self, idiom: Idiom, framework: str) -> None:
-        self._idiom, self._framework = idiom, framework
+    def __init__(self, idiom: Idiom) -> None:
+        self._idiom = idiom
 
     def function(self, name: str, of: Form) -> str:
         """An elementwise function of a form."""
         space = self._idiom.namespace
         if name == "sigmoid" and not self._idiom.by_methods:
             return f"(1 / (1 + {space or 'np'}.exp(-{of.inside(_ATOM)})))"
-        return f"{of.inside(_ATOM)}.{name}()" if space is None else f"{space}.{name}({of.text})"
+        as_method = space is None or self._idiom.only_methods
+        return f"{of.inside(_ATOM)}.{name}()" if as_method else f"{space}.{name}({of.text})"
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis of a tensor of so many axes, counted as in the file."""
+        return self._idiom.axis(axis, rank)
 
     def reduced(self, of: Form, axis: int | None, *, mean: bool = False) -> str:
         """A sum or a mean that keeps the axis."""
-        called = "mean" if mean else "sum"
         if axis is None:
-            return f"{of.inside(_ATOM)}.{called}()"
-        how = f"{axis}, keepdim=True" if self._idiom.by_methods else f"axis={axis}, keepdims=True"
-        return f"{of.inside(_ATOM)}.{called}({how})"
+            return f"{of.inside(_ATOM)}.{'mean' if mean else 'sum'}()"
+        spelt = self._idiom.summed(ast.Name(id="E"), (axis,), keep=True, mean=mean)
+        return f"{of.inside(_ATOM)}{ast.unparse(spelt).removeprefix('E')}"
 
     def transposed(self, of: Form) -> str:
         """A matrix with its axes exchanged."""
-        return f"{of.inside(_ATOM)}.{'t()' if self._idiom.by_methods else 'T'}"
+        return f"{of.inside(_ATOM)}.{'t()' if self._idiom.calls_t else 'T'}"
 
 
 def functions(base: Sequence[Form], speller: Speller) -> Iterator[Form]:
@@ -157,11 +162,13 @@ def sums(base: Iterable[Form], speller: Speller) -> Iterator[Form]:
     """Sums of forms along one axis, with keepdims, and along all."""
     for form in base:
         rank = min(v.ndim for v in form.values)
+        one_rank = all(v.ndim == rank for v in form.values)
         for axis in range(-1, -rank - 1, -1):
             values = tuple(v.sum(axis=axis, keepdims=True) for v in form.values)
-            yield Form(form.cost + 2, speller.reduced(form, axis), values)
+            written = speller.axis(axis, rank) if one_rank else axis
+            yield Form(form.cost + 2, speller.reduced(form, written), values)
             means = tuple(v.mean(axis=axis, keepdims=True) if v.shape[axis] else v for v in form.values)
-            yield Form(form.cost + 2.1, speller.reduced(form, axis, mean=True), means)
+            yield Form(form.cost + 2.1, speller.reduced(form, written, mean=True), means)
         if rank > 1 or (rank == 1 and form.values[0].size > 1):
             values = tuple(v.sum() for v in form.values)
             yield Form(form.cost + 1.8, speller.reduced(form, None), values)

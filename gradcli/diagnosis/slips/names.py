@@ -61,7 +61,7 @@ def names_at(
             if isinstance(values[0], int | float) and np.isfinite(values[0]):
                 numbers.append((atom.text, float(values[0])))
             continue
-        form = _form(1.0, atom.text, values, framework.to_array)
+        form = _form(atom.length, atom.text, values, framework.to_array)
         if form is not None:
             (carriers if names_in(atom.node) & carried else plain).append(form)
     borrowed = []

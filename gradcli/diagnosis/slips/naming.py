@@ -1,6 +1,6 @@
 """The diagnosis rule that names a mistake by the one wrong expression of backward."""
 
-from gradcli.diagnosis.entries import wrong_mask
+from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.diagnosis.slips.slip import Role, Slip
@@ -71,4 +71,4 @@ def _is_right_in_part(suspect: Suspect) -> bool:
         return False
     parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
     mask = wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
-    return mask is not None and not bool(mask.all())
+    return mask is not None and not bool(mask.all()) and tells_of_the_right(mismatch, mask, parts)

@@ -1,6 +1,7 @@
 """What is tried in place of expressions of backward, at some benches, in stages: edits of them, then forms."""
 
 import ast
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import CodeType, FunctionType
@@ -27,6 +28,7 @@ from gradcli.edits.expressions import (
     scaled,
     simple_factors,
     swaps,
+    symmetrised,
     turned,
     wraps,
 )
@@ -87,8 +89,8 @@ class Trial:
         """Take what can be tried; `codes` have the hooks, and run while something is tried."""
         self._draft, self._places, self._benches = draft, places, tuple(benches)
         self._hooks, self._codes, self._framework = hooks, codes, framework
-        self._idiom: Idiom = idiom_of(draft.backward.function, framework.name)
-        self._speller = Speller(self._idiom, framework.name)
+        self._idiom: Idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
+        self._speller = Speller(self._idiom)
         self._scopes: dict[tuple[tuple[str, int], ...], Scope] = {}
         self._linear: dict[int, Place | None] = {}
         self._influences: dict[int, Influence | None] = {}
@@ -163,7 +165,10 @@ class Trial:
         if number in self._benches[0].seen:
             node = self._places[number]
             candidates = swaps(node, self._scope(number), self._idiom)
-            yield from self._tried(number, (*candidates, *turned(node, self._idiom), *reversed_runs(node, self._idiom)))
+            value = self._benches[0].seen[number][0][0]
+            rank = len(value.shape) if self._framework.is_tensor(value) else 0
+            others = (turned(node, self._idiom), symmetrised(node, self._idiom, rank), reversed_runs(node, self._idiom))
+            yield from self._tried(number, (*candidates, *itertools.chain(*others)))
 
     def _further(self, number: int) -> Iterator[Slip]:
         """A transposition, a sum, a shift, a function or a known factor applied to an expression that is a tensor.
@@ -260,6 +265,15 @@ class Trial:
         place = self._place(number)
         if place is not None:
             yield from fitted(place, self._stock(place.names), PROOFS, deep=deep)
+            if not deep and not place.inner:
+                yield from self._tried(number, self._widening(number))
+
+    def _widening(self, number: int) -> list[Candidate]:
+        """Factors with which the value has more entries: the forms fitted to a place are no larger than its value."""
+        shape = tuple(self._benches[0].seen[number][0][0].shape)
+        wider = [a.text for a in self._scope(number).tensors if _is_wider(a.shape, shape)]
+        factors = [(cost, node) for cost, node in simple_factors(self._scope(number)) if ast.unparse(node) in wider]
+        return list(scaled(self._places[number], factors))
 
     def _stock(self, names: Names) -> Stock:
         known = (*names.plain, *names.carriers, *names.computed)
@@ -306,3 +320,11 @@ class Trial:
                 return None
             maps.append(made)
         return influence_of(maps, self._benches, self.present or ())
+
+
+def _is_wider(shape: tuple[int, ...], than: tuple[int, ...]) -> bool:
+    """Whether a product of tensors of these shapes has more entries than the second."""
+    try:
+        return bool(np.prod(np.broadcast_shapes(shape, than)) > np.prod(than))
+    except ValueError:
+        return False

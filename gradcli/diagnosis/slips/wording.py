@@ -47,12 +47,14 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
-    if isinstance(slip.old, ast.Compare):
+    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old):
         return FindingKind.WRONG_ENTRIES
-    if isinstance(slip.old, ast.Slice):
+    if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
         return FindingKind.WRONG_SHIFT
     if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip):
         return FindingKind.MISSING_TERM
+    if _are_transposes(slip, draft):
+        return FindingKind.TRANSPOSED
     return _kind_of_expression(slip, draft, cotangents, in_part=in_part)
 
 
@@ -68,8 +70,34 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
             return told
     if slip.role is Role.FACTOR and slip.part != "-1":
         return FindingKind.WRONG_FACTOR
+    if slip.role is Role.OTHER and _is_term(slip.old, draft):
+        return FindingKind.MISSING_TERM
     carried = carrying(draft.backward.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
+
+
+def _are_transposes(slip: Slip, draft: Draft) -> bool:
+    """Whether a name stands in the place of another, and one is assigned as the other transposed."""
+    if not isinstance(slip.old, ast.Name) or not isinstance(slip.new, ast.Name):
+        return False
+    names = {slip.old.id, slip.new.id}
+    assigned = [n for n in ast.walk(draft.backward.node) if isinstance(n, ast.Assign)]
+    turned = [n for n in assigned if _calls(n.value) and _calls(n.value) <= {*_TURNS}]
+    return any(names_in(n.value) | names_in(n.targets[0]) == names for n in turned)
+
+
+def _is_term(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression is itself a term of a sum, of which no term is a number."""
+    above = draft.tree.parent(node)
+    if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Add | ast.Sub):
+        return False
+    return not isinstance(above.left, ast.Constant) and not isinstance(above.right, ast.Constant)
+
+
+def _combines_masks(node: ast.AST) -> bool:
+    """Whether an expression combines masks, or inverts one."""
+    operation = node.op if isinstance(node, ast.BinOp | ast.UnaryOp) else None
+    return isinstance(operation, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Invert)
 
 
 def _exchanges_sign(slip: Slip) -> bool:
@@ -121,7 +149,7 @@ def _by_functions(slip: Slip) -> FindingKind | None:
     more = _calls(new) ^ _calls(old)
     if more and more <= {*_TURNS}:
         return FindingKind.TRANSPOSED
-    if more and more <= {"real", "imag"}:
+    if more in ({"real"}, {"imag"}):
         return FindingKind.MISSING_TERM
     if more & {*_SHIFTS}:
         return FindingKind.WRONG_SHIFT
@@ -139,7 +167,7 @@ def _adds_reduced(node: ast.AST) -> bool:
 
 
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
-    """A name from the call of which a number is an argument, such as an axis; or that it is an index."""
+    """A name from the call of which a number is an argument, such as an axis, or the size of an axis."""
     call = _call_round(slip.old, draft)
     if isinstance(slip.old, ast.Constant | ast.UnaryOp) and call is not None:
         for known, kind in (
@@ -149,9 +177,7 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
         ):
             if _called(call) in known:
                 return kind
-    if _is_of_shape(slip.old, draft):
-        return FindingKind.WRONG_REDUCTION
-    return FindingKind.WRONG_SHIFT if _is_index(slip.old, draft) else None
+    return FindingKind.WRONG_REDUCTION if _is_of_shape(slip.old, draft) else None
 
 
 def _is_of_shape(node: ast.AST, draft: Draft) -> bool:
