@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fix.other_hand import cases
-from benchmarks.fix.other_hand.behaviour import AT_ZEROS, behaviour, differences, loaded
+from benchmarks.fix.other_hand.behaviour import AT_ZEROS, behaviour, differences, is_finite, loaded
 from benchmarks.fix.other_hand.record import Case, changed_nodes, flags_of
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -203,7 +203,8 @@ def _in_a_copy(action: Callable[[], None]) -> tuple[str, float, int]:
 def patch_differs(case: Case, after: str, folder: Path, stem: str) -> list[str]:
     """In which uses a patched Function does not behave as the right twin.
 
-    At zeros, where two conventions may both be right, only a patch of a mistake that shows there is compared.
+    At zeros, where two conventions may both be right, only a patch of a mistake that shows there is compared, and one
+    that returns NaN there.
     """
     found: set[str] = set()
     for seed in range(2):
@@ -212,7 +213,8 @@ def patch_differs(case: Case, after: str, folder: Path, stem: str) -> list[str]:
             for name, text in (("right", case.right), ("wrong", case.wrong), ("patched", after))
         )
         uses = set(differences(right, patched))
-        found |= uses if AT_ZEROS in differences(right, wrong) else uses - {AT_ZEROS}
+        shown = AT_ZEROS in differences(right, wrong) or (is_finite(right[AT_ZEROS]) > is_finite(patched[AT_ZEROS]))
+        found |= uses if shown else uses - {AT_ZEROS}
     return sorted(found)
 
 

@@ -28,7 +28,7 @@ class PReLU(Function):
 PLANT(
     "PReLU",
     "x=BxMxK alpha=M",
-    ("mean-for-sum", "wrong-reduction", "alpha", ".sum((0, 2))", ".mean((0, 2))"),
+    ("mean-for-sum", "wrong-reduction wrong-factor", "alpha", ".sum((0, 2))", ".mean((0, 2))"),
     (
         "mask-missing",
         "wrong-entries wrong-gradient missing-term",

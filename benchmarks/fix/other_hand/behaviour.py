@@ -65,8 +65,14 @@ def behaviour(module: Any, backend: str, target: str, inputs: str, seed: int) ->
 
 
 def differences(one: Behaviour, other: Behaviour) -> list[str]:
-    """The uses in which two behaviours differ."""
-    return [use for use in one if not _same(one[use], other.get(use, "absent"))]
+    """The uses in which two behaviours differ; of zeros only where the first one takes them."""
+    raises = {AT_ZEROS} if isinstance(one.get(AT_ZEROS), str) else set()
+    return [use for use in one if use not in raises and not _same(one[use], other.get(use, "absent"))]
+
+
+def is_finite(gradients: list[Any] | str) -> bool:
+    """Whether what was returned has neither NaN nor Inf."""
+    return not isinstance(gradients, str) and all(np.isfinite(g).all() for g in gradients)
 
 
 def _same(one: list[Any] | str, other: list[Any] | str) -> bool:
@@ -187,7 +193,10 @@ class _Calls:
                     changed = self.given[i][1].copy()
                     changed.reshape(-1)[::3] = 0
                     values[i] = self.lib.tensor(changed, requires_grad=True)
-        return self.gradients(self.call(values), [values[i] for i in self.tracked], self.tensors(self.cotangents))
+        outputs = self.call(values)
+        if not all(np.isfinite(_array(y)).all() for y in outputs):
+            raise ValueError("zeros lie outside of the domain")
+        return self.gradients(outputs, [values[i] for i in self.tracked], self.tensors(self.cotangents))
 
     def one_output(self) -> list[Any]:
         values = self.fresh()

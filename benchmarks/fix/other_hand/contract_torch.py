@@ -93,7 +93,7 @@ PLANT(
     ),
     (
         "mutated-saved",
-        "mutates-saved",
+        "mutates-saved mutates-input",
         "gate",
         "(grad_output * x * s * (1 - s)).sum(0)",
         "(x.mul_(grad_output) * s * (1 - s)).sum(0)",

@@ -139,7 +139,7 @@ PLANT(
     ("mask-missing", "wrong-entries", "r", "torch.where(small, r, ctx.delta * r.sign())", "r"),
     (
         "branch-wrong",
-        "wrong-entries",
+        "wrong-entries wrong-sign",
         "r",
         "torch.where(small, r, ctx.delta * r.sign())",
         "torch.where(small, r, ctx.delta)",

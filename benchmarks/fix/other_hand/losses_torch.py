@@ -290,7 +290,7 @@ PLANT(
     "pred=NxM y=NxM q:0.3",
     (
         "branch-wrong",
-        "wrong-entries wrong-gradient",
+        "wrong-entries wrong-gradient wrong-sign",
         "pred y",
         "torch.where(err > 0, ctx.q, ctx.q - 1)",
         "torch.where(err > 0, ctx.q, 1 - ctx.q)",

@@ -31,7 +31,7 @@ PLANT(
     ("transposed-result", "transposed", "weight", "grad_output.t() @ x", "x.t() @ grad_output"),
     ("wrong-axis", "wrong-reduction", "bias", "grad_output.sum(0)", "grad_output.sum(1)"),
     ("swapped-two", "swapped-gradients", "x weight", "return grad_x, grad_weight,", "return grad_weight, grad_x,"),
-    ("wrong-variable", "wrong-gradient", "weight", "grad_output.t() @ x", "grad_output.t() @ weight"),
+    ("wrong-variable", "wrong-gradient wrong-factor", "weight", "grad_output.t() @ x", "grad_output.t() @ weight"),
     ("mean-for-sum", "wrong-reduction wrong-factor", "bias", "grad_output.sum(0)", "grad_output.mean(0)"),
     flags=True,
 )
@@ -59,7 +59,7 @@ PLANT(
     ("power", "wrong-factor wrong-gradient", "x w b", "(1 - h**2)", "(1 - h)"),
     ("sign-inner", "wrong-gradient wrong-factor wrong-sign missing-term", "x w b", "(1 - h**2)", "(1 + h**2)"),
     ("chain-rule-forgotten", "wrong-factor", "w", "x.T @ dz", "x.T @ grad_output"),
-    ("wrong-variable", "wrong-gradient wrong-factor wrong-shape", "w", "x.T @ dz", "x.T @ h"),
+    ("wrong-variable", "wrong-gradient wrong-factor wrong-shape ignores-grad-output", "w", "x.T @ dz", "x.T @ h"),
     ("arity", "wrong-arity", "", "return dz @ w.T, x.T @ dz, dz.sum(0)", "return dz @ w.T, x.T @ dz"),
 )
 
@@ -120,7 +120,7 @@ PLANT(
     ("transposed-result", "transposed", "m", "u.T @ (g * v)", "(g * v).T @ u"),
     ("swapped-three", "swapped-gradients", "u v", "return gu, gm, gv", "return gv, gm, gu"),
     ("grad-output-forgotten", "ignores-grad-output", "v", "gv = g * (u @ m)", "gv = u @ m"),
-    ("factor-missing", "wrong-factor wrong-gradient", "m", "u.T @ (g * v)", "u.T @ v"),
+    ("factor-missing", "wrong-factor wrong-gradient ignores-grad-output", "m", "u.T @ (g * v)", "u.T @ v"),
     flags=True,
 )
 

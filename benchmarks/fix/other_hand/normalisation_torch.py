@@ -64,7 +64,7 @@ PLANT(
     "x=KxK",
     (
         "wrong-axis",
-        "wrong-gradient wrong-reduction wrong-factor transposed ignores-grad-output",
+        "wrong-gradient wrong-reduction wrong-factor transposed ignores-grad-output wrong-entries",
         "x",
         "out.unsqueeze(1))",
         "out.unsqueeze(0))",

@@ -125,7 +125,7 @@ masked_mean.defvjp(masked_mean_fwd, masked_mean_bwd)
 PLANT(
     "masked_mean",
     "x=NxM mask=NxM,domain=positive",
-    ("mask-missing", "wrong-factor", "x", "g * mask / n", "g / n"),
+    ("mask-missing", "wrong-factor wrong-shape", "x", "g * mask / n", "g / n"),
     ("factor-of-size", "wrong-factor wrong-reduction", "x", "g * mask / n", "g * mask / mask.shape[-1]"),
     ("missing-term", "missing-term", "mask", "g * (x - mean) / n", "g * x / n"),
     ("factor-missing", "wrong-factor", "mask", "(x - mean) / n", "(x - mean)"),
@@ -248,7 +248,7 @@ decay_scan.defvjp(decay_scan_fwd, decay_scan_bwd)
 PLANT(
     "decay_scan",
     "x=TxN a=N,domain=unit",
-    ("off-by-one", "wrong-shift wrong-gradient", "a", "(dx * before).sum(0)", "(dx * h).sum(0)"),
+    ("off-by-one", "wrong-shift wrong-gradient wrong-factor", "a", "(dx * before).sum(0)", "(dx * h).sum(0)"),
     ("order-forgotten", "wrong-shift wrong-gradient transposed", "x a", ", reverse=True", ""),
     ("carry-forgotten", "wrong-gradient wrong-factor missing-term", "a", "(dx * before).sum(0)", "(g * before).sum(0)"),
     ("missing-reduction", "missing-reduction wrong-shape", "a", "(dx * before).sum(0)", "dx * before"),

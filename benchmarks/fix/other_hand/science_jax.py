@@ -96,7 +96,7 @@ PLANT(
     "volume",
     "a=Nx3 b=Nx3 c=Nx3",
     ("sign", "wrong-sign", "b", "g * jnp.cross(c, a)", "g * jnp.cross(a, c)"),
-    ("wrong-variable", "wrong-gradient", "c", "jnp.cross(a, b)", "jnp.cross(a, c)"),
+    ("wrong-variable", "wrong-gradient wrong-factor", "c", "jnp.cross(a, b)", "jnp.cross(a, c)"),
     (
         "swapped-three",
         "swapped-gradients",

@@ -148,7 +148,13 @@ PLANT(
     "CrossProduct",
     "a=Nx3 b=Nx3",
     ("sign", "wrong-sign", "a", "torch.linalg.cross(b, g)", "torch.linalg.cross(g, b)"),
-    ("wrong-variable", "wrong-gradient swapped-gradients", "b", "torch.linalg.cross(g, a)", "torch.linalg.cross(g, b)"),
+    (
+        "wrong-variable",
+        "wrong-gradient swapped-gradients wrong-factor",
+        "b",
+        "torch.linalg.cross(g, a)",
+        "torch.linalg.cross(g, b)",
+    ),
     (
         "swapped-two",
         "swapped-gradients",
@@ -266,7 +272,13 @@ PLANT(
         "[ga * c + gb * s, gb * c - ga * s]",
         "[ga * c - gb * s, gb * c + ga * s]",
     ),
-    ("sign-of-term", "wrong-sign missing-term wrong-gradient", "x", "ga * c + gb * s,", "ga * c - gb * s,"),
+    (
+        "sign-of-term",
+        "wrong-sign missing-term wrong-gradient wrong-entries",
+        "x",
+        "ga * c + gb * s,",
+        "ga * c - gb * s,",
+    ),
     ("missing-term", "missing-term", "angle", "gb * (a * c - b * s) - ga * (a * s + b * c)", "gb * (a * c - b * s)"),
     (
         "swapped-halves",

@@ -177,7 +177,13 @@ PLANT(
     "table=MxN index=T,domain=indices,high=M",
     ("mask-tie", "wrong-entries", "table", "keep = (index > 0).to(grad_output", "keep = (index >= 0).to(grad_output"),
     ("mask-missing", "wrong-entries", "table", "grad_output * keep", "grad_output"),
-    ("duplicates-overwritten", "wrong-entries wrong-gradient", "table", "grad.index_add(", "grad.index_copy("),
+    (
+        "duplicates-overwritten",
+        "wrong-entries wrong-gradient ignores-grad-output",
+        "table",
+        "grad.index_add(",
+        "grad.index_copy(",
+    ),
     ("mask-tie", "wrong-entries", "table", "keep = (index > 0).to(grad_output", "keep = (index > 1).to(grad_output"),
     flags=True,
 )
@@ -239,7 +245,7 @@ PLANT(
     "FiniteDifference",
     "u=NxT spacing:0.5",
     ("power", "wrong-factor", "u", "g = g / ctx.spacing**2", "g = g / ctx.spacing"),
-    ("sign-of-term", "wrong-sign missing-term", "u", "- 2 * F.pad(g, (1, 1))", "+ 2 * F.pad(g, (1, 1))"),
+    ("sign-of-term", "wrong-sign missing-term wrong-entries", "u", "- 2 * F.pad(g, (1, 1))", "+ 2 * F.pad(g, (1, 1))"),
     ("missing-term", "missing-term", "u", " + F.pad(g, (0, 2)), None", " + 0 * F.pad(g, (0, 2)), None"),
     ("padding-side", "wrong-shift wrong-gradient", "u", "F.pad(g, (1, 1))", "F.pad(g, (2, 0))"),
     flags=True,
@@ -307,6 +313,6 @@ PLANT(
         "return da @ u.T, x.T @ da, h.T @ da, da @ w.T",
     ),
     ("chain-rule-forgotten", "wrong-factor", "x h w u", "da = grad_output * (1 - out * out)", "da = grad_output"),
-    ("wrong-variable", "swapped-gradients wrong-gradient", "x", "da @ w.T", "da @ u.T"),
+    ("wrong-variable", "swapped-gradients wrong-gradient wrong-factor", "x", "da @ w.T", "da @ u.T"),
     flags=True,
 )
