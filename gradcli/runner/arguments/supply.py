@@ -13,8 +13,9 @@ from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt
 from gradcli.frozen import dataclass
 from gradcli.inputs.builders import build, known_dtype, rounded
 from gradcli.inputs.domains import parse_domain
+from gradcli.inputs.search.best_first import Attempt
 from gradcli.inputs.search.error_messages import complains_of_precision
-from gradcli.inputs.search.inference import Attempt, Inference, infer
+from gradcli.inputs.search.inference import Inference, infer
 from gradcli.runner.arguments.binding import in_order, missing, named, placed, require_parameters
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.targets import TargetInfo, Trial

@@ -1,0 +1,355 @@
+"""Best-first search over which argument is what, then the choice among the inputs that forward accepts."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+
+from gradcli.cases import Argument, InputSpec
+from gradcli.inputs.search.argument_names import PARAMETER_NAMES
+from gradcli.inputs.search.backward_inputs import (
+    as_returned,
+    exchanges,
+    made_complex,
+    merged,
+    narrowed,
+    settled,
+    squared,
+)
+from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
+from gradcli.inputs.search.choice import (
+    DEGENERATE,
+    RAISING_BACKWARD,
+    SQUARE,
+    Accepted,
+    best_score,
+    chosen_among,
+    cost_of_narrowing,
+    is_degenerate,
+    overruled_by,
+)
+from gradcli.inputs.search.domains import square_domain
+from gradcli.inputs.search.equal_parts import parts_of
+from gradcli.inputs.search.error_messages import Mentions, refused_gradient
+from gradcli.inputs.search.optional_arguments import OPTIONAL_TRIES, OptionalArguments
+from gradcli.inputs.search.refinement import polished, with_labels_for_each_row, with_statistics_of_features
+from gradcli.inputs.search.source_hints import SourceHints
+from gradcli.inputs.search.trials import Failure, Guess, Trials, lacked_by_a_constant
+from gradcli.inputs.search.unification import Solution, Unifier
+from gradcli.targets import Trial
+
+Attempt = Callable[[Sequence[Argument]], Trial]
+MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
+IDLE_NUMBER_BONUS = 4.0
+"""What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
+TENSOR_BONUS = 2.0
+"""Where a constant lacks an attribute a tensor was meant."""
+LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
+"""Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
+BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
+"""Where backward still raises: for the sizes equal that it speaks of, two at a time (in so many steps)."""
+MORE_TRIES, RETRIES, POLISHING_TRIES = 200, 120, 80
+"""What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
+_PROGRESS_GAIN = 2.5
+_LEVEL_COSTS = (0.0, 1.0, 3.0)
+
+
+@final
+class BestFirstSearch:
+    """The search for one number of arguments; afterwards `overruled`, `notes` and others say what was found out."""
+
+    def __init__(self, trials: Trials, hints: SourceHints, attempt_backward: Attempt | None) -> None:
+        self._trials = trials
+        self._budget = trials.budget
+        self._hints = hints
+        self._attempt_backward = attempt_backward
+        self._square = square_domain(hints.forward)
+        self._unsolved: list[tuple[float, float, int, Skeleton]] = []
+        self._found: list[Accepted] = []
+        self.overruled: tuple[InputSpec, ...] = ()
+        self.square: tuple[InputSpec, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.is_degenerate = False
+
+    def run(self) -> Solution | None:
+        """The best accepted inputs, sizes made small and optional arguments given; None where there are none."""
+        self._explore()
+        if not self._found:
+            return None
+        if self._budget.is_slow:
+            return self._found[0].solution
+        self._budget.allow(RETRIES)
+        self._retry_cheaper()
+        self._try_likelier()
+        self._try_as_backward_asks()
+        self._try_less_likely()
+        chosen = chosen_among(self._found)
+        self.is_degenerate = chosen.plain_score >= DEGENERATE
+        likeliest = overruled_by(chosen, self._found)
+        if likeliest is not None:
+            self.overruled = self._trials.specs(likeliest.solution.guess)
+            square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
+            self.square = () if square is None else self._trials.specs(square)
+        optionals = OptionalArguments(self._trials, self._unifier, self.attempted)
+        best = self._with_defaults_given(optionals.given(chosen.solution))
+        self.notes = optionals.notes
+        self._budget.allow(POLISHING_TRIES)
+        smaller = polished(self._trials, best.guess)
+        if smaller != best.guess and self._backward_penalty(smaller) > self._backward_penalty(best.guess):
+            return best
+        return Solution(guess=smaller, state=best.state)
+
+    def _explore(self) -> None:
+        slots = self._trials.slots
+        start = tuple(slot.choices[0][1] for slot in slots)
+        queue: list[tuple[float, int, int, Skeleton]] = [(0.0, 0, 0, start)]
+        order = itertools.count(1)
+        seen = {start}
+        visited = 0
+        last: int | None = None
+        while queue and not self._trials.exhausted:
+            visited += 1
+            if last is not None and visited > last:
+                break
+            _, _, level, skeleton = heapq.heappop(queue)
+            if self._cost(skeleton) >= best_score(self._found):
+                continue
+            unifier = self._unifier(skeleton)
+            outcome = self._solve(unifier, skeleton, level)
+            failure: Failure | None = None
+            if isinstance(outcome, Solution):
+                self._accept(outcome)
+                if last is None:
+                    last = visited + max(MORE_SKELETONS, visited)
+                    self._budget.allow(MORE_TRIES)
+                if self._is_enough() or self._budget.is_slow:
+                    break
+            else:
+                failure = outcome
+                if level == 0:
+                    self._unsolved.append((self._cost(skeleton), -failure.progress, visited, skeleton))
+                if level < 2 and unifier.axis_count > 1 and failure.progress > 0:
+                    priority = self._cost(skeleton) + _LEVEL_COSTS[level + 1] - _PROGRESS_GAIN * failure.progress
+                    heapq.heappush(queue, (priority, next(order), level + 1, skeleton))
+            if level == 0:
+                for priority, neighbour in self._neighbours(skeleton, failure):
+                    if neighbour not in seen:
+                        seen.add(neighbour)
+                        heapq.heappush(queue, (priority, next(order), 0, neighbour))
+
+    def _is_enough(self) -> bool:
+        """Whether enough solutions were found; three times as many are needed if backward fits none of them."""
+        return len(self._found) >= ENOUGH_SOLUTIONS * (1 if any(each.fits for each in self._found) else 3)
+
+    def runs_backward(self, guess: Guess) -> bool:
+        """Whether forward and backward run on a guess without an exception."""
+        return self._backward_penalty(guess) < RAISING_BACKWARD
+
+    def _try_likelier(self) -> None:
+        """If backward raises on all inputs found, try more likely ones with one argument changed.
+
+        A weight of the input's own shape, say, is less likely than a vector, though forward takes it first.
+        """
+        if min(each.penalty for each in self._found) < RAISING_BACKWARD:
+            return
+        self._budget.allow(LIKELIER_TRIES)
+        likeliest = min(each.plain_score for each in self._found)
+        known = {each.solution.guess.skeleton for each in self._found}
+        for each in list(self._found):
+            for _, skeleton in self._neighbours(each.solution.guess.skeleton, None):
+                if self._cost(skeleton) < likeliest and skeleton not in known:
+                    known.add(skeleton)
+                    outcome = self._solve(self._unifier(skeleton), skeleton, 0)
+                    if isinstance(outcome, Solution):
+                        self._accept(outcome)
+
+    def _retry_cheaper(self) -> None:
+        """Try longer those skeletons, cheaper than the best found, whose sizes a short search had given up."""
+        farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
+        likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
+        for cost, _, _, skeleton in likely[:4]:
+            if cost >= best_score(self._found) - 0.15:
+                return
+            outcome = self._solve(self._unifier(skeleton), skeleton, 1)
+            if isinstance(outcome, Solution):
+                self._accept(outcome)
+
+    def _accept(self, solution: Solution) -> None:
+        guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
+        solution = replace(solution, guess=guess)
+        penalty = self._backward_penalty(solution.guess)
+        if penalty >= RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
+            solution, penalty = replace(solution, guess=fitting), 0.0
+        if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
+            solution, penalty = whole, 0.0
+        if penalty >= RAISING_BACKWARD and (whole := self._complex(solution.guess)) is not None:
+            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+        plain, narrow = self._score(solution), self._narrowed(solution)
+        if narrow is not None:
+            self._found.append(
+                Accepted(plain_score=plain + cost_of_narrowing(narrow.guess), penalty=0.0, solution=narrow)
+            )
+            penalty = max(penalty, RAISING_BACKWARD)
+        if self.attempted(solution.guess).lacks_a_sum and any(each.plain_score < plain for each in self._found):
+            penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
+        self._found.append(Accepted(plain_score=plain, penalty=penalty, solution=solution))
+
+    def _as_returned(self, guess: Guess) -> Guess | None:
+        """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
+        fitting = as_returned(guess, str(self.attempted(guess).backward_error))
+        if fitting is None or self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
+            return None
+        return fitting
+
+    def _complex(self, guess: Guess) -> Solution | None:
+        """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
+        for each in made_complex(guess, str(self.attempted(guess).backward_error)):
+            if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
+                return settled(self._unifier(each.skeleton), each)
+        return None
+
+    def _try_as_backward_asks(self) -> None:
+        """If backward raises on all inputs found, try inputs in which the sizes named by its error are equal."""
+        if min(each.penalty for each in self._found) < RAISING_BACKWARD:
+            return
+        for each in list(self._found):
+            self._budget.allow(BACKWARD_TRIES)
+            unifier, trial = self._unifier(each.solution.guess.skeleton), self.attempted(each.solution.guess)
+            for start in merged(unifier, each.solution, trial.backward_error):
+                outcome = unifier.solve(BACKWARD_STEPS, start)
+                if isinstance(outcome, Solution) and self.runs_backward(outcome.guess):
+                    self._accept(outcome)
+                    return
+
+    def _try_less_likely(self) -> None:
+        """If backward's own code raises on the likeliest inputs and on all others found, try those
+        with one argument changed.
+
+        `rate[:, None]` takes a matrix in forward, where a vector is meant. A gradient that the framework rejects is a
+        mistake to be seen at the likeliest inputs, and no reason for this.
+        """
+        likeliest = min(self._found, key=lambda each: each.plain_score)
+        if any(each.fits and each.plain_score < DEGENERATE for each in self._found):
+            return
+        if refused_gradient(str(self.attempted(likeliest.solution.guess).backward_error)) is not None:
+            return
+        self._budget.allow(LIKELIER_TRIES)
+        known = {each.solution.guess.skeleton for each in self._found}
+        near = [n for each in self._found for n in self._neighbours(each.solution.guess.skeleton, None)]
+        for _, skeleton in sorted(near, key=lambda each: each[0]):
+            if skeleton in known or self._trials.exhausted:
+                continue
+            known.add(skeleton)
+            outcome = self._solve(self._unifier(skeleton), skeleton, 0)
+            if isinstance(outcome, Solution) and not is_degenerate(outcome.guess) and self.runs_backward(outcome.guess):
+                self._accept(outcome)
+                return
+
+    def _in_equal_parts(self, solution: Solution) -> Solution | None:
+        """Sizes for which backward runs too, where forward cuts an axis: that axis is a multiple of another."""
+        if not parts_of(self._hints.forward) or self._attempt_backward is None:
+            return None
+        unifier = self._unifier(solution.guess.skeleton)
+        self._budget.allow(PARTS_TRIES)
+        for start in unifier.in_equal_parts(solution.state):
+            outcome = unifier.solve(PARTS_STEPS, start)
+            if isinstance(outcome, Solution) and self._backward_penalty(outcome.guess) < RAISING_BACKWARD:
+                return outcome
+        return None
+
+    def _narrowed(self, solution: Solution) -> Solution | None:
+        guess = narrowed(solution.guess, self.attempted, lambda each: self._trials.judge(each) is None)
+        return None if guess is None else settled(self._unifier(guess.skeleton), guess)
+
+    def _unifier(self, skeleton: Skeleton) -> Unifier:
+        return Unifier(
+            self._trials, skeleton, square_domain=self._square, letters=self._hints.einsum_letters,
+            parts=parts_of(self._hints.forward),
+        )  # fmt: skip
+
+    def _solve(self, unifier: Unifier, skeleton: Skeleton, level: int) -> Solution | Failure:
+        differentiable = self._trials.holds_tensors or any(
+            choice.kind in ("float", "complex", "fixed-tensor") for choice in skeleton
+        )
+        if not differentiable:
+            return Failure(progress=0.0)
+        axes = unifier.axis_count
+        outcome = unifier.solve((8 + 3 * axes, 16 + 12 * axes, 400)[level])
+        return outcome if isinstance(outcome, Solution) else outcome.failure
+
+    def _cost(self, skeleton: Skeleton) -> float:
+        return sum(slot.cost(choice) for slot, choice in zip(self._trials.slots, skeleton, strict=True))
+
+    def _neighbours(self, skeleton: Skeleton, failure: Failure | None) -> list[tuple[float, Skeleton]]:
+        """Every skeleton with one argument changed, and its priority: cost, less what the failure taught."""
+        mentions = Mentions(failure.message if failure is not None else "")
+        gain = _PROGRESS_GAIN * min(failure.progress, 1.0) if failure is not None else 0.0
+        base = self._cost(skeleton)
+        of_constant = failure is not None and lacked_by_a_constant(failure.error)
+        found = []
+        for index, slot in enumerate(self._trials.slots):
+            own = slot.cost(skeleton[index])
+            for cost, choice in slot.choices:
+                if choice != skeleton[index]:
+                    changed = (*skeleton[:index], choice, *skeleton[index + 1 :])
+                    bonus = mentions.bonus(choice)
+                    if choice.kind == "float" and skeleton[index].kind == "value" and of_constant:
+                        bonus = TENSOR_BONUS
+                    if choice.kind == "number-tensor" and failure is not None and failure.idle == index:
+                        bonus = IDLE_NUMBER_BONUS
+                    found.append((base - own + cost - gain - bonus, changed))
+        return found
+
+    def _score(self, solution: Solution) -> float:
+        """A score, lower for more likely inputs: their cost, plus penalties for special sizes."""
+        guess = solution.guess
+        total = self._cost(guess.skeleton)
+        kinds = [(choice, guess.shapes.get(slot, ())) for slot, choice in enumerate(guess.skeleton) if choice.is_free]
+        real = [(choice, shape) for choice, shape in kinds if choice.kind in ("float", "complex")]
+        total += sum(SQUARE for _, shape in real if len(set(shape)) < len(shape))
+        total += sum(0.7 for slot in guess.shapes if self._looks_elementwise(guess, slot))
+        total += sum(0.8 * max(0, choice.rank - real[0][0].rank) for choice, _ in real)
+        settled = sum(choice.rank for choice in guess.skeleton if choice.kind == "fixed-tensor")
+        total += 0.7 * max(0, len(solution.state.pinned) - settled) + 0.4 * len(guess.domains)
+        return total + DEGENERATE * is_degenerate(guess)
+
+    def _looks_elementwise(self, guess: Guess, slot: int) -> bool:
+        """Whether something called a weight has the input's own shape: forward broadcasts, and a vector was meant."""
+        first = next((shape for shape in guess.shapes.values() if shape), ())
+        word = self._trials.slots[slot].name.lower()
+        return slot > 0 and word in PARAMETER_NAMES and len(first) > 1 and guess.shapes[slot] == first
+
+    def attempted(self, guess: Guess) -> Trial:
+        """Forward and backward on a guess; an empty trial where backward cannot be tried."""
+        if self._attempt_backward is None:
+            return Trial(outputs=(np.zeros(1),))
+        return self._attempt_backward(self._trials.arguments(guess, 0))
+
+    def _backward_penalty(self, guess: Guess) -> float:
+        """The penalty for a failing backward. It only breaks ties: a wrong backward must not lead to other inputs."""
+        trial = self.attempted(guess)
+        if not trial.ok or trial.backward_error is not None:
+            return 0.0 if exchanges(guess, trial.backward_error) else RAISING_BACKWARD
+        return 0.7 * sum(gradient is None for gradient in trial.gradients or ())
+
+    def _with_defaults_given(self, best: Solution) -> Solution:
+        """The same inputs with every default passed, if backward fails without them and works with them.
+
+        Code that reads needs_input_grad of an argument, or returns a gradient for it, expects it to be passed.
+        """
+        skeleton = tuple(
+            Choice.of_value(slot.parameter.default) if choice == OMITTED else choice
+            for choice, slot in zip(best.guess.skeleton, self._trials.slots, strict=True)
+        )
+        penalty = self._backward_penalty(best.guess)
+        if skeleton == best.guess.skeleton or penalty < RAISING_BACKWARD:
+            return best
+        given = replace(best.guess, skeleton=skeleton)
+        self._budget.allow(OPTIONAL_TRIES)
+        if self._trials.judge(given) is not None or self._backward_penalty(given) >= penalty:
+            return best
+        self.overruled = self._trials.specs(best.guess)
+        return replace(best, guess=given)
