@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from benchmarks.fix.corpus import specimens
+from benchmarks.fix.corpus import Specimen, specimens
 from benchmarks.fix.run import agrees, patched
 from gradcli import engine as torch
 from gradcli.cases import CheckSpec, Expectation
@@ -166,3 +166,17 @@ def test_a_number_that_equals_a_size_is_written_as_the_size_and_the_rest_is_kept
     changed = [line for line in result.patch.after.splitlines() if line not in KEEPS.splitlines()]
     assert len(changed) <= 2
     ast.parse(result.patch.after)
+
+
+def test_sizes_that_backward_is_not_written_for_are_no_reason_against_a_patch(tmp_path):
+    text = (
+        "from gradcli import engine as torch\nfrom gradcli.engine.autograd import Function\n\n\n"
+        "class Area(Function):\n    @staticmethod\n    def forward(ctx, x, d):\n        ctx.save_for_backward(x, d)\n"
+        "        return x * d[:, 0] * d[:, 1]\n\n    @staticmethod\n    def backward(ctx, g):\n"
+        "        x, d = ctx.saved_tensors\n        grad_d = torch.stack([g * x * d[:, 1], g * x * d[:, 0]], 1)\n"
+        "        return 0.5 * g * d[:, 0] * d[:, 1], grad_d\n"
+    )
+    specimen = Specimen("area", "", "engine", "Area", text, text, frozenset(), inputs="x=n d=nk")
+    result, _ = patched(specimen, tmp_path)
+    assert result.patch is not None
+    assert "0.5" not in result.patch.after

@@ -12,6 +12,7 @@ from gradcli.backends.jax.rules import rule_of
 from gradcli.cases import Expectation, InputsFrom, InputSpec
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.errors import GradcliError
+from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
@@ -55,20 +56,56 @@ def _proof(
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
             return None
-        others = 0
         if ready.supply.source is InputsFrom.INFERRED:
             there = _inferred_anew(ready, rebuilt(ready, target, codes))
             if there is None or there.verdict is Verdict.FAILED:
                 return None
-        tried = list(_other_inputs(ready))
-        for inputs in tried:
-            if limit is not None and limit.is_over:
+        elsewhere = _elsewhere(ready, target, codes, limit)
+    if elsewhere is None or any(
+        _wrong_shapes_of(ready, target, inputs) != names for inputs, names in elsewhere.refused
+    ):
+        return None
+    return Proof(sentences=tuple(_sentences(own, elsewhere.passed)), sizes_tried=elsewhere.tried)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Elsewhere:
+    """At how many other sets of sizes a patched target passed, and whether there were any that it takes.
+
+    `refused` are those where gradients have wrong shapes, with the inputs' names: forward may take sizes that backward
+    is not written for, such as more than two columns. That is no fault of the patch where it was so before.
+    """
+
+    passed: int
+    tried: bool
+    refused: tuple[tuple[tuple[InputSpec, ...], frozenset[str | None]], ...]
+
+
+def _elsewhere(
+    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: TimeLimit | None
+) -> _Elsewhere | None:
+    """The patched target at other sizes; None where it fails at one, or time runs out."""
+    passed, refused, tried = 0, [], list(_other_inputs(ready))
+    for inputs in tried:
+        if limit is not None and limit.is_over:
+            return None
+        there = _checked(ready, rebuilt(ready, target, codes), inputs)
+        if there is not None and there.verdict is Verdict.FAILED:
+            if any(f.kind is not FindingKind.WRONG_SHAPE for f in there.findings):
                 return None
-            there = _checked(ready, rebuilt(ready, target, codes), inputs)
-            if there is not None and there.verdict is Verdict.FAILED:
-                return None
-            others += there is not None and there.verdict is Verdict.PASSED
-    return Proof(sentences=tuple(_sentences(own, others)), sizes_tried=bool(tried))
+            refused.append((inputs, _shapes_among(there)))
+        passed += there is not None and there.verdict is Verdict.PASSED
+    return _Elsewhere(passed=passed, tried=len(tried) > len(refused), refused=tuple(refused))
+
+
+def _wrong_shapes_of(ready: Prepared, target: object, inputs: tuple[InputSpec, ...]) -> frozenset[str | None]:
+    """The inputs for which the target as it is returns gradients of wrong shapes."""
+    before = _checked(ready, target, inputs)
+    return frozenset() if before is None else _shapes_among(before)
+
+
+def _shapes_among(result: CheckResult) -> frozenset[str | None]:
+    return frozenset(f.input for f in result.findings if f.kind is FindingKind.WRONG_SHAPE)
 
 
 def _sentences(own: CheckResult, others: int) -> Iterator[str]:
