@@ -1,6 +1,7 @@
 """How the planted mistakes of `benchmarks/fix/other_hand` are named by `gradcli check` and patched by `gradcli fix`.
 
 Run: python -m benchmarks.fix_corpus [--only TEXT] [--results FILE] [--resume] [--workers N] [--table] [--names]
+     [--reported]
 
 Each case runs in a worker process with one BLAS thread, through the command line. A line is printed, and one written
 to the file, as each case ends; with --resume the cases in the file are left out. TEXT is a part of a case's name, of
@@ -47,8 +48,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="how many worker processes")
     parser.add_argument("--names", action="store_true", help="name the mistakes, and look for no patch")
     parser.add_argument("--table", action="store_true", help="print only the tables of the file")
+    parser.add_argument("--reported", action="store_true", help="the mistakes of public reports instead")
     options = parser.parse_args()
-    known = {case.name: case for case in cases()}
+    known = {case.name: case for case in (reported() if options.reported else cases())}
     if not options.table:
         done = {row["case"] for row in rows_of(options.results)} if options.resume else set()
         wanted = [
@@ -65,6 +67,13 @@ def main() -> None:
             run([c.name for c in wanted], options.workers, names_only=options.names, ended=ended)
     rows = {row["case"]: row for row in rows_of(options.results) if row["case"] in known}
     print(tables([row for n, row in rows.items() if options.only in _label(n, row["family"], row["backend"])]))
+
+
+def reported() -> list[Case]:
+    """The cases that stand for public reports."""
+    from benchmarks.fix.reported import PLANT
+
+    return PLANT.cases
 
 
 def _label(name: str, family: str, backend: str) -> str:
@@ -116,7 +125,7 @@ def _leave(busy: dict[Connection, Any], connection: Any) -> None:
 
 
 def _unfinished(name: str, why: str) -> dict[str, Any]:
-    case = next(c for c in cases() if c.name == name)
+    case = next(c for c in (*cases(), *reported()) if c.name == name)
     return _row(case) | {"problem": why}
 
 
@@ -131,7 +140,7 @@ def _work(connection: Connection, names: list[str], names_only: bool) -> None:
     import torch  # noqa: F401
 
     warnings.simplefilter("ignore")
-    known = {case.name: case for case in cases()}
+    known = {case.name: case for case in (*cases(), *reported())}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in names:

@@ -112,3 +112,14 @@ def test_the_corpus_is_large_and_accepts_only_findings_that_exist():
     shares = Counter(case.backend for case in found)
     assert min(shares.values()) >= 50
     assert set(shares) == {"torch", "engine", "jax", "numpy"}
+
+
+def test_each_public_report_has_a_case_and_each_case_a_report():
+    pytest.importorskip("torch")
+    from benchmarks.fix.reported import PLANT, REPORTS
+
+    assert {f"reported/{name}" for name in REPORTS} == {case.name for case in PLANT.cases}
+    assert all("#" in reports for reports in REPORTS.values())
+    for case in PLANT.cases:
+        assert case.accepted <= {kind.value for kind in FindingKind}
+        assert changed_nodes(case.wrong, case.right) > 0
