@@ -24,14 +24,14 @@ Pair = tuple[int, int]
 _TOLERANCE = 128 * 2.0**-24
 """Relative; where in memory operands lie may reorder sums, in float32 where the user's code computes in it."""
 _PAIRS = 6
-"""All of four inputs."""
+"""At most so many pairs are tried: all pairs of four inputs."""
 _NUDGE, _MOVES = 2.0**-48, 16.0
-"""A change of the inputs by some rounding; a difference must be this many times what that makes."""
+"""A relative change of the inputs like rounding, and how many times its effect a difference must exceed."""
 
 
 @final
 class AliasingCheck(Check):
-    """The same tensor given for two inputs."""
+    """One tensor passed for two inputs gets the sum of the gradients of two separate, equal tensors."""
 
     name = "aliasing"
     sentence = (
@@ -68,7 +68,7 @@ class AliasingCheck(Check):
             yield self.passed()
 
     def _shared(self, situation: Situation, arguments: Arguments, apart: CallResult, pair: Pair) -> Evidence | None:
-        """What is wrong with one tensor in both places of `pair`; `apart` is the call with two of its values."""
+        """What is wrong if one tensor is in both places of `pair`; `apart` is the same call with two equal tensors."""
         first, second = pair
         both = f"{situation.input_name(first)} and {situation.input_name(second)}"
         try:
@@ -114,7 +114,7 @@ class AliasingCheck(Check):
 
 
 def _pairs(subject: Subject) -> Iterator[Pair]:
-    """Pairs of active inputs of the same shape and dtype, but for what a module itself holds."""
+    """Pairs of active inputs of the same shape and dtype, except tensors that a module holds."""
     held = {name for name, _ in subject.info.held}
     given = subject.arguments
     free = [
@@ -153,7 +153,7 @@ def _parted(
 ) -> str | int | None:
     """The output (by its name) or the input whose gradient (by its position) is not the same in both calls.
 
-    Beyond a tolerance, and beyond what rounding of the inputs makes of it.
+    Differences within a tolerance do not count, nor those that rounding of the inputs may cause.
     """
     wanted, got = _results(apart, pair), _results(shared, pair)
     sizes = {key: _size(value) for key, value in wanted.items()}
@@ -174,7 +174,7 @@ def _parted(
 
 
 def _results(result: CallResult, pair: Pair) -> dict[str | int, NDArray[Any] | None]:
-    """The differentiable outputs by name, and the gradients by position: of both places of the pair their sum."""
+    """The differentiable outputs by name, and the gradients by position; the pair's first has the sum of both."""
     first, second = pair
     gradients: dict[str | int, NDArray[Any] | None] = dict(zip(result.active, result.gradients or (), strict=True))
     other = gradients.pop(second, None)
@@ -184,7 +184,7 @@ def _results(result: CallResult, pair: Pair) -> dict[str | int, NDArray[Any] | N
 
 
 def _nudged(situation: Situation, arguments: Arguments, pair: Pair) -> Arguments:
-    """The arguments moved by some rounding, both of the pair alike."""
+    """The active arguments changed by a few units of rounding, the pair's two in the same way."""
     generator = np.random.default_rng([situation.seed, 47])
     made = list(arguments)
     for position in situation.subject.active:

@@ -1,6 +1,6 @@
-"""Derivatives in the precision that the inputs were given in, where those in 64 bits are wrong.
+"""Derivatives in the precision that the inputs were given in, if the derivatives in 64 bits are wrong.
 
-Code that asks for float32 may take another branch for every other dtype, 64 bits among them.
+Code that tests whether a dtype is float32 may take a wrong branch for every other dtype, float64 included.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
 _PRECISIONS = ("float32", "complex64")
-"""Those whose allowance is narrow enough to tell a derivative that is cut from one that is not."""
+"""The dtypes whose tolerance is narrow enough that a wrong derivative exceeds it."""
 _COTANGENTS = 3
 _ROUNDINGS = 256.0
-"""What adding some hundred terms may leave in a lower precision: 1.5e-5 in float32."""
+"""The error of a sum of some hundred terms, in roundoffs of the lower precision: 1.5e-5 in float32."""
 _OF_GRADIENTS = frozenset({"gradient", "linearity"})
 
 
 @final
 class _ClaimedAsGiven(VectorMap):
-    """Forward in 64 bits, and the gradient that backward returns in the inputs' own precision."""
+    """The values of forward in 64 bits, with the gradients that backward returns in the inputs' own precision."""
 
     def __init__(self, fine: VectorMap, low: VectorMap) -> None:
         self.domain, self.codomain = fine.domain, fine.codomain
@@ -53,11 +53,11 @@ class _ClaimedAsGiven(VectorMap):
 
 
 def right_as_given(subject: Subject, evidence: Sequence[Evidence], seed: int) -> Subject | None:
-    """The Function judged in the precision of its inputs throughout, where its gradient is right there.
+    """The Function run throughout in its inputs' own precision, if the gradient is right there and wrong in 64 bits.
 
-    None where it is right in 64 bits, wrong in both, or the inputs' precision is too coarse to tell. The gradient in
-    the lower precision is held against differences of forward in 64 bits, so that a mistake that both share is not
-    taken for rounding.
+    None if it is right in 64 bits or wrong in both, or if the inputs' precision is too coarse to tell. The gradient in
+    the lower precision is compared with differences of forward in 64 bits, so that a mistake made in both precisions is
+    not taken for rounding.
     """
     if not any(e.verdict is Verdict.FAILED and e.check in _OF_GRADIENTS and e.order == 1 for e in evidence):
         return None
@@ -79,7 +79,7 @@ def right_as_given(subject: Subject, evidence: Sequence[Evidence], seed: int) ->
 
 
 def _part(subject: Subject, low: Subject, seed: int, allowed: float) -> bool:
-    """Whether the gradients of both precisions differ by more than is allowed, as those of one mistake do not."""
+    """Whether the gradients in the two precisions differ beyond `allowed`; one mistake in both leaves them equal."""
     cotangents = subject.codomain.unflatten(np.random.default_rng([seed, 59]).standard_normal(subject.codomain.size))
     pairs = zip(subject.backward(cotangents), low.backward(cotangents), strict=True)
     return any(

@@ -24,17 +24,18 @@ from gradcli.verdict import Verdict
 
 LARGE = 1e4
 LONG = 10_000
-"""Cotangents of more entries are made of one random number each, for a third of the time."""
+"""Cotangents with more entries take one random number for each entry, not two: a third of the time."""
 CANCELLED = 2.0**-42
-"""Terms of this part of a cotangent may be what rounding leaves of others that cancel."""
+"""Below this part of the largest cotangent, a gradient may be only the rounding error of terms that cancel."""
 FACTORS = (-3.0, 2.0)
-"""Of two cotangents mixed: a change of sign and a sum."""
+"""Factors of the cotangents u and v in their mixture (`mixed`), of different signs."""
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 FIRST_ORDER_ERRORS = "errors-of-order-1"
 """The name under which a situation keeps how far each gradient is from its reference, once that is measured."""
 _VARIATION = 4.0
-"""Two results that each vary by the nondeterminism declared, on either side, and once more for the reference."""
+"""Times the declared nondeterminism. Two results that vary by it, one up and one down, are two of it apart; this is
+doubled, because the reference varies too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class Situation:
         return found
 
     def passes(self) -> tuple[Gradients, Gradients | UserCodeError]:
-        """The reference, and the gradients of a second pass through its graph or what that raised.
+        """The gradients for `cotangents()`, and those of a second pass through the same graph or what that pass raised.
 
         Raises:
             UserCodeError: forward or the first pass raised.
@@ -334,7 +335,7 @@ def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor:
 
 
 def _largest_gap(left: NDArray[Any], right: NDArray[Any], floor: NDArray[Any] | float) -> float:
-    """The largest difference beyond `floor` in one pass; not finite where a value is not, or they are no floats."""
+    """The largest difference beyond `floor`, in one pass; not finite if a value is not, NaN unless both are floats."""
     if left.dtype.kind not in "fc" or right.dtype.kind not in "fc":
         return float("nan")
     with np.errstate(all="ignore"):

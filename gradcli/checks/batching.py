@@ -52,7 +52,7 @@ class BatchingCheck(Check):
         try:
             loop = [self._single(subject, each, [c[k] for c in cotangents]) for k, each in enumerate(values)]
         except UserCodeError:
-            return None  # forward refuses other values than those given: there is no batch to be had
+            return None  # forward refuses other values than those given, so no batch can be made
         try:
             found = subject.batched(stacked, places, cotangents)
         except UserCodeError as error:

@@ -19,12 +19,12 @@ from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
 _STOPPING = frozenset({"forward", "returns", "repeat", "gradient"})
-"""Checks without which the later ones would only repeat the same failure."""
+"""Checks after whose failure the battery stops, since later checks would only repeat it."""
 
 _FOR_THE_UNFAILED = frozenset({"aliasing", "sizes", "empty", "other-inputs", "higher-order"})
 """Checks that are left out once anything has failed."""
 Excuse = Callable[[Sequence[Evidence], Subject], Sequence[Evidence]]
-"""Turns what a check found at a subject into what counts, with what is allowed as a note."""
+"""Turns what a check found at a subject into what counts: an allowed failure becomes a note."""
 
 
 class Part(Enum):
@@ -35,7 +35,7 @@ class Part(Enum):
     ALL = "all"
 
     def holds(self, check: Check) -> bool:
-        """Whether a check belongs to it."""
+        """Whether a check belongs to this part."""
         return self is Part.ALL or check.optional == (self is Part.OPTIONAL)
 
 

@@ -12,7 +12,7 @@ from gradcli.results import Evidence
 _TOLERANCE = 128 * 2.0**-24
 """Relative; a compiler reorders sums, in float32 where the user's code computes in it."""
 _ROUNDINGS = 32
-"""Roundings of coarser numbers inside, in which a compiler need not keep what lies between two steps."""
+"""Units of the coarsest roundoff inside: a compiler need not round results between two operations to it."""
 
 
 @final

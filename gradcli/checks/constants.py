@@ -19,7 +19,7 @@ from gradcli.verdict import Verdict
 
 @final
 class ConstantsCheck(Check):
-    """A constant such as 1 or 0 can hide that backward leaves it out."""
+    """The gradients stay right at other values of number arguments: 1 or 0 can hide that backward leaves one out."""
 
     name = "constants"
     sentence = "the gradients stay right for other values of the numeric (non-tensor) arguments"
@@ -32,7 +32,7 @@ class ConstantsCheck(Check):
         given, costly = with_defaults(subject), situation.map_of(subject, 1).is_costly
         for position, argument in enumerate(given):
             if not is_formula_constant(argument) or (costly and sets_accuracy(argument.name)):
-                continue  # what sets an accuracy never fails: it is not tried where each call is slow
+                continue  # what sets an accuracy is always excused: not worth trying where each call is slow
             for value in other_values(argument.value):
                 arguments = list(given)
                 arguments[position] = replace(argument, value=value)
@@ -42,7 +42,7 @@ class ConstantsCheck(Check):
                     break
 
     def _tried(self, situation: Situation, other: Subject, argument: Argument, value: object) -> Iterator[Evidence]:
-        """The evidence of `other`; a note in its place where the gradient is allowed to differ there."""
+        """The evidence at another value of the argument; a note instead if a wrong gradient is excused there."""
         label = f"with {argument.name}={value!r} (given: {argument.value!r})"
         found = list(variant(self, situation, other, label, None))
         wrong = [e for e in found if e.verdict is Verdict.FAILED]
@@ -89,7 +89,7 @@ def _accepted(subject: Subject, arguments: list[Argument]) -> Subject | None:
 
 
 def with_defaults(subject: Subject) -> list[Argument]:
-    """The subject's arguments, and the defaults of those that were left out, which are passed as forward takes them."""
+    """The subject's arguments, and the defaults of those left out, by keyword if forward takes them only so."""
     given = list(subject.arguments)
     names = {argument.name for argument in given}
     left = [p for p in subject.info.parameters if p.has_default and p.name not in names]

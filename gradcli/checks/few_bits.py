@@ -1,8 +1,8 @@
 """Gradients of 64-bit inputs that are only accurate to a lower precision, although their dtype is float64.
 
-A gradient is linear in the cotangents, whose 53 bits are random: its entries are float32 numbers by chance once in
-2^29, and by design only where they are zero. What was rounded to float32 on the way and multiplied after that has all
-bits, is off by about 2^-24, and does not change with its input where that takes steps below float32's.
+A gradient is linear in the cotangents, whose 53 bits are random: an entry is a float32 number by chance once in 2^29,
+and rightly so only if it is zero. A gradient whose factors were rounded to float32 before they were multiplied has all
+53 bits, but an error of about 2^-24, and it stays the same when its input takes a step too small for float32.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,15 +23,15 @@ _FINEST, _COARSEST = 2.0**-32, 2.0**-20
 _SMALL = 2.0**-30
 """A step, relative to each entry, that changes one float32 number in 64, and every float64 number."""
 _STEP = 2.0**-27
-"""Relative to an entry: below what a float32 number can be changed by."""
+"""A step, relative to an entry, that is smaller than the spacing of float32 numbers."""
 _LOW = ("float32", "complex64", "float16", "bfloat16")
 _ENTRIES, _ALIKE = 4, 0.25
 _SAMPLED = 1_000
-"""Of many entries so many are asked first: one that has no spare bits settles it."""
+"""About so many of the entries are looked at first: one without spare bits settles the question."""
 
 
 def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
-    """The places among the active inputs whose gradient has lost bits that forward keeps, each with what shows it."""
+    """The places of active inputs whose gradient has lost bits that forward keeps, each with a clause that says why."""
     subject = situation.subject
     if subject.low_dtypes or not (subject.output_numbers and subject.domain.size and subject.codomain.size):
         return
@@ -47,13 +47,13 @@ def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
 
 
 def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
-    """Whether a derivative returned in a lower precision, times the cotangent, has errors of that precision."""
+    """Whether backward returned this gradient in a lower precision, and its measured error exceeds `_FINEST`."""
     errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
     return dtype in _LOW and errors.get(place, 0.0) > _FINEST
 
 
 def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
-    """Gradients that are off by what float32 does, and that stay as they are where the body's derivative changes.
+    """Gradients with an error of float32's size that do not change where the derivative of forward's body does.
 
     The error of an iteration that was stopped early changes with its input; that of rounding to float32 does not.
     """
@@ -68,9 +68,9 @@ def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
 
 
 def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> bool:
-    """Whether steps of one input that float32 does not see change the body's derivative by another, and not the claim.
+    """Whether a small step of input `moved` changes the body's derivative in input `place`, but not the claim.
 
-    Half of the entries must stay, to the bit: a step is seen by one float32 number in 64.
+    More than half of the claim's entries must stay the same to the bit: of float32 numbers, one in 64 changes.
     """
     subject = situation.subject
     position, part = subject.active[moved], subject.domain.slices[moved]
@@ -97,7 +97,7 @@ def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> boo
 
 
 def _have_spare_bits(gradient: NDArray[Any] | None, spare: int) -> bool:
-    """Whether all entries end in so many zero bits, zeros aside; enough of them for that to be no chance."""
+    """Whether all nonzero entries end in `spare` zero bits, and there are too many of them for that to be chance."""
     if gradient is None or not gradient.size or gradient.dtype.kind not in "fc":
         return False
     parts = np.ascontiguousarray(gradient).view(gradient.real.dtype).astype(np.float64, copy=False).reshape(-1)
@@ -114,9 +114,9 @@ def _end_in_zeros(parts: NDArray[np.float64], spare: int) -> bool:
 
 
 def _is_fine(situation: Situation, place: int) -> bool:
-    """Whether forward itself keeps more bits: it follows steps of single entries that a float32 number would not.
+    """Whether forward itself keeps more bits: its values follow steps of single entries too small for float32.
 
-    Where it does not, by design or for rounding, it has no better gradient to offer.
+    If forward rounds to float32 too, backward cannot return a better gradient.
     """
     if situation.roundoff_of_values > 2.0**-53:
         return False

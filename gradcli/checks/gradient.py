@@ -57,7 +57,7 @@ class GradientCheck(Check):
         )
         situation.once(FIRST_ORDER_ERRORS, lambda: _errors(found))
         if any(block.doubt is Doubt.DOMAIN for block in found.blocks):
-            map_.value(subject.point)  # what raises at the given point itself is no edge of a domain, but an error
+            map_.value(subject.point)  # to raise at the given point itself is an error, not the edge of a domain
         yield from evidence_of(self.name, 1, map_, found, subject.output_numbers)
 
 
@@ -136,7 +136,7 @@ class HigherOrderCheck(Check):
 
 
 def _errors(found: Verification) -> dict[int, float]:
-    """By the place of each active input, how far its gradient is from the reference, as far as that was measured."""
+    """The largest measured relative error of each active input's gradient, by its place; 0 if none was measured."""
     errors: dict[int, float] = {}
     for block in found.blocks:
         errors[block.input] = max(errors.get(block.input, 0.0), block.max_rel_error or 0.0)
@@ -152,7 +152,10 @@ def comparable(situation: Situation) -> bool:
 def evidence_of(
     check: str, order: int, map_: VectorMap, found: Verification, outputs: Sequence[int]
 ) -> Iterator[Evidence]:
-    """The evidence for each pair of input and output block that is not empty, if any is not; kinks as notes."""
+    """The evidence for each pair of an input block and an output block, with kinks as notes.
+
+    Pairs with an empty block are left out, unless every pair has one.
+    """
     kinks = [describe_kink(map_.domain, note) for note in found.kinks] if order == 1 else []
     sized = [b for b in found.blocks if map_.domain.blocks[b.input].size and map_.codomain.blocks[b.output].size]
     for block in sized or found.blocks:

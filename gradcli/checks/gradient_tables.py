@@ -19,13 +19,13 @@ from gradcli.verdict import Verdict
 from gradcli.watchdog.limit import TimeLimit
 
 ALL, LARGEST = 4, 3
-"""Up to so many entries are all shown, of more the largest."""
+"""An input with at most `ALL` entries is shown whole, of a larger one the `LARGEST` largest entries."""
 CELLS = 64
 """Cells of a map of the errors: two lines of a screen."""
 SECONDS = 2.0
-"""Processor time in which entries are measured, then cells, over all tables of a case: a screen is not worth more."""
+"""Processor time for measuring entries, then cells, over all tables of a case."""
 NO_SIGNAL = 1e-9
-"""Where ones as grad_output give no more than this part of what other numbers give, they show nothing (softmax)."""
+"""A grad_output of ones shows nothing if it gives no more than this part of what other numbers give (softmax)."""
 _COMPARING = ("gradient", "higher-order")
 _WHY = {
     Status.KINK: "a kink",
@@ -104,7 +104,7 @@ class _Meter:
 
 @dataclass(slots=True)
 class _Draft:
-    """The table of one input at one order, being measured: the entries at once, the map when asked for."""
+    """The table of one input at one order, being measured: entries on construction, the map of errors in `table`."""
 
     meter: _Meter
     block: int
@@ -172,7 +172,7 @@ class _Draft:
         return float(found.bound[0]) / unit, float(found.value[0]) / unit, why
 
     def _cells(self) -> Iterator[float]:
-        """The error in bounds along random directions of successive parts of the input; NaN where there is no bound."""
+        """The error along a random direction of each part of the input, in units of its bound; NaN if it has none."""
         generator = np.random.default_rng([self.order, self.block, 53])
         size = self._claim.size
         for part in np.array_split(np.arange(size), min(size, CELLS)):

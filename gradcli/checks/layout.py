@@ -28,9 +28,9 @@ class LayoutCheck(Check):
     sentence = "the gradients are the same for inputs and grad_output that are not contiguous in memory"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare the layouts, grad_output first; an input layout that forward refuses is a note.
+        """Compare layouts in combination, and if one shows a difference each alone, grad_output first.
 
-        A forward that draws random numbers may draw them in memory order: the layout of its inputs is left alone.
+        An input layout that forward refuses is a note.
         """
         subject = situation.subject
         passed = situation.together()
@@ -45,10 +45,10 @@ class LayoutCheck(Check):
         yield told or next((e for e in found if e.note), None) or next(filter(None, together))
 
     def _together(self, situation: Situation, inputs: Layout, outputs: Layout) -> Evidence | None:
-        """What is wrong in other layouts of inputs and grad_output, by three passes; nearly always nothing."""
+        """What is wrong with these layouts of inputs and grad_output at once; mostly nothing: none is tried alone."""
         expanded = outputs is Layout.EXPANDED
         if expanded and situation.raw_backward().changed_cotangents:
-            return None  # writing into one number that stands for many: named already, as writing
+            return None  # an expanded tensor cannot be written into; the mutation check reports the write
         cotangents = situation.constant_cotangents() if expanded else situation.cotangents()
         lying = {"the inputs are": inputs, "grad_output is": outputs}
         when = " and ".join(f"{what} {how.value}" for what, how in lying.items() if how is not Layout.CONTIGUOUS)
@@ -100,7 +100,7 @@ class LayoutCheck(Check):
     def _fits_its_own_forward(self, situation: Situation, layout: Layout) -> bool:
         """Whether forward gives other values for this layout, and backward is not shown to be wrong for those.
 
-        So it is with a forward that draws random numbers in the order of memory, or that is about strides by intent.
+        A forward may draw random numbers in the order of memory, or depend on strides on purpose.
         """
         other = situation.subject.laid_out(layout)
         if other is None:

@@ -28,7 +28,7 @@ class LinearityCheck(Check):
     sentence = "backward is linear in grad_output, and uses it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare backward on a combination of two cotangents with its parts."""
+        """Compare the gradient for a combination of two cotangents with the combination of their gradients."""
         if situation.together() is not None:
             yield self.passed()
             return
@@ -68,7 +68,7 @@ class LinearityCheck(Check):
         return [same and ignores_cotangent(*three) for same, *three in zip(alike, of_u, of_v, of_zero, strict=True)]
 
     def _tolerance(self, situation: Situation, *gradients: NDArray[Any]) -> float:
-        """Cotangents are rounded to the outputs' precision before backward sees them, gradients perhaps in it."""
+        """The relative tolerance: cotangents are rounded to the outputs' precision, and gradients may be rounded."""
         inside = stored_roundoff(np.concatenate([part.ravel() for g in gradients for part in (g.real, g.imag)]))
         return max(LINEARITY_TOLERANCE, 16 * situation.subject.first_call.unit_roundoff, 16 * inside)
 

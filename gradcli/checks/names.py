@@ -1,4 +1,4 @@
-"""The names of the checks, in the order of the registry, for what must not import NumPy."""
+"""The names of the checks, in the order of the registry, for modules that must not import NumPy."""
 
 CHECK_NAMES: tuple[str, ...] = (
     "forward",

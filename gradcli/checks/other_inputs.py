@@ -22,13 +22,14 @@ from gradcli.results import Evidence
 LARGEST = 1_000
 """Inputs of more numbers than this are not swept."""
 ARBITRATED = 3
-"""At so many other inputs differences are asked, whatever they say."""
+"""Differences are computed at so many other inputs at most, whatever they show."""
 LINES = 100_000
 """A call whose loops are counted is stopped after so many lines."""
 _APART, _APART_IN_ENTRY = 1e-4, 1e-3
-"""Gaps between claim and witness that differences are asked about: of the block's largest entry, and of its own."""
+"""Gaps between claim and witness above which differences decide: relative to the block's largest entry, and to each."""
 _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
-"""A gap wider than this part of its entry shows in plain quotients, which tell a kink from a mistake for little."""
+"""How many of the worst entries are looked at, with which step, and the smallest gap, relative to its entry, that plain
+quotients can show: these are a cheap way to tell a kink from a mistake."""
 
 
 _OVERFLOWING = 32.0
@@ -158,7 +159,7 @@ class Comparison:
         return False
 
     def _iterates(self, subject: Subject) -> bool:
-        """Whether a loop of forward has another number of iterations at the given inputs or near them.
+        """Whether a loop of forward runs a different number of iterations at the given inputs, or at multiples.
 
         It then iterates until convergence, and a derivative of the limit need not be that of the value it stops at.
         """
@@ -173,7 +174,7 @@ class Comparison:
         return False
 
     def _is_coarse(self, map_: VectorMap) -> bool:
-        """Whether forward rounds to 32 bits or less: all its values close by have no more."""
+        """Whether forward rounds to 32 bits or less: its values at a nearby point are all float32 numbers."""
         scales = entry_scales(map_.domain, self.point)
         values = map_.value(self.point + scales * np.random.default_rng(29).uniform(2.0**-12, 2.0**-11, scales.size))
         with np.errstate(all="ignore"):
@@ -206,11 +207,11 @@ class Comparison:
 def _compared(
     situation: Situation, witness: VectorMap | None, cotangent: FloatArray, candidates: Iterable[Arguments]
 ) -> Comparison | None:
-    """Claim and witness at the first of these arguments where they can be compared; None where they cannot.
+    """Claim and witness at the first of these arguments where they can be compared; None if there are none.
 
-    They cannot where forward refuses the arguments or runs on and on, where values or witness are not finite, and
-    where forward's body gives other values than forward. A claim that is not finite is a mistake where the witness is
-    finite, but for large inputs: backward may overflow there.
+    They cannot be compared if forward refuses the arguments or takes too long, if values or witness are not finite, or
+    if forward's body gives other values than forward. A claim that is not finite is a mistake if the witness is finite,
+    except at large inputs, where backward may overflow.
     """
     subject, given = situation.subject, situation.subject.point
     for arguments in candidates:

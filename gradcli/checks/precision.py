@@ -18,10 +18,10 @@ from gradcli.results import Evidence
 ALLOWED = {"float32": 1e-3, "complex64": 1e-3, "float16": 0.1, "bfloat16": 0.25}
 """Relative to the largest entry: what the precision's own rounding can do, with a wide margin."""
 _FINE_MARGIN = 32.0
-"""What the floor of rounding in 64 bits has in hand, and one in a lower precision could not afford."""
+"""The safety margin in the rounding floor of 64 bits; left out in a lower precision, where it would hide mistakes."""
 _LARGEST = {"float16": 65504.0}
 _BODY_MARGIN = 8.0
-"""How much farther off than the framework's own derivative in the same precision a backward may be."""
+"""Backward's error may be so many times that of the framework's own derivative in the same precision."""
 
 
 @final
@@ -57,7 +57,7 @@ class PrecisionCheck(Check):
             floor = floors[place] * (unit_roundoff(dtype) / unit_roundoff("float64") / _FINE_MARGIN)
             error = distance(reference, got, floor, dtype)
             if error > ALLOWED[dtype] and (np.abs(reference) <= situation.coarse_floor(cotangents)[place]).all():
-                continue  # what is left of terms that cancel, rounding in either precision
+                continue  # terms cancel, and only rounding is left in either precision
             worst = max(worst, error)
             if not error <= ALLOWED[dtype] and not error <= _BODY_MARGIN * _of_body(low, subject, place, floor, dtype):
                 name = situation.input_name(subject.active[place])
@@ -74,7 +74,7 @@ class PrecisionCheck(Check):
         yield replace(self.passed(note), max_rel_error=worst)
 
     def _of_64_bits(self, situation: Situation) -> Iterator[Evidence]:
-        """Gradients of 64-bit inputs that have the digits of float32 alone."""
+        """A failure for each gradient of a 64-bit input that is accurate only to float32."""
         for place, what in in_few_bits(situation):
             name = situation.input_name(situation.subject.active[place])
             yield self.failed(
@@ -96,7 +96,7 @@ def _of_body(low: Subject, fine: Subject, place: int, floor: NDArray[Any], dtype
 
 
 def distance(reference: NDArray[Any], got: NDArray[Any], floor: NDArray[Any], dtype: str) -> float:
-    """The largest difference beyond `floor` relative to the largest entry, entries beyond the precision left out."""
+    """The largest difference beyond `floor` relative to the largest entry, without entries too large for the dtype."""
     held = np.abs(reference) <= _LARGEST.get(dtype, np.inf)
     if not held.any():
         return 0.0

@@ -18,14 +18,14 @@ from gradcli.verdict import Reason, Verdict
 Outputs = tuple[NDArray[Any], ...]
 _TRIES, _STEP = 3, 2.0**-20
 _MOVES, _ROUNDINGS = 8, 64
-"""Two calls may part by so many times what rounding of the inputs does to the output, and by so many units of it."""
+"""Two calls may differ by so many times the effect of rounding the inputs, or by so many roundoffs if that is more."""
 _MOST = 1e-6
-"""What is further apart is not excused by rounding, however ill-conditioned forward is."""
+"""A larger relative difference is not excused by rounding, however ill-conditioned forward is."""
 
 
 @final
 class ForwardCheck(Check):
-    """Forward returns finite values, the same for the same input, and changes no input unmarked."""
+    """Forward returns finite values, the same for the same input, and changes no input that it does not mark."""
 
     name = "forward"
     sentence = "forward is finite, gives the same result twice, and changes no input that it does not mark dirty"
@@ -122,7 +122,7 @@ def _allowed(situation: Situation, number: int, values: NDArray[Any]) -> float:
 
 
 def _close_by(subject: Subject) -> Iterator[Outputs]:
-    """The outputs at inputs that are off by a step large enough for noise not to count beside what it does."""
+    """The outputs at nearby inputs; the step is so large that noise is small compared with its effect."""
     for seed in range(_TRIES):
         generator = np.random.default_rng([seed, 37])
         moved = [
@@ -162,7 +162,7 @@ def _unseen(situation: Situation) -> Iterator[str]:
 
 
 def _moved_in_place(subject: Subject) -> Iterator[str]:
-    """A note for inputs that forward reads from elsewhere than its arguments."""
+    """A note for inputs that forward or backward reads from a module or closure, not from its arguments."""
     if subject.moved_in_place:
         names = " and ".join(filter(None, (", ".join(subject.moved_in_place[:-1]), subject.moved_in_place[-1])))
         yield (

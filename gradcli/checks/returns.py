@@ -80,7 +80,7 @@ class ReturnsCheck(Check):
         )
 
     def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:
-        """Parameters at their defaults that backward returns no value for, which a call that gives them needs."""
+        """A note if backward returns no value for parameters that were left out: a call that passes them will fail."""
         info, got = situation.subject.info, len(raw.gradients)
         positional = [p for p in info.parameters if not p.keyword_only]
         if info.backend not in ("torch", "engine") or any(p.variadic for p in positional):
@@ -123,7 +123,7 @@ class ReturnsCheck(Check):
             )
 
     def _realness(self, situation: Situation, argument: Argument, gradient: RawGradient) -> Iterator[Evidence]:
-        """A complex gradient of a real input; of NumPy's the real part is taken."""
+        """A complex gradient of a real input; not with NumPy, where the real part is taken."""
         backend = situation.subject.info.backend
         if backend == "numpy" or gradient.value is None:
             return

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 _LENGTH = 997
 _GENERATOR = np.random.default_rng(43)
 _SIGNED = _GENERATOR.choice([-1.0, 1.0], _LENGTH) * (0.5 + 0.5 * _GENERATOR.random(_LENGTH))
-"""Numbers of either sign, of magnitudes in [1/2, 1), which are gone through from some place on."""
+"""Numbers of either sign and of magnitudes in [1/2, 1), repeated cyclically from some position on."""
 
 
 def signed(shape: Sequence[int], dtype: np.dtype[Any], start: int) -> NDArray[Any]:
-    """An array of such numbers, from position `start` on; the same in every call."""
+    """An array of the numbers in `_SIGNED`, from position `start` on; the same in every call."""
     size = math.prod(shape)
     found = np.resize(np.roll(_SIGNED, -start), size)
     if dtype.kind == "c":
@@ -29,10 +29,10 @@ def signed_cotangents(outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def paired(one: NDArray[Any], other: NDArray[Any]) -> float:
-    """The real pairing of two arrays, Re <one, other>, by which gradients are meant."""
+    """The real inner product of two arrays, Re <one, other>, with respect to which gradients are defined."""
     return float(np.vdot(one, other).real)
 
 
 def all_finite(arrays: Sequence[NDArray[Any] | None]) -> bool:
-    """Whether every floating entry of the arrays is finite; None has none."""
+    """Whether every floating-point entry of the arrays is finite; None has no entries."""
     return all(bool(np.isfinite(a).all()) for a in arrays if a is not None and a.dtype.kind in "fc")

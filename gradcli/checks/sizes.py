@@ -30,9 +30,9 @@ from gradcli.verdict import Verdict
 
 _LARGE = 5
 _CONFIRMED, _MOVED = 2, 0x73697A65
-"""Other values at which what is wrong at a size has to be wrong, too."""
+"""At how many other sets of values a gradient must be wrong at a size, too; and the seed of these values."""
 _ARBITRATED = 2
-"""At so many sizes differences are asked: a forward that is noisy gives occasion at each."""
+"""Differences decide at so many sizes at most: with a noisy forward every size seems wrong."""
 
 
 class BatchCheck(Check):
@@ -55,7 +55,7 @@ class BatchCheck(Check):
             yield self.passed()
 
     def is_dear(self, situation: Situation) -> bool:
-        """Whether another size takes longer than all other checks, and the check was not requested by name."""
+        """Whether another size takes a compilation, which is slow, and the check was not requested by name."""
         return situation.subject.compiles_shapes and self.name not in situation.settings.only
 
     @abstractmethod
@@ -93,7 +93,7 @@ class SizesCheck(BatchCheck):
                 yield None
 
     def _others(self, situation: Situation, batch: Batch) -> tuple[int, ...]:
-        """Sizes to try beside the one given, even and odd ones among them all; a larger one where that is all."""
+        """Sizes to try, the given one aside: only a larger one if a size is costly, or if no output has the axis."""
         size = batch.size
         larger = _LARGE if size < _LARGE else size + 1
         if self.is_dear(situation) or not batch.is_kept_by(_outputs(situation)):
@@ -101,7 +101,7 @@ class SizesCheck(BatchCheck):
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
     def _raised(self, situation: Situation, batch: Batch, call: Resized) -> Evidence:
-        situation.reference()  # raises where backward fails at the size given, too
+        situation.reference()  # raises if backward fails at the given size, too
         return self.failed(
             FindingKind.BATCH_SIZE,
             f"backward fails when the leading axis of {batch.name} has size {call.size}, not {batch.size}, which "
@@ -114,7 +114,7 @@ class SizesCheck(BatchCheck):
         wrong = _proven(situation, call)
         if wrong is None:
             return None
-        # Where the check is asked for alone, what is wrong at the size given is not about sizes.
+        # If the gradient check was left out, the gradient may be wrong at the given size, too: not a matter of sizes.
         if not situation.settings.wants("gradient") and wrong_at(situation, situation.subject.arguments) is not None:
             return None
         return self.failed(
@@ -151,7 +151,7 @@ class EmptyCheck(BatchCheck):
         where = f"when the leading axis of {batch.name} has size 0"
         nothing_there = not any(call.result.outputs[n].size for n in call.result.numbers)
         if call.error is not None:
-            # What reduces over nothing has to end somewhere: the product of no factors is nobody's batch.
+            # These outputs reduce over no entries, as a product of no factors does: backward may raise there.
             if not nothing_there:
                 return None
             if isinstance(call.error, OverrunError):
@@ -163,7 +163,7 @@ class EmptyCheck(BatchCheck):
         return self._misshapen(situation, call, where) or self._wrong(situation, batch, call, where)
 
     def _misshapen(self, situation: Situation, call: Resized, where: str) -> Evidence | None:
-        """A gradient with another shape, one that is not finite, and one that is not zero for empty outputs."""
+        """The failure for a gradient of a wrong shape, one not finite, or one that is not zero for empty outputs."""
         nothing_there = not any(call.result.outputs[n].size for n in call.result.numbers)
         for position, gradient in zip(call.result.active, call.result.gradients or (), strict=True):
             shape, problem = call.arguments[position].shape, None
@@ -215,7 +215,7 @@ def _is_about_the_size(situation: Situation, call: Resized) -> bool:
     """Whether a gradient is wrong at that size for other values as well, and all are right at the size given.
 
     Cut or stretched values may form a singular matrix, or lie where forward is not smooth: the mistake then does not
-    depend on the size. Among several inputs, another one may be the worst for other values.
+    depend on the size. It may be the gradient of another input that is wrong for other values.
     """
     for number in range(_CONFIRMED):
         again = wrong_at(situation, _moved(call.arguments, number))

@@ -33,17 +33,17 @@ def passed_together(
 ) -> Together | None:
     """The gradients for u by a direct call, and for v and a u + b v by two more passes; None if they are inconsistent.
 
-    Where the last is a times the first and b times the second, backward is linear in grad_output, gives the same again
-    through a graph that was kept, and does not mind how grad_output lies in memory: a mistake in any of that would have
-    to be the same linear map each time to go unseen, and the first time is by hand. Where they do not fit, or a pass
-    raises, each check finds out by passes of its own.
+    If the third is a times the first plus b times the second, then backward is linear in grad_output, gives the same
+    result again through a retained graph, and does not depend on the memory layout of grad_output. A mistake in one of
+    these would go unseen only if it were the same linear map in every pass, the direct call included. If the gradients
+    do not fit, or a pass raises, each check runs passes of its own to find out why.
 
     Args:
         subject: the Function.
-        raw: what backward returned for u; where the framework would not pass that on as it is, u is passed too.
+        raw: what a direct call returned for u; if the framework would change that, a pass is run for u as well.
         cotangents: u, v (whose entries are all equal) and a u + b v.
         factors: a and b.
-        tolerance: what is left may be this part of the largest entry.
+        tolerance: the error allowed in the combination, relative to the largest entries of its two terms.
         laid_out: make grad_output one number expanded for v, and strided for the mixture.
     """
     u, v, mixture = cotangents
@@ -63,7 +63,7 @@ def passed_together(
 
 
 def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
-    """What backward returned for the active inputs; None where it changed something, or the framework would."""
+    """What backward returned for the active inputs; None if it wrote into a tensor or the framework would change it."""
     changed = raw.changed_cotangents or raw.changed_inputs or raw.changed_saved
     if not raw.available or raw.error is not None or raw.container is not None or changed:
         return None

@@ -11,7 +11,7 @@ from gradcli.findings import FindingKind
 from gradcli.results import Evidence
 
 _TOLERANCE = 1e-9
-"""Relative; None and zeros go through the same arithmetic or less."""
+"""Relative; backward does the same arithmetic with None as with zeros, or less."""
 
 
 @final

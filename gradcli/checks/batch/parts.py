@@ -53,7 +53,7 @@ def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> boo
 
 
 def _parts(size: int, given: int) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """Entries of each part, and how many of them, the first, were not in a part before."""
+    """The entries of each part, and how many of them, from the first, are new; others fill up the last part."""
     for start in range(0, size, given):
         count = min(given, size - start)
         yield np.concatenate([np.arange(start, start + count), np.arange(given - count) % size]), count
@@ -77,14 +77,14 @@ def _called(
 
     try:
         return subject.call_at(arguments, seeds)
-    except (UserCodeError, ValueError, IndexError):  # its outputs are no batch of this size
+    except (UserCodeError, ValueError, IndexError):  # the outputs are not a batch of this size
         return None
 
 
 def _repeats(
     situation: Situation, outputs: Arrays, part: CallResult, entries: NDArray[np.intp], whole: CallResult
 ) -> bool:
-    """Whether a part has the same outputs and active inputs as the whole, and the outputs of its entries."""
+    """Whether a part has the same outputs and active inputs as the whole, with the same values at its entries."""
     if (part.numbers, part.active) != (whole.numbers, whole.active) or part.gradients is None:
         return False
     tolerance = situation.tolerance(TOLERANCE)

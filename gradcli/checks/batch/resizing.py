@@ -24,22 +24,22 @@ from gradcli.numerics.maps.vector_map import VectorMap
 Arguments = tuple[Argument, ...]
 
 _STEP = 2.0**-12
-"""Relative to each entry: what differs by a wrong size differs by percents, which quotients over such a step show."""
+"""Relative to each entry. A gradient that is wrong at a size is off by percents: such a step is fine enough."""
 _LONGEST = 2.0**-4
 _ROUNDINGS = 4.0
-"""Values of few digits may be off by so many roundings."""
+"""Values with few digits may be off by so many roundoffs."""
 _APART = 1e-2
 TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
 _NOISE = 2.0**-46
 _LONG, _FIRST = 10_000, 1_000
-"""Of a batch with more entries than the first number so many are looked at, to see whether entries are independent."""
+"""Of a batch with more than `_LONG` entries only the first `_FIRST` are used to see whether entries are independent."""
 _KEPT_WHOLE = ("one-hot", "indices", "boolean")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """The axis of a batch: its `size`, in front of inputs, and the name of one that has it."""
+    """A batch axis: every leading axis of length `size`; `name` is that of an input with such an axis."""
 
     size: int
     name: str
@@ -76,8 +76,8 @@ class Batch:
     def is_one(self, situation: Situation) -> bool:
         """Whether the axis is a batch: its entries are independent, or the function computes statistics over them.
 
-        That holds for rows of data. It does not hold for pixels, matrices and sequences, for two numbers that stand for
-        a complex one, whose sizes a Function may rely on, or if random numbers are drawn for each entry.
+        Rows of data are a batch. Pixels, matrices, sequences and pairs that stand for a complex number are not: a
+        Function may rely on their sizes. Neither are entries for each of which random numbers are drawn.
         """
         tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
         if self.size > _LONG and self._is_made_of_its_first(situation, tolerance):
@@ -87,7 +87,7 @@ class Batch:
         )
 
     def _is_made_of_its_first(self, situation: Situation, tolerance: float) -> bool:
-        """Whether the first entries alone give the first of all outputs, so that the others do not enter these."""
+        """Whether the first `_FIRST` entries alone give the same first outputs, which then depend on no others."""
         outputs = _given_outputs(situation.subject)
         if any(output.shape[:1] != (self.size,) for output in outputs):
             return False
@@ -97,7 +97,7 @@ class Batch:
         )
 
     def _outputs_of(self, situation: Situation, entries: NDArray[np.intp]) -> list[NDArray[Any]] | None:
-        """The differentiable outputs for some of the entries; None where forward raises, or others carry a gradient."""
+        """The differentiable outputs for some of the entries; None if forward raises or others are differentiable."""
         subject = situation.subject
         if entries.size == self.size and bool((np.diff(entries) == 1).all()):
             return [subject.first_call.outputs[number] for number in subject.output_numbers]
@@ -140,8 +140,8 @@ def _batches(situation: Situation) -> Iterator[Batch]:
 class Resized:
     """A call with another batch size, for which forward returned outputs of that size.
 
-    `result` is its result, `error` what backward raised if forward's body can be differentiated there; `steps` lead to
-    the nearby values at which forward was called as well.
+    `error` is what backward raised although forward's body can be differentiated there; `steps` are the differences
+    from `arguments` to the nearby inputs at which forward was called as well, by position.
     """
 
     size: int
@@ -187,13 +187,14 @@ def unit_roundoff_of(outputs: Sequence[NDArray[Any]]) -> float:
 def _step_for(roundoff: float) -> float:
     """The length of a one-sided step, relative to each entry: longer where values have few digits.
 
-    A step t leaves rounding / t and a curvature of about t; the cube root leaves little of the rounding.
+    With a step t the error is roundoff / t from rounding and about t from curvature; at the cube root of roundoff,
+    rounding contributes little.
     """
     return max(_STEP, min(_LONGEST, float(roundoff ** (1 / 3)))) if roundoff > 2.0**-53 else _STEP
 
 
 def _steps(value: NDArray[Any], step: float) -> NDArray[Any]:
-    """A step of each entry, of its own size where it has one, to either side."""
+    """A step for each entry, of either sign: `step` times the entry's size, or times 1 for zeros."""
     sizes = np.abs(value)
     return np.asarray(step * signed(value.shape, value.dtype, 0) * np.where(sizes == 0, 1.0, sizes))
 

@@ -13,7 +13,7 @@ Entries = NDArray[np.intp]
 OutputsOf = Callable[[Entries], Outputs | None]
 """The outputs for a selection of entries, in that order and as often as each is named; None where forward raises."""
 _SINGLE = 3
-"""So many entries are called alone, and the others together."""
+"""Forward is called with each of the first so many entries alone, and with the others together."""
 
 
 def entries_stand_alone(size: int, outputs_of: OutputsOf, tolerance: float) -> bool:

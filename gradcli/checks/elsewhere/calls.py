@@ -83,7 +83,7 @@ def _moved(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _with_order(arguments: Iterable[Argument], step: int = -1) -> Iterator[Argument]:
-    """The entries of every tensor in another order: backwards, or moved on by one; indices and masks are exchanged.
+    """The entries of every tensor in another order: backwards, or moved on by one; indices mirrored, masks inverted.
 
     A matrix read backwards is still symmetric or positive definite, and mirrored indices are in their old range.
     """
@@ -113,7 +113,7 @@ def _with_numbers(arguments: Iterable[Argument]) -> Iterator[Argument]:
 
 
 def grown_calls(arguments: Sequence[Argument]) -> Iterator[Arguments]:
-    """The arguments with one more along every axis; or only along those as long as the first or the last of an input.
+    """The arguments with one more entry along every axis, or along axes as long as the first or the last of an input.
 
     Axes of the same length grow together, since they may have to stay equal. Those of length 1 stay.
     """

@@ -18,13 +18,13 @@ from gradcli.results import Evidence
 from gradcli.verdict import Verdict
 
 _CLOSE_BY = 2.0**-6
-"""What is wrong has to be wrong at values that close, too: a branch is wider than that, an accident is not."""
+"""Relative. A gradient has to be wrong at values this close, too: a branch is wider than that, an accident is not."""
 
 
 def failures(check: str, situation: Situation, arguments: Sequence[Argument]) -> list[Evidence]:
     """The evidence of a gradient that is proven wrong at these arguments; none if it is not.
 
-    At a kink the value that backward returns is a convention, even one that is not between the slopes, and not counted.
+    At a kink the gradient is a matter of convention: it is not counted, even if it does not lie between the slopes.
     A gradient that is wrong at a single point counts if the slopes on both sides of the point are equal.
     """
     proof = proof_at(situation, arguments)
@@ -45,13 +45,13 @@ def failures(check: str, situation: Situation, arguments: Sequence[Argument]) ->
 
 
 def _is_smooth(block: BlockOutcome) -> bool:
-    """Whether a lone wrong point is no kink: there backward may return NaN, and the reference zero on both sides."""
+    """Whether a block is wrong at a single point with equal slopes on both sides; NaN there is not counted."""
     point = block.special
     return point is not None and not point.jump and point.left == point.right and bool(np.isfinite(point.claimed))
 
 
 def _counted(block: BlockOutcome) -> BlockOutcome:
-    """The block without a mistake at a kink beside one that holds everywhere."""
+    """The block without what is wrong only at a kink."""
     return block if block.special is None or _is_smooth(block) else replace(block, special=None)
 
 
@@ -63,7 +63,7 @@ def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
 
 
 def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-    """The arguments with every number that takes a gradient moved by up to a sixty-fourth of itself."""
+    """The arguments with every entry that gets a gradient changed by up to a sixty-fourth of itself."""
     rng = np.random.default_rng([situation.seed, 31])
     return tuple(
         replace(a, value=np.asarray(a.value * (1 + rng.uniform(-_CLOSE_BY, _CLOSE_BY, a.value.shape))))
@@ -84,9 +84,9 @@ def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
 
 
 def _excluding(drawn: Argument, wrong: Wrong) -> str | None:
-    """The input as it was drawn, from a domain that leaves out the value at which the gradient is wrong.
+    """The flag that draws the input from a domain without the value at which the gradient is wrong.
 
-    The domain holds the values drawn first, at which it is right. None where there is no such domain.
+    The domain contains the values drawn first, at which the gradient is right. None if there is no such domain.
     """
     own, value = drawn.value.real, None if wrong.value is None else wrong.value.real
     if value is None or not own.size or drawn.value.dtype.kind == "c" or drawn.sparsity is not None:

@@ -30,7 +30,7 @@ _LARGER, _SMALLER = 1.5625, 0.75
 """Exact in binary, no powers of two, and within half to twice, so that a tolerance stays as tight as it was meant."""
 _NEUTRAL = (0, 1, -1)
 _CLOSE = 5e-3
-"""A cubically convergent iteration whose gradient is right to 1e-7 was, one step before, off by the cube root of it."""
+"""Relative. If an iteration converges cubically to 1e-7, the step before was off by the cube root of that, 5e-3."""
 
 
 def is_formula_constant(argument: Argument) -> bool:

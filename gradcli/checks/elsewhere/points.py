@@ -17,11 +17,11 @@ from gradcli.inputs.domains import interval_of, parse_domain
 Arguments = tuple[Argument, ...]
 Values = tuple[float, ...]
 FEW = 7
-"""Inputs of fewer entries cannot hold all the large values in half of them."""
+"""With fewer entries, half of them cannot hold all four of the large values."""
 _HALVED = 12
-"""Half of the entries of a smaller input change at a time, and a third of a larger one's."""
+"""In an input with fewer entries half of them change at a time, in a larger one a third."""
 _MANY = 15
-"""So many entries of all inputs can be changed in several manners at once, each in a part of them."""
+"""From so many entries in all inputs on, one call tries several manners, each on a part of the entries."""
 _NAMED = {
     "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
     "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
@@ -31,7 +31,7 @@ _NAMED = {
     "small": ((1e-3, -1e-3), (1e-3,)),
 }
 _ONE = 1e-5
-"""What adds up to one that closely is meant to."""
+"""Entries whose sum is that close to 1 are taken for probabilities."""
 _KEPT_AS_DRAWN = ("spd", "triangular", "orthogonal", "one-hot", "indices", "boolean")
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
@@ -113,7 +113,7 @@ def other_points(
 
     Args:
         arguments: as they were given or inferred.
-        rooms: where those that may change may go, by position.
+        rooms: where the entries of each input that may change may lie, by position.
         generator: decides which entry gets which value.
         left_out: manners that were tried already.
     """
@@ -130,7 +130,7 @@ def other_points(
 
 
 def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
-    """Where the entries of each active input may go, without those whose structure single entries would break."""
+    """Where the entries of each active input may go, without inputs whose structure a change of entries would break."""
     return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
 
 
@@ -140,7 +140,7 @@ def is_drawn(argument: Argument) -> bool:
 
 
 def room_of(argument: Argument) -> Room | None:
-    """Where an input's entries may go; None where it has a structure that single entries would break.
+    """Where an input's entries may go; None if it has a structure that a change of entries would break.
 
     What was drawn stays in its domain. What was given by value may go anywhere, unless it is visibly a symmetric,
     triangular or orthogonal matrix, a mask, or probabilities.
@@ -215,7 +215,7 @@ def _moved(
 def _close_to_the_ends(
     entries: NDArray[Any], room: Room, signs: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[Any]:
-    """About 1e-3 from zero, or from the ends of a bounded interval, in every entry by another amount."""
+    """Entries about 1e-3 away from zero or from an end of their interval, each by a different amount."""
     size = entries.size
     steps = 1e-3 * generator.uniform(0.5, 2.0, size) * min(1.0, room.high - room.low)
     anchors = [a for a in (0.0, room.low, room.high) if room.low <= a <= room.high and math.isfinite(a)]

@@ -17,7 +17,7 @@ from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.verify import BlockOutcome, Outcome, Verification, verify
 
 BUDGET, LEAST_BUDGET, _SECONDS = 3_000, 60, 5.0
-"""Forward evaluations for the verdict at one of the other inputs: fewer where so many would take longer."""
+"""Forward evaluations for the verdict at one of the other inputs: as many as take `_SECONDS`, between two bounds."""
 _TIMED = 4
 _SHRINKING_SECONDS = 1.0
 _LONGEST_FLAGS = 300
@@ -75,7 +75,7 @@ def proof_at(situation: Situation, arguments: Sequence[Argument]) -> Proof | Non
             witness=other.body_map(1),
             budget=_affordable(map_, other.point),
         )
-    except UserCodeError:  # forward refuses these arguments, which nobody asked for
+    except UserCodeError:  # forward refuses these arguments, which gradcli chose
         return None
     blocks = [b for b in found.blocks if b.outcome is Outcome.DIFFERS or b.special is not None]
     blocks.sort(key=lambda b: (b.outcome is Outcome.DIFFERS, b.max_rel_error), reverse=True)
