@@ -382,3 +382,16 @@ def test_a_sum_left_out_in_jax_does_not_lead_to_less_likely_inputs() -> None:
     result = checked(target)
     assert [spec.shape for spec in result.inputs] == [(3, 4), (3, 4)]
     assert [f.kind.value for f in result.findings] == ["wrong-shape"]
+
+
+def test_an_overlap_with_a_target_without_gradient_is_checked_at_tensors_of_one_shape(ns: Any) -> None:
+    def dice(ns, p, t):
+        return 1 - (2 * (p * t).sum() + 1) / (p.sum() + t.sum() + 1)
+
+    def vjp(ns, g, p, t):
+        u = p.sum() + t.sum() + 1
+        return -g * (2 * t * u - (2 * (p * t).sum() + 1)) / u**2, None
+
+    result = checked(function_of(ns, dice, vjp))
+    assert [spec.shape for spec in result.inputs] == [(3, 4), (3, 4)]
+    assert not any("backward fails" in note for note in result.notes)

@@ -189,9 +189,8 @@ class BestFirstSearch:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
         plain, narrow = self._score(solution), self._narrowed(solution)
         if narrow is not None:
-            self._found.append(
-                Accepted(plain_score=plain + cost_of_narrowing(narrow.guess), penalty=0.0, solution=narrow)
-            )
+            cost, left = plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess)
+            self._found.append(Accepted(plain_score=cost, penalty=left, solution=narrow))
             penalty = max(penalty, RAISING_BACKWARD)
         if self.attempted(solution.guess).lacks_a_sum and any(each.plain_score < plain for each in self._found):
             penalty = RAISING_BACKWARD  # a mistake to be shown at the likeliest inputs, and no reason to take others
