@@ -243,6 +243,11 @@ def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(for
     assert "-i " not in str(caught.value)
 
 
+def test_a_dict_is_not_searched_for_long():
+    with pytest.raises(InputsNotFoundError, match=r"tried 150 sets"):
+        infer(plain.info_of(by_keys), plain.attempt_of(by_keys))
+
+
 @pytest.fixture
 def slow_clock(monkeypatch):
     """A machine so busy that an hour passes between any two looks at the clock."""

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 
 from gradcli.inputs.search.budget import Budget
 from gradcli.inputs.search.source_hints import parsed
@@ -56,7 +57,7 @@ def _containers(info: TargetInfo, names: list[str], best: Failure | None) -> dic
     """A Python example of each argument that forward uses as a container of tensors."""
     found = {
         name: "{" + ", ".join(f'"{key}": {_variable(key)}' for key in keys) + "}"
-        for name, keys in _keys_read(info, names).items()
+        for name, keys in keys_read(info, names).items()
     }
     message = "" if best is None else best.message
     listed = _LIST_WANTED.findall(message) or (names if _TENSORS_WANTED.search(message) and len(names) == 1 else [])
@@ -67,7 +68,7 @@ def _variable(key: str) -> str:
     return key if key.isidentifier() else "x"
 
 
-def _keys_read(info: TargetInfo, names: list[str]) -> dict[str, list[str]]:
+def keys_read(info: TargetInfo, names: Sequence[str]) -> dict[str, list[str]]:
     """The strings by which forward looks into each of its arguments."""
     keys: dict[str, list[str]] = {}
     tree = parsed(info.forward)
