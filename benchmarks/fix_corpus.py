@@ -222,7 +222,9 @@ def patch_differs(case: Case, after: str, folder: Path, stem: str) -> list[str]:
             for name, text in (("right", case.right), ("wrong", case.wrong), ("patched", after))
         )
         uses = set(differences(right, patched))
-        shown = AT_ZEROS in differences(right, wrong) or (is_finite(right[AT_ZEROS]) > is_finite(patched[AT_ZEROS]))
+        shown = AT_ZEROS in differences(right, wrong) or (
+            AT_ZEROS in right and is_finite(right[AT_ZEROS]) and not is_finite(patched[AT_ZEROS])
+        )
         found |= uses if shown else uses - {AT_ZEROS}
     return sorted(found)
 

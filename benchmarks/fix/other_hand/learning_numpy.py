@@ -24,7 +24,7 @@ PLANT(
     ("chain-rule-forgotten", "wrong-factor", "x w b", "dz = g * (1 - h**2)", "dz = g"),
     ("power", "wrong-factor wrong-gradient", "x w b", "1 - h**2", "1 - h"),
     ("wrong-variable", "wrong-gradient wrong-factor", "w", "x.T @ dz", "x.T @ g"),
-    ("keepdims", "wrong-shape", "b", "dz.sum(axis=0)", "dz.sum(axis=0, keepdims=True)"),
+    ("keepdims", "wrong-shape missing-reduction", "b", "dz.sum(axis=0)", "dz.sum(axis=0, keepdims=True)"),
     flags=True,
 )
 
