@@ -14,7 +14,7 @@ from gradcli.results import Entry, Mismatch
 SHOWN = 6
 _ROUNDING = 1e-12
 _TELLING = 1e-3
-"""Parts of the largest entry above which an entry wrong by a thousandth of itself exceeds the significance, 1e-6."""
+"""Relative to the largest entry. An entry of this size, wrong by a thousandth of itself, is above the significance."""
 
 
 def pulled_back(mismatch: Mismatch, cotangent: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -40,7 +40,7 @@ def worst_entries(facts: Facts, place: int, mismatch: Mismatch | None, *, shape:
 
 
 def outputs_of(mismatch: Mismatch, shape: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The indices in the output of a table's rows, each once though a complex number has two."""
+    """The indices in the output of a table's rows, each once, although a complex number has two rows."""
     parts = 1 + (len(mismatch.rows) > 0 and mismatch.output_value.dtype.kind == "c")
     places = dict.fromkeys(int(row) // parts for row in mismatch.rows)
     return [tuple(int(i) for i in np.unravel_index(place, shape)) if shape else () for place in places]
@@ -117,7 +117,7 @@ def _columns(facts: Facts, place: int, mismatch: Mismatch | None, parts: int, ro
     known = mismatch.columns if mismatch.wrong_columns is None else mismatch.wrong_columns
     order = [int(mismatch.columns[i]) // parts for i in np.argsort(-error, kind="stable") if error[i] > 0]
     order = [column for column in order if mismatch.wrong_columns is None or column in known // parts]
-    if not order:  # a sum over outputs of which one is unknown says nothing: the entries alone may
+    if not order:  # the sum over outputs is unknown if one of them is: use single derivatives
         alone = known[:0] if known is not mismatch.columns else known[_off(mismatch).any(axis=0)]
         order = [int(c) // parts for c in (alone if alone.size else known)]
     return sorted(list(dict.fromkeys(order))[:SHOWN])
@@ -137,9 +137,10 @@ def _excess(claimed: FloatArray, numeric: FloatArray, bound: FloatArray) -> Floa
 
 
 def tells_of_the_right(mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> bool:
-    """Whether an entry outside the mask of wrong ones shows that it is right, rather than too small to be seen wrong.
+    """Whether an entry outside the mask of wrong ones is seen to be right, and not only too small to be seen wrong.
 
-    A wrong factor leaves entries far below the largest within the significance; a zero that is returned is one.
+    An entry far smaller than the largest may have a wrong factor and an error below the significance. An entry that is
+    returned as zero cannot.
     """
     size = np.abs(mismatch.numeric).max(axis=0, initial=0.0)
     returned = np.abs(mismatch.claimed).max(axis=0, initial=0.0)

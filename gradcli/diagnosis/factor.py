@@ -16,7 +16,7 @@ _ONCE = ((-1, "was left out as a factor"), (1, "is one factor too many"))
 _SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is one factor too many"))
 
 _COMMON = 3
-"""A factor up to this, or one over it, has too many causes to name a size; an argument up to one more is asked for."""
+"""Sizes up to this are not named: such a factor has many causes. Arguments up to one more are named as a question."""
 
 _LONG = 10**9
 """From here on every float64 is near a whole number, which says nothing."""
@@ -28,7 +28,7 @@ _MEASURED = 6
 class Factor:
     """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from.
 
-    `is_told` says that it is a fraction, an argument or a size, which chance makes of few numbers.
+    `is_told` says that it is a fraction, an argument or a size; few numbers are that by chance.
     """
 
     value: float
@@ -71,7 +71,7 @@ def fit_factor(claimed: FloatArray, numeric: FloatArray, bounds: FloatArray) -> 
 
 
 def factor_on(facts: Facts, place: int, gradients: Sequence[Gradient], wrong: NDArray[np.bool_]) -> float | None:
-    """The factor of a few `wrong` entries of a large gradient that makes the whole gradient right; 0 for zeros."""
+    """The factor that `wrong` entries of a large gradient are off by, if that is all that is wrong; 0 if zeros."""
     returned = [g for g in gradients if g is not None and g.shape == wrong.shape]
     if len(returned) != len(gradients):
         return None

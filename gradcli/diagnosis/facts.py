@@ -47,7 +47,7 @@ class Facts:
     """What backward returned for a few cotangents, and slopes of forward along random directions of each input."""
 
     def __init__(self, subject: Subject, seed: int, outputs: NDArray[np.intp] | None = None) -> None:
-        """Take the facts for random numbers as grad_output, zero but for some `outputs` (flat) if these are given."""
+        """Use ones and random numbers as grad_output, zero outside of `outputs` (flat indices) if these are given."""
         self.subject = subject
         self._seed, self._outputs = seed, outputs
         self._map = subject.derivative_map(1)
@@ -64,7 +64,7 @@ class Facts:
         self._entry_slopes: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
         self._tables: dict[int, Table | None] = {}
         self.searches: dict[str, Any] = {}
-        """What searches have found out at these facts, by their names; each keeps its own."""
+        """What searches keep at these facts between calls, each under its own name."""
 
     @property
     def is_costly(self) -> bool:
@@ -119,7 +119,7 @@ class Facts:
             arguments[position] = replace(arguments[position], value=value)
         try:
             there = self.subject.rebind(tuple(arguments))
-        except UserCodeError:  # inputs that nobody asked for, and which forward need not take
+        except UserCodeError:  # inputs that gradcli chose, which forward need not accept
             return None
         same = there.active == self.subject.active and there.codomain.blocks == self.subject.codomain.blocks
         return Facts(there, self._seed, self._outputs) if same else None
@@ -157,7 +157,7 @@ class Facts:
     def explains(self, place: int, candidate: Sequence[Gradient], *, rows: Sequence[int] | None = None) -> bool:
         """Whether `candidate` (one gradient a cotangent) is the gradient of the active input number `place`.
 
-        `rows` are the numbers of the cotangents to hold it against, all by default.
+        `rows` are the numbers of the cotangents for which to compare it, all by default.
         """
         return self.judged(place, candidate, rows=rows) is True
 

@@ -105,4 +105,4 @@ _RULES: tuple[Callable[[Suspect], Named | None], ...] = (
 )
 _SEARCH = _RULES.index(explained_by_slip)
 _OF_SLOW_CALLS = (*_RULES[:_SEARCH], lacking_form, *(rule for rule in _RULES[_SEARCH:] if rule is not lacking_form))
-"""Where each call is slow, what the entries tell that were measured goes before a search that calls backward often."""
+"""The rules for a slow forward: measured entries are looked at before the search, which calls backward often."""

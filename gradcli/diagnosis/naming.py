@@ -21,12 +21,12 @@ from gradcli.watchdog.case import is_cut, watched
 
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
 _VAGUER = frozenset({FindingKind.WRONG_GRADIENT, FindingKind.MISSING_GRADIENT})
-"""What says less than a wrong shape: something was returned, and it cannot be the gradient."""
+"""Kinds that say less than a wrong shape does: that something was returned that cannot be the gradient."""
 _WRITES = frozenset({FindingKind.MUTATES_INPUT, FindingKind.MUTATES_SAVED, FindingKind.MUTATES_GRAD_OUTPUT})
 _CONSEQUENCES = frozenset(
     {FindingKind.SECOND_BACKWARD_FAILS, FindingKind.NONDETERMINISTIC_BACKWARD, FindingKind.NONDETERMINISTIC_FORWARD}
 )
-"""What a write in place brings about by itself."""
+"""Findings that a write in place causes: left out next to a finding of the write."""
 
 
 def name_findings(
@@ -92,7 +92,7 @@ def _named_by_checks(failed: Sequence[Evidence], subject: Subject, seed: int, co
 
 
 def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
-    """Inputs that get None while their gradient is returned in place of one with a wrong shape."""
+    """Findings for inputs that get None, such as one whose gradient was returned in the place of another."""
     for place, position in enumerate(facts.subject.active):
         name = facts.subject.arguments[position].name
         if name not in wrong and all(g is None for g in facts.of(position)) and facts.is_felt(place):

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 _ALTERNATING = 6
-"""Of fewer entries every other one is wrong by chance."""
+"""Among fewer entries, every other one may easily be wrong by chance."""
 
 
 def by_place(wrong: Mask, known: Mask) -> Iterator[tuple[str, Mask]]:
     """Slices, diagonals, borders, even and odd indices, each with its text.
 
-    Of the slices and ranges along an axis, as many as it has indices, only those are made that may be the wrong ones.
+    Of the many slices and ranges along an axis, only those are yielded that may be the wrong entries.
 
     Args:
-        wrong: the entries to be told of, some and not all.
+        wrong: the entries to describe, some but not all.
         known: the entries known to be wrong or right.
     """
     shape = wrong.shape

@@ -22,15 +22,15 @@ Mask = NDArray[np.bool_]
 _ACCIDENT = 1e-2
 """How probable it may be that some rule fits by accident."""
 _HALVINGS = 10
-"""An edge is known to a thousandth of the gap between the values that are there."""
+"""Bisections of an edge: it is then known to a thousandth of the gap between the two values next to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Which entries of an input are `wrong` at some inputs, as far as `known`, and the quantities rules may use.
+    """The `wrong` entries of an input at one point, among the `known` ones (all for None), and what rules may use.
 
-    `values` are the input's, of the same shape; `others` those of other inputs that fit its shape, `indices` whole
-    numbers of others, `numbers` arguments, all by name.
+    That is the `values` of the input itself, `others` that were broadcast to its shape, the inputs of whole numbers
+    (`indices`) and the number arguments, by name.
     """
 
     wrong: Mask
@@ -41,7 +41,7 @@ class Sample:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
     def fits(self, mask: Mask) -> bool:
-        """Whether a rule's entries are the wrong ones."""
+        """Whether a rule's entries are exactly the wrong ones, among the known ones."""
         return np.array_equal(mask[self.seen], self.wrong[self.seen])
 
     @property
@@ -69,7 +69,7 @@ def _accident(count: int, chosen: int) -> float:
 
 
 Probe = Callable[[float, bool], bool | None]
-"""Whether an entry is wrong at another value (at that magnitude, if so asked); None where that cannot be told."""
+"""Whether an entry is wrong at another value (with True, at that magnitude with its own sign); None if unknown."""
 
 
 def _untold(_value: float, _magnitude: bool) -> None:
@@ -80,7 +80,7 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -
     """The first rule that holds exactly for the wrong entries of all samples, None where none is proven.
 
     Args:
-        samples: the first is the one to be told of, where some entries are wrong and some are not.
+        samples: some, but not all, entries of the first one have to be wrong.
         name: the input's name, for the sentence.
         probe: asked to find the edge between wrong and right values.
     """
@@ -156,7 +156,7 @@ def _largest(sample: Sample, *, axis: int, turned: bool = False) -> Mask:
 
 
 def _by_other(other: str, name: str) -> Iterator[_Test]:
-    """By another input of the same shape."""
+    """Rules that compare values with those of another input of the same shape."""
     yield f"{name} < {other}", lambda s: s.values < s.others[other]
     yield f"{name} > {other}", lambda s: s.values > s.others[other]
     yield f"{other} < 0", lambda s: s.others[other] < 0

@@ -58,7 +58,7 @@ def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:
 
 
 def _close_by(suspect: Suspect, mask: NDArray[np.bool_]) -> Table | None:
-    """The Jacobian at inputs close by, in some of the wrong entries and some of the others."""
+    """The Jacobian at nearby inputs, for some of the wrong entries and some of the others."""
     other = suspect.elsewhere
     return None if other is None else other.facts.part_of_table(other.place, looked_at(mask))
 

@@ -18,7 +18,7 @@ from gradcli.frozen import dataclass
 from gradcli.results import Location
 
 _MOST = 8
-"""Places that are looked at; a function with more of them keeps tables, no caches."""
+"""A function with more containers than this is not examined: they are more likely tables than caches."""
 
 
 @final
@@ -33,7 +33,7 @@ class Kept:
 
 
 def remembered(suspect: Suspect) -> Named | None:
-    """Right if everything that the user's functions keep between calls is emptied when forward is called."""
+    """Right if one container that the user's functions keep between calls is emptied in every call of forward."""
     info = suspect.facts.subject.info
     forward = written(info.forward)
     if forward is None or suspect.is_unseen:
@@ -67,7 +67,7 @@ def _is_right_without(suspect: Suspect, forward: Written, kept: Kept) -> bool:
             if here is None or here.judged(place, here.of(subject.active[place])) is not True:
                 return False
             if not emptying.was_filled:
-                return False  # a table that is read and not written: without it the function is another one
+                return False  # a table that is only read: without it the function differs
             other = here.elsewhere
             return other is None or other.judged(place, other.of(subject.active[place])) is not False
     except OverrunError:

@@ -19,15 +19,15 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 
 _LEAST = 3
-"""Entries of a slice at least for a rank to prove something."""
+"""With fewer entries in a slice, a rank proves nothing."""
 _SPAN = 1e-6
-"""A vector lies in a span to this part of its length."""
+"""A vector counts as lying in a span if its part outside, relative to its length, is below this."""
 _BOUNDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slices:
-    """The residual and both Jacobians in slices along `axes`, shape (slices, outputs, entries); `error` for each."""
+    """The residual and both Jacobians in slices along `axes`, shape (slices, outputs, entries); `error` bounds each."""
 
     axes: tuple[int, ...]
     lacking: FloatArray
@@ -72,7 +72,7 @@ def _told(suspect: Suspect) -> str | None:
 
 
 def _sliced(table: Table, shape: tuple[int, ...]) -> _Slices | None:
-    """The residual by slices along the axes that its entries cross; None where it crosses none."""
+    """The residual in slices along the axes on which a wrong entry's output and input differ; None without one."""
     lacking = np.where(table.wrong, table.residual, 0.0)
     places = np.indices(shape).reshape(len(shape), -1)
     rows, columns = np.nonzero(lacking)
@@ -132,7 +132,7 @@ _Candidate = tuple[str, FloatArray]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """The sum in a term: what it is `of` times some quantity, and the axes that it goes over; None for all."""
+    """The sum in a term: over `axes` (None for all), `of` something times some quantity."""
 
     of: str
     axes: tuple[int, ...] | None
@@ -206,7 +206,7 @@ def _candidates(suspect: Suspect, place: int, axes: tuple[int, ...]) -> Iterator
     for (text, one), (name, other) in itertools.product(named, others):
         try:
             product = np.broadcast_to(one * other, shape)
-        except ValueError:  # shapes that do not meet
+        except ValueError:  # shapes that do not broadcast
             continue
         joined = "·".join(part for part in (name, text) if part)
         vectors = product.transpose(*rest, *axes).reshape(-1, int(np.prod([shape[axis] for axis in axes])))

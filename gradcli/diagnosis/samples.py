@@ -1,4 +1,4 @@
-"""The wrong entries of an input at several inputs, from which the rule is found by which they are wrong."""
+"""The wrong entries of an input at several points, for finding the rule by which they are wrong."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +17,7 @@ _SECONDS = 0.5
 _COARSE = 1e-3
 _LOOKED_AT = 24
 _ENOUGH = 1e-5
-"""Inputs are added until so few sets of entries as large as the wrong ones would fit by accident."""
+"""Points are added until the wrong entries at all of them have a smaller probability than this by accident."""
 
 
 def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:

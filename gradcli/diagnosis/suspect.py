@@ -83,7 +83,7 @@ class Suspect:
         try:
             there = replace(self, facts=facts, gradients=facts.of(facts.subject.active[self.place]), mismatch=None)
             return None if there.is_unseen else there
-        except UserCodeError:  # what fails at inputs that nobody asked for refutes nothing
+        except UserCodeError:  # a failure at inputs that gradcli chose refutes nothing
             return None
 
     @property

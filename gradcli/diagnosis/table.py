@@ -16,7 +16,7 @@ from gradcli.results import Mismatch
 
 _MOST_ROWS, _MOST_COLUMNS = 200, 128
 _SECONDS = 1.0
-"""A table that would take longer is not made; of some calls the quickest tells."""
+"""A table that would take longer is not made; the time is estimated from the quickest of `_CALLS` calls."""
 _CALLS = 4
 _RUNS_A_COLUMN = 12
 _ROUNDING = 1e-11
@@ -31,7 +31,7 @@ Backward = Callable[[FloatArray], tuple[Gradient, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Shape (outputs, entries of the input); `bound` is infinite where forward is not smooth."""
+    """Claimed and numerical Jacobian in one input, (outputs, entries); `bound` is infinite where f is not smooth."""
 
     claimed: FloatArray
     numeric: FloatArray
@@ -44,7 +44,7 @@ class Table:
 
     @property
     def residual(self) -> FloatArray:
-        """What the claim lacks, zero where nothing is known."""
+        """The numerical Jacobian less the claimed one, zero where nothing is known."""
         return np.where(self.known, self.numeric - self.claimed, 0.0)
 
     @property
@@ -93,7 +93,7 @@ def measured(
         generator = np.random.default_rng([seed, 43, place])
         columns, some = wanted + domain.slices[place].start, claimed[:, wanted]
         found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=some, quick=True)
-    except UserCodeError:  # at inputs that nobody asked for
+    except UserCodeError:  # forward or backward fails for another value or cotangent
         return None
     known = np.isfinite(found.numeric) & np.isfinite(found.bound) & found.smooth
     numeric, bound = np.zeros_like(claimed), np.full_like(claimed, np.inf)
@@ -115,7 +115,7 @@ def table_of(mismatch: Mismatch, subject: Subject) -> Table | None:
 
 
 def _seconds(map_: VectorMap, point: FloatArray) -> float:
-    """What one call takes: a name should not depend on what else the machine does."""
+    """The time of the quickest of several calls, so that a name does not depend on the load of the machine."""
     spent = float("inf")
     for _ in range(_CALLS):
         began = perf_counter()

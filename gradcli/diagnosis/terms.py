@@ -76,7 +76,7 @@ def _mended(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Grad
 
 
 def _coefficient(facts: Facts, place: int, returned: Sequence[NDArray[Any]], form: Form) -> float | None:
-    """The least-squares coefficient of the form in what the slopes lack; None if it is zero."""
+    """The least-squares coefficient that fits the form to what the returned gradient lacks; None if it is zero."""
     had, shares = facts.projections(place, returned), facts.projections(place, form.values)
     if had is None or shares is None:
         return None

@@ -15,7 +15,7 @@ from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 
 LEAST_ROLLED = 3
-"""Entries along an axis that a roll can be told by: of two, it is any exchange."""
+"""Along an axis with fewer entries, a roll cannot be distinguished from an exchange."""
 _ZERO = 0.1
 """A derivative within its error bound of zero is called zero if three bounds are at most this part of the gradient."""
 
@@ -149,7 +149,7 @@ def _times(c: float, text: str) -> str:
 
 
 def _varying_factor(suspect: Suspect, c: float) -> Named | None:
-    """A number times the right gradient that depends on the inputs; of one entry, every gradient has this form."""
+    """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form."""
     other = suspect.elsewhere
     if other is None or suspect.facts.subject.domain.blocks[suspect.place].entries < LEAST_ROLLED:
         return None

@@ -14,7 +14,7 @@ from gradcli.targets import TargetInfo
 _SILENT = ("requires_grad", "retains_grad")
 """Attributes of a tensor whose misspelling Python accepts: it makes a new attribute and changes nothing."""
 _SET = re.compile(r"\.\s*(\w+)\s*(?::[^=\n]*)?=(?!=)")
-"""Whatever may be the assignment of an attribute; what it finds is parsed before it is believed."""
+"""Text that may assign to an attribute; a match is confirmed in the syntax tree."""
 
 
 def source_lints(info: TargetInfo) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     """The line to look at for a finding, None where there is no source.
 
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
-    write in place: the first statement that writes into an existing object. Swapped: where the stray value was made.
+    write in place: the first statement that writes into an existing object. For a gradient in a wrong place: where it
+    was computed.
     """
     if finding.kind is FindingKind.LEAKS_MEMORY:
         return _kept_on_ctx(finding, subject)
@@ -107,7 +108,7 @@ def _slot(finding: Finding, subject: Subject) -> int | None:
 def _executed_lines(subject: Subject, source: FunctionSource) -> set[int]:
     """Lines of backward that run for this input, relative to the tree; every line where it cannot be traced.
 
-    Where the framework refuses what backward returns, it has run.
+    The lines count even if the framework then refuses what backward returned.
     """
     code = getattr(subject.info.backward, "__code__", None)
     lines: set[int] = set()

@@ -17,9 +17,9 @@ from gradcli.diagnosis.slips.bench import Bench
 from gradcli.frozen import dataclass
 
 MOST_ENTRIES = 160
-"""Entries of a value that are changed one by one, a run of backward each."""
+"""Values with more entries are not tried: each entry is changed alone, which takes a run of backward."""
 _LINEAR, _ADDS_UP = 1e-9, 1e-7
-"""Rounding of a second difference, and of a sum of as many differences as a value has entries."""
+"""Relative rounding errors: of a second difference, and of a sum of differences over all entries of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def affine_at(place: int, bench: Bench, framework: Any, present: FloatArray) -> 
     step = (float(np.abs(value).max()) or 1.0) * (0.5 + np.random.default_rng(place).random(value.shape))
     once, twice = given(value + step), given(value + 2 * step)
     scale = np.abs(present).max(initial=0.0) + np.abs(once).max(initial=0.0)
-    if not np.abs(twice - 2 * once + present).max(initial=0.0) <= _LINEAR * scale:  # nor where it is not a number
+    if not np.abs(twice - 2 * once + present).max(initial=0.0) <= _LINEAR * scale:  # also if NaN
         return None
     if not np.abs(once - present).max(initial=0.0) > _LINEAR * scale:
         return None
@@ -96,7 +96,7 @@ class Influence:
 
     def mended_by(self, value: FloatArray, wrong: frozenset[int]) -> frozenset[int]:
         """Which of the `wrong` gradients another value makes right; none if it makes a right one wrong."""
-        off = ~(np.abs(self.matrix @ value - self.without) <= self.allowed)  # true of what is not a number
+        off = ~(np.abs(self.matrix @ value - self.without) <= self.allowed)  # NaN is off, too
         left = frozenset(map(int, self.owners[off]))
         return (wrong & self.inputs) - left if left <= wrong else frozenset()
 
@@ -136,7 +136,7 @@ def influence_of(maps: Sequence[Affine], benches: Sequence[Bench], present: Sequ
 
 
 def fitting(made: FloatArray, lacking: FloatArray, influence: Influence) -> tuple[NDArray[np.intp], FloatArray]:
-    """The numbers of the rows of `made` that some coefficient makes what is `lacking`, and the coefficients."""
+    """The numbers of the rows of `made` that are `lacking` divided by some coefficient, and the coefficients."""
     if not len(lacking):
         return np.zeros(0, dtype=np.intp), np.zeros(0)
     with np.errstate(all="ignore"):

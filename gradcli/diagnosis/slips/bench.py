@@ -1,4 +1,4 @@
-"""Where candidates are tried: a run of backward at known inputs, with the slopes of forward for each gradient."""
+"""A bench: inputs and a cotangent at which candidates are tried, with the slopes of forward that are right there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ class Bench:
     """Facts for the cotangent number `row`; what candidates return is compared along the facts' directions only.
 
     `wanted` are forward's slopes, DIRECTIONS for each active input, and `slack` their allowed error. `seen` are the
-    values at the hooked places, with the local names then; `beside` forward's own names. `repeats` says that backward
-    returns the same again for what one call of forward saved; `runs` counts its runs.
+    values at the hooked places, with the local names at that time; `beside` forward's local names. `repeats` says that
+    backward returns the same again for what one call of forward saved; `runs` counts its runs.
     """
 
     facts: Facts
@@ -49,7 +49,7 @@ class Bench:
 
     def record(self, forward: Hooks | None) -> None:
         """Run backward once and record the values of its expressions, and forward's names."""
-        self.facts.returned_for(self.facts.cotangents[self.row])  # a call that was kept may not have gone through hooks
+        self.facts.returned_for(self.facts.cotangents[self.row])  # a call kept from before may have run without hooks
         with self.hooks.recording() as seen:
             self.facts.returned_for(self.facts.cotangents[self.row])
         self.seen = seen

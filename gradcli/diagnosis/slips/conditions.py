@@ -1,4 +1,4 @@
-"""Conditions of backward: an edit that makes one always true or always false removes a branch, and corrects neither."""
+"""Conditions of backward: an edit that makes one always true or always false only removes a branch."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ class Conditions:
     """The truth values that the conditions of a draft's backward take while it runs at known inputs."""
 
     def __init__(self, draft: Draft, run: Callable[[], object], framework: Any) -> None:
-        """Take what runs backward at all inputs; it is called when the first edit is judged, and for each edit."""
+        """`run` runs backward at all inputs; it is called when the first edit is judged, and again for each edit."""
         self._draft, self._run, self._framework = draft, run, framework
         self._before: dict[ast.AST, Truth] | None = None
 
@@ -46,7 +46,7 @@ class Conditions:
         return any(len(truth) == 1 and truth != self._before.get(node, truth) for node, truth in after.items())
 
     def _seen(self, made_of: Mapping[ast.AST, ast.AST]) -> dict[ast.AST, Truth]:
-        """The truth values of each condition; a new condition is found by the one that it replaces."""
+        """The truth values of each condition; a new condition under the one that it replaces."""
         part = self._draft.backward
         node = part.node
         body: list[ast.stmt] = [ast.Return(value=node.body)] if isinstance(node, ast.Lambda) else node.body

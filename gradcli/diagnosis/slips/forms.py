@@ -13,12 +13,12 @@ from gradcli.frozen import dataclass
 
 Array = NDArray[Any]
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
-"""How tightly the text of a form binds."""
+"""Precedence of the outermost operator in the text of a form: + or -, * or /, none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An expression as text, its length, its operator precedence, and its values at each bench."""
+    """An expression as text, its cost, its operator precedence, and its values at each bench."""
 
     cost: float
     text: str

@@ -25,7 +25,7 @@ _OWN_NAMES = (
     ast.GeneratorExp,
     ast.JoinedStr,
 )
-"""What has names of its own, or is text."""
+"""Nodes whose parts are not hooked: those with a scope of their own, and f-strings."""
 
 
 @contextmanager
@@ -69,7 +69,7 @@ class Hooks:
             if self._code is None:
                 return self._made()
             made = eval(self._code, frame.f_globals, {**self._more, **frame.f_locals})  # noqa: S307 - an edit made here
-            return made.clone() if hasattr(made, "clone") else made  # written into, a name's tensor would be changed
+            return made.clone() if hasattr(made, "clone") else made  # a later in-place write must not change a variable
         return value
 
     @contextmanager
@@ -149,7 +149,7 @@ def hooked(node: Definition, function: FunctionType, places: Sequence[ast.expr],
     else:
         copied.body = [*copied.body[: _docstring(node)], entry, *copied.body[_docstring(node) :]]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # a string is called, until it is exchanged for the hooks
+        warnings.simplefilter("ignore", SyntaxWarning)  # the code calls a string, which is then replaced by the hooks
         code = compiled(copied, function)
     if code is None or _MARK not in code.co_consts:
         return None

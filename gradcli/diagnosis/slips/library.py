@@ -20,17 +20,17 @@ from gradcli.edits.idiom import build
 from gradcli.frozen import dataclass
 
 _SHORT, _NAMES, _WITH_SUMS = 140, 7, 100
-"""Forms that are combined with two names, names for that, and pairs of forms that are combined with a sum."""
+"""How many forms are combined with pairs of names, of how many names, and how many pairs of forms with sums."""
 _NEAR = 1e-7
 _UGLY = 5.0
-"""What a coefficient costs that is no fraction and no known number."""
+"""The cost of a coefficient that is neither a fraction nor a known number."""
 _LEAST = 1.0
-"""What a slip costs beside its form and its coefficient."""
+"""The cost of a slip in addition to that of its form and its coefficient."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place and what is known there: how the gradients depend on its value, and the names.
+    """An expression of backward with what is known there: how the gradients depend on its value, and the names.
 
     `carries` says that the value contains grad_output, `inner` that a factor there acts as one on the expression around
     it.
@@ -45,7 +45,7 @@ class Place:
 
 
 def fitted(place: Place, stock: Stock, most: int, *, deep: bool) -> Iterator[Slip]:
-    """The slips at a place, the `most` shortest: a factor, a term or a replacement; `deep` ones are made of pairs."""
+    """The slips at a place, the `most` shortest: a factor, a term or a replacement; if `deep`, made of pairs."""
     here = place.influence
     found = _Shortest(place, most)
     for rows in _plain(place, stock, deep=deep):

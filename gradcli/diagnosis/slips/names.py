@@ -16,15 +16,15 @@ from gradcli.edits.source import Definition
 from gradcli.frozen import dataclass
 
 _MOST = 2000
-"""Entries of a tensor that is used in forms."""
+"""Tensors with more entries are not used in forms."""
 _MOST_TRIED, _MOST_COMPUTED = 60, 24
-"""Expressions of forward and backward that are evaluated, and of these those that are used in forms."""
+"""At most so many expressions of forward and backward are evaluated, and so many of these are used in forms."""
 _NO_VALUES = ("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "apply")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Forms of single names: `plain` ones, those that carry grad_output, numbers; and which are not backward's own.
+    """The forms of single names: `plain` ones and those that carry grad_output; and the `numbers` known by name.
 
     `borrowed` are names of forward's that backward does not have; `computed` are expressions of either function in the
     names that backward has.
@@ -45,7 +45,7 @@ def names_at(
     borrowed_from: Sequence[str],
     computed: Sequence[tuple[ast.expr, Sequence[Any]]],
 ) -> Names:
-    """The names known when the place is computed; of forward's only values that backward has under no name.
+    """The names known when the place is computed; of forward's names only those whose values backward lacks.
 
     `computed` are expressions with their values there, one for each bench.
     """
@@ -85,7 +85,7 @@ def names_at(
 
 
 def _cost(node: ast.expr) -> float:
-    """What an expression costs: as much as its names and numbers with what joins them."""
+    """The cost of an expression: that of its names, numbers, calls and operators."""
     return 0.5 + 0.5 * sum(isinstance(n, ast.Name | ast.Constant | ast.Call | ast.BinOp) for n in ast.walk(node))
 
 
@@ -113,7 +113,7 @@ def _form(cost: float, text: str, values: Sequence[Any], to_array: Callable[[Any
     for value in values:
         try:
             array = np.asarray(to_array(value))
-        except Exception:  # released, or of a kind that NumPy has not
+        except Exception:  # released, or of a dtype that NumPy lacks
             return None
         if array.dtype.kind not in "bfi" or array.size > _MOST:
             return None

@@ -52,7 +52,7 @@ def _slip_for(search: SlipSearch, place: int) -> Slip | None:
 
 
 def _search(facts: Facts) -> SlipSearch:
-    """The search at these facts, used once for each place."""
+    """The search at these facts, made once and shared by all inputs."""
     if _KEY not in facts.searches:
         facts.searches[_KEY] = SlipSearch(facts)
     search: SlipSearch = facts.searches[_KEY]

@@ -67,7 +67,7 @@ def products(left: Rows, right: Rows) -> Iterator[Rows]:
 
 
 def _combined(left: Rows, right: Rows, one: _Numbers, other: _Numbers, *, divided: bool = False) -> Iterator[Rows]:
-    """The combinations of forms by their numbers, in matrices of a handy size."""
+    """The products or quotients of forms number `one` and `other`, in matrices of about `_CHUNK` numbers at most."""
     step = max(1, _CHUNK // max(1, left.values.shape[1]))
     for start in range(0, len(one), step):
         yield _together(left, right, one[start : start + step], other[start : start + step], divided)

@@ -29,11 +29,11 @@ from gradcli.watchdog.case import watched
 _PLACES = 60
 """Expressions that are looked at, those nearest to the return statement first."""
 _SHARED = 1.2
-"""What it is worth that one slip explains another input's wrong gradient as well: more than an exchanged name."""
+"""Taken off a slip's cost for each wrong gradient that it corrects: more than an exchanged name costs."""
 _SECONDS = 7.5
-"""Half of what naming may take, so that the rules after the search have the rest of it where backward is slow."""
+"""Half of the time for naming, so that the rules after the search have the other half if backward is slow."""
 _ENOUGH = 3
-"""Equations for a form that has one number free; fewer are found at several inputs."""
+"""Equations that a form with one free coefficient needs; an input with fewer entries is tried at several points."""
 
 
 @final
@@ -117,7 +117,7 @@ class SlipSearch:
             facts.returned_for(facts.cotangents[1])
 
     def _benches(self, hooks: Hooks, ahead: Hooks, draft: Draft) -> tuple[Bench, ...]:
-        """One bench, or as many as a few small inputs need for enough equations."""
+        """One bench, or several points if the smallest input has too few entries for enough equations."""
         subject = self._facts.subject
         forward = ahead if draft.has("forward") else None
         found = [Bench(self._here, hooks, 1)]
@@ -177,7 +177,7 @@ class SlipSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What is tried, with the code of backward with hooks and, for its names, of forward (`ahead`)."""
+    """The trial, with the hooked code of backward and forward; forward's hooks, `ahead`, give its local names."""
 
     trial: Trial
     places: Sequence[ast.expr]

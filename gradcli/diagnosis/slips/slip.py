@@ -37,7 +37,7 @@ class Slip:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The edit."""
+        """All changes of the edit."""
         return (Change(self.old, self.new), *self.more)
 
     @property

@@ -19,9 +19,9 @@ from gradcli.diagnosis.slips.forms import (
 from gradcli.diagnosis.slips.names import Names
 
 _BASE, _SQUARED = 240, 8
-"""Forms of names alone, and names that are squared before they are summed."""
+"""How many forms without grad_output are kept, and how many names are squared before they are summed."""
 FEW, FEWER = 40, 12
-"""Forms that are combined with each other, and with sums at first."""
+"""How many forms are combined with each other, and how many with sums at first."""
 
 
 @final
@@ -57,7 +57,7 @@ class Stock:
 
     @cached_property
     def totals(self) -> list[Form]:
-        """Sums of forms that contain grad_output, times a form or not; and forms that contain it less such a sum."""
+        """Sums of forms with grad_output, perhaps times another form; and forms with grad_output less such a sum."""
         few = [self.one, *self.base[:FEWER]]
         found = list(sums(_products(self.names.carriers, few), self._speller))
         less = (plus(carrier, total, minus=True) for carrier in self.names.carriers for total in found)

@@ -1,4 +1,4 @@
-"""What is tried in place of expressions of backward, at some benches, in stages: edits of them, then forms."""
+"""The candidates for expressions of backward, tried at benches in stages: edits of an expression, then forms."""
 
 import ast
 import itertools
@@ -39,12 +39,12 @@ from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
 
 PROOFS = 12
-"""Slips that are put to the proof, the shortest first."""
+"""At most so many slips of a stage are put to the proof, those with the lowest cost first."""
 MOST_RUNS = 1500
 """Runs of backward after which no further place is tried, the same on every machine: searches of `benchmarks/fix` that
 found something made 520 at most."""
 _OVERRUNS = 1
-"""Edits that may not end: with one more the search does."""
+"""At most so many edits may exceed the time limit of a call; one more ends the search."""
 
 Stage = Callable[[int], Iterator[Slip]]
 
@@ -75,7 +75,7 @@ def _new_parts_copied(node: Any) -> Any:
 
 @final
 class Trial:
-    """The candidates for the places of one backward; one tried for one input is not tried again for another."""
+    """The candidates for the places of one backward; what was tried for one input is not tried again for another."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Trial:
         codes: Mapping[FunctionType, CodeType],
         framework: Any,
     ) -> None:
-        """Take what can be tried; `codes` have the hooks, and run while something is tried."""
+        """`codes` contain the hooks, and replace the functions' own code while something is tried."""
         self._draft, self._places, self._benches = draft, places, tuple(benches)
         self._hooks, self._codes, self._framework = hooks, codes, framework
         self._idiom: Idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], framework.name)
@@ -202,7 +202,7 @@ class Trial:
                 yield Slip(cost=cost, place=number, old=node, new=new, mends=known[mark])
 
     def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
-        """For each code, at each bench, its values at a place; empty if that does not run."""
+        """For each code, at each bench, its values at a place; empty if backward fails."""
         found: list[list[list[Any]]] = [[] for _ in codes]
         for bench in self._benches:
             with self._hooks.comparing(number, codes) as values:
@@ -213,7 +213,7 @@ class Trial:
         return found
 
     def _told(self, number: int, values: Sequence[Sequence[Any]]) -> frozenset[int] | None:
-        """The gradients that values at a place correct, if its influence is known; None if that does not decide."""
+        """The gradients that values at a place correct, computed from its influence; None if that is not possible."""
         influence = self._influences.get(number)
         if influence is None or any(len(here) != 1 or not self._framework.is_tensor(here[0]) for here in values):
             return None
@@ -269,7 +269,7 @@ class Trial:
                 yield from self._tried(number, self._widening(number))
 
     def _widening(self, number: int) -> list[Candidate]:
-        """Factors with which the value has more entries: the forms fitted to a place are no larger than its value."""
+        """Factors that broadcast the value to more entries; forms fitted to a place never do: they have its shape."""
         shape = tuple(self._benches[0].seen[number][0][0].shape)
         wider = [a.text for a in self._scope(number).tensors if _is_wider(a.shape, shape)]
         factors = [(cost, node) for cost, node in simple_factors(self._scope(number)) if ast.unparse(node) in wider]
@@ -303,7 +303,7 @@ class Trial:
         )
 
     def _computed(self, number: int) -> list[tuple[ast.expr, list[Any]]]:
-        """Expressions of forward and backward that have one tensor as their value where a place is, with the values."""
+        """Expressions of forward and backward that give one tensor at a place, with the value at each bench."""
         functions = [p.node for p in self._draft.parts if p.role in ("backward", "forward")]
         nodes = expressions_known(functions, self._carried)
         codes = [(node, code) for node in nodes if (code := _code_of(node)) is not None]

@@ -11,7 +11,7 @@ from gradcli.findings import FindingKind
 from gradcli.results import Location
 
 _SHOWN, _TOO_SHORT = 56, 8
-"""Characters of an expression that is shown with what is round it, and of one that says little without."""
+"""The most characters of an expression shown with its context, and the fewest with which it may stand alone."""
 _PRODUCTS = ("mm", "matmul", "bmm", "mul", "div", "dot", "mv", "einsum", "solve", "outer", "where", "multiply")
 _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cumsum", "cumprod", "softmax", "squeeze")
 _TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
@@ -59,7 +59,7 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
 
 def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) -> FindingKind:
-    """The name of a slip outside of comparisons that adding or removing a term does not correct."""
+    """The name of a slip that `kind_of` could not name from the kind of expression alone."""
     if _turns_sign(slip) and (in_part or _is_in_sum(slip.old, draft)):
         return FindingKind.MISSING_TERM
     if _turns_sign(slip) and _is_returned_factor(slip.old, draft):
@@ -110,7 +110,7 @@ def _exchanges_sign(slip: Slip) -> bool:
 
 
 def _turns_sign(slip: Slip) -> bool:
-    """Whether an expression has the wrong sign: one of some terms, where it is part of a sum."""
+    """Whether the edit only changes the sign of an expression: a factor -1, -x to x, or a - b to b - a."""
     old, new = slip.old, slip.new
     if slip.role is Role.FACTOR:
         return slip.part == "-1"
@@ -167,7 +167,7 @@ def _adds_reduced(node: ast.AST) -> bool:
 
 
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
-    """A name from the call of which a number is an argument, such as an axis, or the size of an axis."""
+    """A name for a wrong number: an argument of a call, such as an axis, or the index in x.shape[...]."""
     call = _call_round(slip.old, draft)
     if isinstance(slip.old, ast.Constant | ast.UnaryOp) and call is not None:
         for known, kind in (
@@ -181,7 +181,7 @@ def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
 
 
 def _is_of_shape(node: ast.AST, draft: Draft) -> bool:
-    """Whether an expression says of which axis the size is."""
+    """Whether an expression is the index in x.shape[...]."""
     above = draft.tree.parent(node)
     while isinstance(above, ast.UnaryOp):
         node, above = above, draft.tree.parent(above)
@@ -241,7 +241,7 @@ def _exchanged(node: Any, taken: Mapping[ast.AST, ast.AST]) -> Any:
 
 
 def _calls(node: ast.AST) -> frozenset[str]:
-    """The functions and attributes in an expression, and its keywords."""
+    """The attributes in an expression, functions such as torch.sum among them, and the names of keyword arguments."""
     found = {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     found |= {n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg}
     return frozenset(found)

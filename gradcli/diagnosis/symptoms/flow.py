@@ -8,9 +8,9 @@ from gradcli.traces import ArraySummary, Edge, HookCall, TraceGraph, TraceNode
 
 LEAF_NODE = "AccumulateGrad"
 HOOK_NODE = "BackwardHookFunctionBackward"
-"""What a module with backward hooks puts before and after itself: each gradient passes it alone, to its own operand."""
+"""Node that a module with backward hooks puts before and after itself; it passes each gradient on separately."""
 _Point = tuple[int, int | None]
-"""A node, and which of its gradients where that leaves by one edge only."""
+"""A node, and for a `HOOK_NODE` the number of one of its gradients; None for all."""
 _OF_MODULES = ("module-full", "module-backward-pre")
 _ON_EDGES = ("node-post", "module-legacy", *_OF_MODULES)
 
@@ -18,7 +18,7 @@ _ON_EDGES = ("node-post", "module-legacy", *_OF_MODULES)
 @final
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The graph, with its edges reversed."""
+    """The graph, with its edges reversed: for each node, the nodes with an edge to it, each with that edge's number."""
 
     graph: TraceGraph
     consumers: tuple[tuple[tuple[int, int], ...], ...]
@@ -108,7 +108,7 @@ class Flow:
         return [(node.id, place) for place in found if node.edges[place].target is not None]
 
     def _end(self, edge: Edge) -> _Point:
-        """The node that an edge leads to; with the slot where that matters, because the node passes it on alone."""
+        """The node that an edge leads to; with the slot if it is a `HOOK_NODE`, which passes each gradient on alone."""
         target = edge.target or 0
         return target, edge.slot if self.graph.nodes[target].name == HOOK_NODE else None
 

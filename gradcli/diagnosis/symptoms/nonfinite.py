@@ -39,7 +39,7 @@ _POLES = {
     "log1p": "keep its operand above -1",
     "logit": "keep its operand between 0 and 1",
 }
-"""Where derivatives are infinite elsewhere than at 0."""
+"""What to do about operations whose derivative is infinite elsewhere than at 0."""
 _EXPONENTIAL = ("exp", "exp2", "expm1", "sinh", "cosh")
 _OVERFLOWING = (*_EXPONENTIAL, "mul", "add", "sub", "pow", "square", "sum", "prod", "matmul", "mm", "bmm", "mv", "dot",
                 "addmm", "linear", "einsum", "cumsum", "cumprod", "to", "half", "float", "bfloat16")  # fmt: skip
