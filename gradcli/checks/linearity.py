@@ -14,7 +14,7 @@ from gradcli.results import Evidence
 
 LINEARITY_TOLERANCE = 128 * 2.0**-24
 """Relative to |a| |backward(u)| + |b| |backward(v)|: what rounding does to a backward that computes in float32 inside.
-That backward's loss of precision is judged by its values, not here."""
+Whether it may lose that precision is decided by other checks, which compare values."""
 _A, _B = FACTORS
 
 Cotangents = Sequence[NDArray[Any]]

@@ -26,7 +26,7 @@ ARBITRATED = 3
 LINES = 100_000
 """A call whose loops are counted is stopped after so many lines."""
 _APART, _APART_IN_ENTRY = 1e-4, 1e-3
-"""Gaps between claim and witness above which differences decide: relative to the block's largest entry, and to each."""
+"""Gaps of claim and witness above which differences decide: relative to the block's largest entry, to the entry."""
 _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 """How many of the worst entries are looked at, with which step, and the smallest gap, relative to its entry, that plain
 quotients can show: these are a cheap way to tell a kink from a mistake."""
@@ -159,7 +159,7 @@ class Comparison:
         return False
 
     def _iterates(self, subject: Subject) -> bool:
-        """Whether a loop of forward runs a different number of iterations at the given inputs, or at multiples.
+        """Whether a loop of forward runs a different number of iterations at the given inputs or at multiples of these.
 
         It then iterates until convergence, and a derivative of the limit need not be that of the value it stops at.
         """

@@ -20,7 +20,7 @@ from gradcli.edits.idiom import build
 from gradcli.frozen import dataclass
 
 _SHORT, _NAMES, _WITH_SUMS = 140, 7, 100
-"""How many forms are combined with pairs of names, of how many names, and how many pairs of forms with sums."""
+"""How many forms are combined with pairs of names, how many names form pairs, how many pairs go with sums."""
 _NEAR = 1e-7
 _UGLY = 5.0
 """The cost of a coefficient that is neither a fraction nor a known number."""

@@ -142,7 +142,7 @@ class SlipSearch:
         if self._others is None:
             facts, blocks = self._facts, self._facts.subject.domain.blocks
             made = [facts.elsewhere, facts.rearranged(0), facts.rearranged(2)]
-            if all(block.entries == 1 for block in blocks):  # one number tells nothing of the rest of the domain
+            if all(block.entries == 1 for block in blocks):  # a single number also far away, where a branch may differ
                 values = [facts.subject.arguments[p].value for p in facts.subject.active]
                 made.append(facts.at([0.3 * value for value in values]))
             self._others = [facts for facts in made if facts is not None]
