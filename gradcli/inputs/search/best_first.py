@@ -50,7 +50,7 @@ TENSOR_BONUS = 2.0
 LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
 """Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
 BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
-"""Where backward still raises: for the sizes equal that it speaks of, two at a time (in so many steps)."""
+"""Where backward still raises: tries, and steps each, with two of the sizes in its error message made equal."""
 MORE_TRIES, RETRIES, POLISHING_TRIES = 200, 120, 80
 """What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
 _PROGRESS_GAIN = 2.5

@@ -73,7 +73,8 @@ class _Elsewhere:
     """At how many other sets of sizes a patched target passed, and whether there were any that it takes.
 
     `refused` are those where gradients have wrong shapes, with the inputs' names: forward may take sizes that backward
-    is not written for, such as more than two columns. That is no fault of the patch where it was so before.
+    is not written for, such as more than two columns. Such sizes count against a patch
+    unless the same gradients have wrong shapes there without it.
     """
 
     passed: int
