@@ -25,7 +25,7 @@ class FindingKind(Enum):
         "wrong-sign",
         "GC102",
         "The returned gradient has the wrong sign.",
-        "The factor that fits every entry, or every entry of a named region, is -1.",
+        "The returned gradient is -1 times the numerical one, in every entry or in every entry of a named region.",
         "Negate the expression for this input; typical for the second operand of a subtraction.",
     )
     TRANSPOSED = (
@@ -108,15 +108,16 @@ class FindingKind(Enum):
         "wrong-entries",
         "GC112",
         "The returned gradient is wrong in some entries and right in the others.",
-        "Entries are compared one by one. A rule that fits exactly the wrong ones (input < 0, the last row) is named.",
+        "Entries are compared one at a time. A rule that holds for exactly the wrong ones (input < 0, the last row) is "
+        "named.",
         "Look at the branch or mask that handles these entries.",
     )
     IGNORES_GRAD_OUTPUT = (
         "ignores-grad-output",
         "GC113",
         "backward does not use grad_output, or only a part of it.",
-        "Different values of grad_output give the same gradient; or the gradient depends on one element, one slice "
-        "or the sum of grad_output alone; or not on the grad_output of one of the outputs.",
+        "Different values of grad_output give the same gradient; or the gradient depends only on one element, one "
+        "slice or the sum of grad_output; or it does not depend on the grad_output of one of the outputs.",
         "Multiply by grad_output: backward returns a vector-Jacobian product, not the derivative alone.",
     )
     NONLINEAR_BACKWARD = (
@@ -168,8 +169,8 @@ class FindingKind(Enum):
         "GC203",
         "The returned gradient has only the accuracy of a lower precision, such as float32.",
         "The inputs are float64, but the gradient's errors are as large as the rounding of float32 or a less precise "
-        "type. Or forward computes in float64, but every entry of the gradient is exactly a float32 value, or was "
-        "rounded to float32 on the way.",
+        "type. Or forward computes in float64, but every entry of the gradient is exactly a float32 value, or "
+        "backward rounded the gradient to float32.",
         "Remove conversions to a lower precision from backward.",
     )
     MUTATES_INPUT = (

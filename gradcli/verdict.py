@@ -63,7 +63,7 @@ class Reason(Enum):
     NO_SIGNAL = (
         "no-signal",
         "There is nothing to compare: the input is empty, the output does not depend on it differentiably, "
-        "or the derivative is lost in rounding.",
+        "or the derivative is below rounding errors.",
         "Give inputs that are not empty and on which the output depends differentiably, and let at least one of them "
         "require a gradient.",
     )

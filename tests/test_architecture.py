@@ -370,7 +370,8 @@ def test_messages_use_the_words_of_the_glossary() -> None:
         r", so that (?!zeros arrive)|called inside|\bmakes? (?:\S+ ){1,3}of it\b|; there (?:is|are) |"
         r"\b(?:is|are) a note\b|\bdo(?:es)? not decide|\bthe engine\b|operation in place|\bbeside it\b|"
         r"on (?:its|their) way|in share|\bto be made\b|and one by one|on both sides|do(?:es)? not add up|"
-        r"does not fit$|is there twice|(?:is|are) not UTF-8|ends at once|the signals blocked"
+        r"does not fit$|\bon the way\b|zeros among|concerns only|is there twice|(?:is|are) not UTF-8|ends at once|"
+        r"the signals blocked"
     )
     lines = [line for line in sheet([]) if not line.startswith("\n")]
     filled_in = re.compile(r"\{[^{}]*\}")

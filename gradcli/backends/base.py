@@ -135,7 +135,7 @@ class Backend(ABC):
 
     def joined(self, pair: Pair) -> object:
         """One target of both functions. Raises UsageError where the backend has no such targets."""
-        raise UsageError(f"the {self.name} backend takes no separate backward function (--grad) for {pair.name}")
+        raise UsageError(f"the {self.name} backend cannot check {pair.name} with a separate backward function (--grad)")
 
     @abstractmethod
     def is_complete(self, target: object) -> bool:

@@ -117,7 +117,7 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
         UsageError: the target differentiates itself, one of the two cannot be called, or values are saved for NumPy.
     """
     if inspect.isclass(target) or any(backend.claims(target) for backend in backends()):
-        raise UsageError(f"{_name(target)} has a backward of its own: leave --grad out")
+        raise UsageError(f"{_name(target)} has a backward of its own: leave out --grad")
     for role, value in (("function", target), ("hand-written gradient", gradient)):
         if not callable(value):
             raise UsageError(f"expected the {role} to be callable, got {type(value).__name__}: {value!r:.80}")
@@ -129,7 +129,7 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
     if saved:
         raise UsageError(
             f"--saved is for functions of PyTorch, JAX or gradcli.engine, but {_name(target)} takes NumPy arrays: "
-            "let the gradient take what it needs as arguments"
+            "leave out --saved; the gradient takes the function's own arguments"
         )
     return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
 

@@ -64,7 +64,7 @@ def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:
         return
     for place in off:
         if any(_stays(situation, body, place, other) for other in range(len(errors))) and _is_fine(situation, place):
-            yield place, "its gradient was rounded to float32 on the way"
+            yield place, "backward rounded its gradient to float32"
 
 
 def _stays(situation: Situation, body: VectorMap, place: int, moved: int) -> bool:

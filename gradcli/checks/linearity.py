@@ -15,7 +15,7 @@ from gradcli.results import Evidence
 LINEARITY_TOLERANCE = 128 * 2.0**-24
 """Relative to |a| |backward(u)| + |b| |backward(v)|: what rounding does to a backward that computes in float32 inside.
 Whether it may lose that precision is decided by other checks, which compare values."""
-_A, _B = FACTORS
+_A, _B = FACTORS[0], FACTORS[1] / LARGE
 
 Cotangents = Sequence[NDArray[Any]]
 
@@ -44,16 +44,16 @@ class LinearityCheck(Check):
                 broken = True
                 yield self.failed(
                     FindingKind.IGNORES_GRAD_OUTPUT,
-                    f"{name}: backward does not use grad_output: different values of grad_output, zeros among them, "
-                    "give the same gradient",
+                    f"{name}: backward does not use grad_output: it returns the same gradient for two different values "
+                    "of grad_output, and for zeros",
                     input=name,
                 )
             elif self._nonlinear(situation, place, (u, v, mixture), (*parts, got)):
                 broken = True
                 yield self.failed(
                     FindingKind.NONLINEAR_BACKWARD,
-                    f"{name}: backward({_A:g}·u + {_B:g}·v) differs from {_A:g}·backward(u) + "
-                    f"{_B:g}·backward({LARGE:g}·v) / {LARGE:g}",
+                    f"{name}: backward is not linear in grad_output: for two values u and v of grad_output, "
+                    f"backward({_A:g}·u + {_B:g}·v) differs from {_A:g}·backward(u) + {_B:g}·backward(v)",
                     input=name,
                 )
         if not broken:
@@ -83,13 +83,13 @@ class LinearityCheck(Check):
         of_u, of_v, of_mixed = (each[place] for each in gradients)
         if of_u is None or of_v is None or of_mixed is None:
             return False
-        a, b = _A, _B / LARGE
-        if not departs(of_mixed, a * of_u, b * of_v):
+        if not departs(of_mixed, _A * of_u, _B * of_v):
             return False
         for known in (situation.value_floor, situation.rounding_floor, situation.coarse_floor):
             floor_u, floor_v, floor_mixed = (known(c)[place] for c in cotangents)
-            floor = abs(a) * floor_u + abs(b) * floor_v + floor_mixed
-            if not departs(of_mixed, a * of_u, b * of_v, floor, tolerance=self._tolerance(situation, of_u, of_mixed)):
+            floor = abs(_A) * floor_u + abs(_B) * floor_v + floor_mixed
+            tolerance = self._tolerance(situation, of_u, of_mixed)
+            if not departs(of_mixed, _A * of_u, _B * of_v, floor, tolerance=tolerance):
                 return False
         return True
 

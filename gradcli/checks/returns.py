@@ -99,8 +99,8 @@ class ReturnsCheck(Check):
             if not argument.is_tensor:
                 yield self.failed(
                     FindingKind.UNNEEDED_GRADIENT,
-                    f"{argument.name} is a {type(argument.value).__name__}, not a tensor, but backward returns a "
-                    f"{gradient.type_name} in its place instead of None",
+                    f"{argument.name} has type {type(argument.value).__name__} and is not a tensor, but backward "
+                    f"returns a {gradient.type_name} for it instead of None",
                     input=argument.name,
                 )
             elif not gradient.is_tensor:

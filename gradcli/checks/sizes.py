@@ -137,8 +137,8 @@ class EmptyCheck(BatchCheck):
         if self.is_dear(situation):
             backend = situation.subject.info.backend
             note = (
-                f"left out, because {backend} compiles the function again for another size; --only {self.name} "
-                "runs this check"
+                f"left out, because {backend} compiles the function again for another size; to run this check, give "
+                f"--only {self.name}"
             )
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return

@@ -131,7 +131,7 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
             finding = _with_correction(finding, here) if corrections else finding
             finding = _located(finding, witness)
             label = own[0].note if witness is not subject else None
-            yield replace(finding, message=f"{finding.message}; this shows {label}") if label else finding
+            yield replace(finding, message=f"{finding.message}; the error appears {label}") if label else finding
 
 
 def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:

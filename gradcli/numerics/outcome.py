@@ -64,7 +64,7 @@ _DOUBTS = {
     ),
     Doubt.DOMAIN: "The function is not finite, or raises, at the point itself or at every nearby point that was tried.",
     Doubt.NO_SIGNAL: (
-        "There is nothing to compare: the input or the output is empty, or the derivative is lost in rounding."
+        "There is nothing to compare: the input or the output is empty, or the derivative is below rounding errors."
     ),
     Doubt.BUDGET: "The limit on function evaluations was reached before a decision.",
 }

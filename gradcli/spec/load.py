@@ -119,7 +119,9 @@ class _Document:
             column=self.node.start_mark.column + 1,
         )
         if "reason" in document and "allow" not in document:
-            self.problems.add(document.nodes["reason"], "a 'reason' is given, but no 'allow', which it would explain")
+            self.problems.add(
+                document.nodes["reason"], "the key 'reason' says why findings are allowed, but there is no key 'allow'"
+            )
         if "cases" not in document:
             return [self._overridden(base, defaults)]
         return [case for node in listed for case in self._case(node, base, defaults, sizes)]
@@ -154,7 +156,7 @@ class _Document:
         read = reader.read(fields.nodes["inputs"])
         for name in own.keys() - reader.used:
             key = entries(fields.nodes["sizes"], Problems(self.shown))[name][0]
-            self.problems.add(key, f"size {name!r} is used by no shape of this case")
+            self.problems.add(key, f"no shape of this case uses size {name!r}")
         used = {name: values for name, values in {**sizes, **own}.items() if name in reader.used}
         return [
             replace(spec.with_inputs(reader.bound(read, chosen), InputsFrom.SPEC), name=_joined(spec.name, label))
@@ -204,7 +206,7 @@ class _Document:
         if "reason" in fields and given is None and "allow" not in fields:
             self.problems.add(
                 fields.nodes["reason"],
-                "a 'reason' is given, but neither 'nondeterminism' nor 'allow', which it would explain",
+                "the key 'reason' belongs to 'nondeterminism' or 'allow', and neither is given",
             )
 
     def _expectation(self, fields: Fields, inherited: Expectation) -> Expectation:
@@ -217,7 +219,9 @@ class _Document:
         for finding in findings:
             self._one_of(fields.nodes["findings"], finding, FINDINGS, "finding")
         if findings and verdict != "failed":
-            self.problems.add(fields.nodes["findings"], f"findings need expect: failed, but expect is {verdict}")
+            self.problems.add(
+                fields.nodes["findings"], f"the key 'findings' needs expect: failed, got expect: {verdict}"
+            )
         return Expectation(verdict=str(verdict), findings=findings)
 
     def _one_of(self, node: yaml.Node, given: str, known: tuple[str, ...], noun: str) -> None:

@@ -49,7 +49,7 @@ def test_a_mistake_in_one_small_output_fails_and_is_told_of_that_output(scaled, 
     assert case.verdict is Verdict.FAILED
     (row,) = (k for k, weight in enumerate(scaled.wrong) if weight != 1)
     (finding,) = case.findings
-    assert f"this concerns only output[{row}]" in finding.message
+    assert f"the part of the gradient that comes from output[{row}], whose" in finding.message
     assert {entry.output_index for entry in finding.entries} == {(row,)}
     (error,) = {e.max_rel_error for e in case.evidence if e.verdict is Verdict.FAILED}
     assert error == pytest.approx(abs(scaled.wrong[row] - 1) / max(1, scaled.wrong[row]), rel=0.2)

@@ -105,7 +105,7 @@ def test_a_specs_expectations_decide(gradcli: Run, folder: Path) -> None:
     (folder / "specs" / "b.yaml").write_text("target: functions:Square\nexpect: failed\n")
     ended = gradcli("check", "specs")
     assert ended.returncode == 1
-    assert b"expected: failed; came: passed" in ended.stdout
+    assert b"expected: failed; got: passed" in ended.stdout
 
 
 def test_errors_of_all_specs_come_at_once_each_with_its_place(gradcli: Run, folder: Path) -> None:

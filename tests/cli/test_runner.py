@@ -107,9 +107,9 @@ def test_zero_everywhere_must_hold_in_every_sample() -> None:
         (FAILED, ("wrong-factor",), Verdict.PASSED, None),
         (FAILED, ("wrong-sign", "wrong-factor"), Verdict.PASSED, None),
         (FAILED, (), Verdict.PASSED, None),
-        (FAILED, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; came: failed with wrong-factor"),
-        (PASSED, (), Verdict.FAILED, "expected: failed; came: passed"),
-        (INCONCLUSIVE, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; came: inconclusive"),
+        (FAILED, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; got: failed with wrong-factor"),
+        (PASSED, (), Verdict.FAILED, "expected: failed; got: passed"),
+        (INCONCLUSIVE, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; got: inconclusive"),
     ],
 )
 def test_a_case_that_must_fail_passes_only_when_it_fails_as_stated(

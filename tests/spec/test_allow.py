@@ -57,9 +57,9 @@ REFUSED = {
     "target: m:F\nallow: [[stateful]]\n": "2:8: allow must be a mapping from findings to reasons, or a list",
     "target: m:F\nallow: 3\n": "2:8: allow must be a mapping from findings to reasons, or a list of findings, got 3",
     "target: m:F\nallow: {stateful: a, stateful: b}\n": "2:22: duplicate key 'stateful' (first given in line 2)",
-    "target: m:F\nreason: why\n": "2:9: a 'reason' is given, but no 'allow', which it would explain",
+    "target: m:F\nreason: why\n": "2:9: the key 'reason' says why findings are allowed, but there is no key 'allow'",
     "target: m:F\ndefaults: {reason: why}\n": (
-        "2:20: a 'reason' is given, but neither 'nondeterminism' nor 'allow', which it would explain"
+        "2:20: the key 'reason' belongs to 'nondeterminism' or 'allow', and neither is given"
     ),
     "target: m:F\nalow: {stateful: why}\n": "2:1: unknown key 'alow' (did you mean 'allow'?)",
 }

@@ -236,9 +236,9 @@ CAUSES = [
     (recording_off_in_a_block, UNREACHED + "{# in the block} computes under set_grad_enabled(False), which "
      "{# the block} turned on"),
     (recording_off_for_all, UNREACHED + "{# all of it} computes under no_grad, which {# for all} turned on"),
-    (through_numpy, UNREACHED + "{# to numpy} takes it out of the graph with detach(), perhaps on the way"),
+    (through_numpy, UNREACHED + "{# to numpy} takes it out of the graph with detach(), which may be the cause"),
     (through_a_number, UNREACHED + "{# a number} takes it out of the graph with item()"),
-    (through_arithmetic_of_numbers, UNREACHED + "{# in between} takes it out of the graph with item(), perhaps on the"),
+    (through_arithmetic_of_numbers, UNREACHED + "{# in between} takes it out of the graph with item(), which may be"),
     (in_a_list, UNREACHED + "{# rows} takes it out of the graph with detach()"),
     (through_a_function, UNREACHED + "{# features} takes it out of the graph with detach()"),
     (written_to_data, UNREACHED + "{# data} takes it out of the graph with .data ="),

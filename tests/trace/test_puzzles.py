@@ -388,7 +388,7 @@ def full_backward_scales(f):
 
 
 PUZZLES = (
-    (numpy_roundtrip, r"w\.grad None\?.*detach\(\), perhaps"),
+    (numpy_roundtrip, r"w\.grad None\?.*detach\(\), which may be the cause"),
     (data_in_loss, r"w\.grad None\?.*\.data"),
     (item_in_scale, r"w\.grad None\?.*item\(\)"),
     (tensor_of_list, r"a\.grad.* None\?.*item\(\)"),

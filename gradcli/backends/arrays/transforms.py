@@ -318,7 +318,7 @@ class TransformedSubject(ArraySubject):
             raise UserCodeError(
                 f"output {wrong[0]} of the rule's own forward pass (fwd in JAX) differs from output {wrong[0]} of "
                 f"{self.info.name} at the same inputs, so the rule gives the gradient of another function: make "
-                "both compute the same",
+                "both compute the same outputs",
                 phase="forward",
                 file=None if code is None else code.co_filename,
                 line=None if code is None else code.co_firstlineno,

@@ -73,7 +73,7 @@ class Lifted:
         for original, value in zip(self.originals, values, strict=True):
             if tuple(original.shape) != tuple(value.shape):
                 raise ValueError(
-                    f"expected a tensor of shape {tuple(original.shape)}, as the tensor that it replaces has, got "
+                    f"expected a tensor of shape {tuple(original.shape)}, that of the tensor that it replaces, got "
                     f"{tuple(value.shape)}"
                 )
         before = [original.data.clone() for original in self.originals]

@@ -54,8 +54,8 @@ def _number(found: re.Match[str], whose: str) -> Refusal:
 
 def _unneeded(found: re.Match[str], whose: str) -> Refusal:
     text = (
-        f"{whose}backward returns a gradient for argument {int(found['place']) - 1} (counted from 0), which is not a "
-        "tensor that requires one: return None for it"
+        f"{whose}backward returns a gradient for argument {int(found['place']) - 1} (counted from 0), which does not "
+        "require one: return None for it"
     )
     return Refusal(kind=FindingKind.UNNEEDED_GRADIENT, message=text)
 

@@ -58,7 +58,7 @@ def _counted(block: BlockOutcome) -> BlockOutcome:
 def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
     """The evidence with the subject at which it was measured, and what to say of the inputs there."""
     finding = evidence.finding
-    told = None if finding is None else replace(finding, message=f"{finding.message}; this shows {label}")
+    told = None if finding is None else replace(finding, message=f"{finding.message}; the error appears {label}")
     return replace(evidence, witness=proof.subject, note=label, finding=told)
 
 
@@ -75,9 +75,9 @@ def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argumen
 
 def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     """Where the gradient is wrong, and the flag that keeps random inputs away from there."""
-    where = "at values that the random inputs do not contain"
+    where = "at values that gradcli tried in addition to the random inputs"
     if wrong.place is not None:
-        where = f"where {wrong.place} = {wrong.value:.6g}, a value that the random inputs do not contain"
+        where = f"where {wrong.place} = {wrong.value:.6g}, a value that gradcli tried in addition to the random inputs"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
     advice = f"add {flags[0]}" if flags else "give inputs without these values"
     return f"{where}; if such values cannot occur in your program, {advice}"

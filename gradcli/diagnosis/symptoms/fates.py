@@ -64,11 +64,10 @@ def _not_required(fate: TensorFate) -> tuple[str | None, Symptom | None]:
 def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | None]:
     if fate.made_by == HOOK_NODE and fate.origins:
         origins = ", ".join(origin or "a tensor without a name" for origin in fate.origins)
-        module = f"a module with a full backward hook, called at {fate.site}"
         state = f"; {_state_of(graph, fate.origins[0])}" if len(fate.origins) == 1 and fate.origins[0] else ""
         return (
-            f"{fate.name} is not a leaf: {module}, put it in place of {origins}, as such a module does with all its "
-            f"inputs{state}",
+            f"{fate.name} is not a leaf: it is a copy of {origins}, made by a module with a full backward hook (called "
+            f"at {fate.site}), which copies all its inputs{state}",
             None,
         )
     made = f"{fate.name} is not a leaf: {_made(fate)}"
@@ -219,14 +218,14 @@ def _lost(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom] | None:
     if cut is None:
         return None
     symptom = Symptom.NO_GRAD if cut.by_mode else Symptom.DETACHED
-    perhaps = "" if cut.certain else ", perhaps on the way to the result"
+    perhaps = "" if cut.certain else ", which may be the cause"
     there = f"; the gradient is in {fate.same_memory}.grad" if cut.new_leaf and fate.same_memory else ""
     return f"no path leads from the result to {fate.name}: {_what_cut(cut)}{perhaps}{there}", symptom
 
 
 def _what_cut(cut: GraphCut) -> str:
     if cut.before_flag:
-        return f"{cut.used_at} used it when its requires_grad was still False; set it before that"
+        return f"{cut.used_at} used it when its requires_grad was still False; set requires_grad earlier"
     if cut.by_mode:
         entered = "" if cut.used_at in (None, cut.site) else f", which {cut.site} turned on"
         return f"{cut.used_at} computes under {cut.how}{entered}"

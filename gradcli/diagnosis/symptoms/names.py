@@ -31,8 +31,8 @@ class Symptom(Enum):
     )
     DETACHED = (
         "detached",
-        "The leaf was cut out of the graph on the way to the result.",
-        "No path leads to the leaf, and a line detached a tensor that comes from it.",
+        "The leaf was cut out of the graph by a line between it and the result.",
+        "No path leads to the leaf, and a line detached a tensor that was computed from it.",
         "Use tensor operations at that line, without detach, .data, item, tolist or numpy.",
     )
     NO_GRAD = (
@@ -43,7 +43,7 @@ class Symptom(Enum):
     )
     MISSPELT_FLAG = (
         "misspelt-flag",
-        "An attribute with a name like requires_grad was set, and not requires_grad.",
+        "An attribute whose name resembles requires_grad was set, and requires_grad was not.",
         "requires_grad is False, and the tensor has an attribute with a very similar name.",
         "Write requires_grad, with the s, or call requires_grad_().",
     )
@@ -74,7 +74,7 @@ class Symptom(Enum):
     ZERO_GRADIENT = (
         "zero-gradient",
         "The gradient is zero in every entry.",
-        "A node on the way received a gradient that was not zero, and passed on only zeros.",
+        "A node between the result and the leaf received a gradient that was not zero, and returned only zeros.",
         "Look at the operation named: a dead ReLU, a rounding, a product with zero, a saturated function.",
     )
     NON_FINITE = (

@@ -201,7 +201,7 @@ def _better_explanation(
         return Doubt.NOISE, text
     if not additive(site, places, left, first.focus, EXPLAINS * first.error):
         return Doubt.KINK, (
-            "finite differences along different directions are not linear in the direction, so forward has no "
+            "the slope along the sum of two directions is not the sum of the slopes along them, so forward has no "
             "derivative at this point"
         )
     return None, None

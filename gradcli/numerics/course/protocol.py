@@ -302,7 +302,7 @@ class Protocol:
                     reference=here.reference,
                 )
             else:
-                note = "the gradient and the derivative are lost in rounding, here and at all other points tried"
+                note = "the gradient and the derivative are below rounding errors, here and at all other points tried"
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, note)
 
     def _conclude_elsewhere(self, pair: Pair, seen: PairResult, where: str) -> None:

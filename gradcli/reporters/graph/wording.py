@@ -104,7 +104,7 @@ def amount(count: int) -> str:
 def headline(graph: TraceGraph) -> tuple[str, str]:
     """The result, and how much of a graph there is."""
     name = graph.root_name or "result"
-    first = f"{name} = {values(graph.result)}" if graph.result is not None else f"{graph.target}: no tensor came back"
+    first = f"{name} = {values(graph.result)}" if graph.result is not None else f"{graph.target} returned no tensor"
     forward = sum(1 for node in graph.nodes if node.name not in LEAF_NODES)
     facts = [f"forward {forward} nodes", f"backward {sum(node.executed for node in graph.nodes)} nodes"]
     facts.append(f"saved {amount(graph.saved_bytes)}")

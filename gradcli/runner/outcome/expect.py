@@ -48,7 +48,7 @@ def _expected_failure(result: CheckResult, expectation: Expectation) -> CheckRes
     if result.verdict is Verdict.FAILED and (not wanted or _any_named(result, expectation)):
         return replace(result, verdict=Verdict.PASSED, expected=f"failed with {came}" if came else expected)
     outcome = f"failed with {came}" if result.verdict is Verdict.FAILED else result.verdict.value
-    note = f"expected: {expected}; came: {outcome}"
+    note = f"expected: {expected}; got: {outcome}"
     return replace(result, verdict=Verdict.FAILED, notes=(note, *result.notes))
 
 
