@@ -6,7 +6,7 @@ changes no verdict in any table is one that nothing here needs. Results are appe
 is started again goes on where the last one ended. Mechanisms that only save evaluations are switched off when named.
 
 Run: python benchmarks/ablation.py run FILE [--tables maps,misses,...] [--only MECHANISM,...] [--cases WORD]
-         [--seeds N] [--enough N]
+         [--discovered] [--watch] [--every N] [--first K] [--seeds N] [--enough N]
      python benchmarks/ablation.py report FILE
 """
 
@@ -30,7 +30,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.ablation_mechanisms import MECHANISMS, Mechanism
+from benchmarks.ablation_mechanisms import MECHANISMS, Mechanism, discovered
 from benchmarks.ablation_tables import TABLES, Verdicts
 
 ROOT = "gradcli.numerics."
@@ -130,16 +130,19 @@ def run(options: argparse.Namespace) -> None:
     """Check every case as usual and without each mechanism that acted."""
     file = Path(options.file)
     done = {(one["table"], one["case"]) for one in read(file)}
-    mechanisms = [m for m in MECHANISMS if (m.name in options.only if options.only else not m.spares)]
+    listed = [*MECHANISMS, *discovered()] if options.discovered or options.only else MECHANISMS
+    mechanisms = [m for m in listed if (m.name in options.only if options.only else not m.spares)]
     decided = Counter(name for one in read(file) for name in one["changed"])
     for table in options.tables:
         started, count = time.process_time(), 0
-        for name, check in TABLES[table](options.seeds):
-            if (table, name) in done or not re.search(options.cases, name):
+        for number, (name, check) in enumerate(TABLES[table](options.seeds)):
+            outside = number % options.every != options.first or not re.search(options.cases, name)
+            if outside or (table, name) in done:
                 continue
             verdicts, acted = as_usual(check, mechanisms)
             found = {"table": table, "case": name, "verdicts": verdicts, "acted": acted, "changed": {}}
-            for mechanism in (m for m in mechanisms if m.name in acted and decided[m.name] < options.enough):
+            tried = [] if options.watch else [m for m in mechanisms if m.name in acted]
+            for mechanism in (m for m in tried if decided[m.name] < options.enough):
                 off = without(check, mechanism)
                 if off != verdicts:
                     found["changed"][mechanism.name] = off
@@ -162,7 +165,8 @@ def report(options: argparse.Namespace) -> None:
     found = read(Path(options.file))
     tables = Counter(one["table"] for one in found)
     print(", ".join(f"{table} {count}" for table, count in sorted(tables.items())))
-    for mechanism in MECHANISMS:
+    known = {name for one in found for name in one["acted"]}
+    for mechanism in [*MECHANISMS, *(m for m in discovered() if m.name in known)]:
         acted = [one for one in found if mechanism.name in one["acted"]]
         changed = [one for one in acted if mechanism.name in one["changed"]]
         print(f"{mechanism.name}: acts in {len(acted)}, decides {len(changed)}")
@@ -181,6 +185,10 @@ def main() -> None:
     parser.add_argument("--tables", type=lambda text: text.split(","), default=list(TABLES))
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--cases", default="", help="a regular expression that the case's name must hold")
+    parser.add_argument("--discovered", action="store_true", help="also every function that answers yes, no or nothing")
+    parser.add_argument("--watch", action="store_true", help="only note which mechanisms act, and switch none off")
+    parser.add_argument("--every", type=int, default=1, help="only one of so many cases")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first of these")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--enough", type=int, default=10**9, help="cases decided after which a mechanism is not tried")
     parser.add_argument("--show", type=int, default=2)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+import gradcli.numerics
 from gradcli.numerics.course.small_rows import NONE
 from gradcli.numerics.reference.arbitration import Ruling
 
@@ -16,18 +21,20 @@ from gradcli.numerics.reference.arbitration import Ruling
 class Mechanism:
     """A function of a module of the numerics, and what answers in its place when it is off.
 
-    `spares` says that it is there to save evaluations: what it decides others would decide as well.
+    `spares` says that it is there to save evaluations: what it decides others would decide as well. `answer` names
+    what it answers, where a function is tried with several answers.
     """
 
     module: str
     function: str
     off: Callable[..., Any]
     spares: bool = False
+    answer: str = ""
 
     @property
     def name(self) -> str:
-        """Room, file and function."""
-        return f"{self.module}.{self.function}"
+        """Room, file and function, and the answer."""
+        return f"{self.module}.{self.function}{self.answer}"
 
 
 def always(answer: Any) -> Callable[..., Any]:
@@ -163,3 +170,31 @@ MECHANISMS = [
     Mechanism("course.protocol", "Protocol._if_it_matters", argument(2)),
 ]
 """Functions that leave something out, find something, or answer a question; `run` reaches the others through these."""
+
+
+def discovered() -> Iterator[Mechanism]:
+    """Every question of the numerics, answered always with yes and always with no, and every search that finds nothing.
+
+    A question is a function that says it returns `bool`, a search one that says it may return `None`.
+    """
+    ours = gradcli.numerics
+    for found in pkgutil.walk_packages(ours.__path__, ours.__name__ + "."):
+        module = importlib.import_module(found.name)
+        place = found.name.removeprefix(ours.__name__ + ".")
+        for name, function in _functions(module):
+            returns = str(function.__annotations__.get("return", ""))
+            if returns == "bool":
+                yield Mechanism(place, name, NO, answer=": no")
+                yield Mechanism(place, name, YES, answer=": yes")
+            elif returns.endswith("| None"):
+                yield Mechanism(place, name, NOTHING, answer=": nothing")
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, FunctionType]]:
+    """The functions and methods that a module defines, by their names in it; no generators and no properties."""
+    for name, value in vars(module).items():
+        members = {f"{name}.{key}": member for key, member in vars(value).items()} if inspect.isclass(value) else {}
+        for key, member in ({name: value} | members).items():
+            own = isinstance(member, FunctionType) and member.__module__ == module.__name__
+            if own and not inspect.isgeneratorfunction(member):
+                yield key, member
