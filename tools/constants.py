@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 NUMERICS = ROOT / "gradcli" / "numerics"
 PAGE = ROOT / "docs" / "constants.md"
+MEASURED = ROOT / "tools" / "constants_measured.json"
+"""What benchmarks/sensitivity.py found: for every constant, the cases that use it and those whose verdict changes."""
 PLAIN = (0, 1, 2, 3, 4, -1, 0.5)
 """Numbers that a formula has without deciding anything."""
 HEAD = """# The constants of the numerics
 
 Written by `python -m tools.constants`, from the code. A value without a reason here was chosen because the measurements
 in [numerics.md](numerics.md) came out well with it. "Part" means part of the largest entry, value or slope compared.
+
+The last two columns say what happens at half and at twice the value, as `benchmarks/sensitivity.py` measured it on a
+sample of the recorded cases: one case whose verdict or wrong entries change, or in how many cases that use the constant
+nothing changes. They are empty where no case of the sample uses it.
 
 """
 
@@ -81,6 +88,18 @@ def holds_numbers(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def measured() -> dict[str, dict[str, Any]]:
+    """What is known of every constant at half and at twice its value, by file and name."""
+    return json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+
+
+def _told(found: dict[str, Any] | None, word: str) -> str:
+    """What happens at half or twice the value: a case that changes, or how many do not; empty if not measured."""
+    if found is None:
+        return ""
+    return str(found.get(f"{word} case", f"none of {found['cases']}")).replace("|", "/")
+
+
 def inline(file: Path) -> int:
     """How many numbers stand in the functions of one module, but for plain ones."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -101,12 +120,14 @@ def constants() -> list[Constant]:
 
 def page() -> str:
     """The page as it is now."""
-    known = constants()
+    known, cases = constants(), measured()
     lines = [f"{len(known)} named constants.", ""]
     for place in sorted({constant.file for constant in known}):
-        lines += [f"## `{place}`", "", "| name | value | why |", "|---|---|---|"]
-        ours = (constant for constant in known if constant.file == place)
-        lines += [f"| `{one.name}` | `{one.value}` | {one.why.replace('|', chr(92) + '|')} |" for one in ours]
+        lines += [f"## `{place}`", "", "| name | value | why | half | twice |", "|---|---|---|---|---|"]
+        for one in (constant for constant in known if constant.file == place):
+            found = cases.get(f"{place}:{one.name}")
+            why = one.why.replace("|", chr(92) + "|")
+            lines.append(f"| `{one.name}` | `{one.value}` | {why} | {_told(found, 'half')} | {_told(found, 'twice')} |")
         lines.append("")
     return HEAD + "\n".join(lines)
 
