@@ -119,9 +119,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, 
     """
     if found is None or site.map.domain.blocks[input_].size <= LONG:
         return None
-    drawn = np.zeros(site.x.size)
-    moves = site.map.domain.slices[input_].start + found.entries
-    drawn[moves] = site.scales[moves]
+    drawn = within(site.scales, site.map.domain.slices[input_].start + found.entries)
     focus = Focus(drawn=drawn, judged=site.scales)
     direction = random_direction(site.rng, drawn)
 

@@ -9,7 +9,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.localise.entries import Located, locate
 from gradcli.numerics.maps.floats import Indices
-from gradcli.numerics.sampling.directions import Focus
+from gradcli.numerics.sampling.directions import Focus, within
 
 SUSPECTS = 8
 """At most this many of the entries that look wrong are measured alone, at some 17 evaluations each."""
@@ -50,8 +50,7 @@ def _telling_column(site: Site, input_: int, output: int, significance: float) -
     found = locate(site, input_, output)
     blamed = np.zeros(0, np.intp) if found is None else found.entries[:SUSPECTS]
     for column in (blamed if blamed.size else _largest_columns(site, input_, output)).tolist():
-        drawn = np.zeros(site.x.size)
-        drawn[places.start + column] = site.scales[places.start + column]
+        drawn = within(site.scales, places.start + column)
         focus = Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
         judgement = site.judge(site.probe(places, focus), input_, output, significance)
         if judgement.impression is Impression.DIFFERS:

@@ -51,12 +51,16 @@ def pair(step: float, right: Vector, left: Vector, centre: Vector) -> Pair:
 
 @lru_cache(maxsize=4096)
 def odd_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
-    """The Lagrange weights that extrapolate a polynomial in t² from the steps to t = 0. Their sum is one."""
-    squares = [t * t for t in steps]
+    """The weights that extrapolate a polynomial in t² from the steps to t = 0."""
+    return one_sided_weights(tuple(t * t for t in steps))
+
+
+def one_sided_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
+    """The Lagrange weights that extrapolate a polynomial in t from the steps to t = 0. Their sum is one."""
     weights = []
-    for i, a in enumerate(squares):
+    for i, a in enumerate(steps):
         weight = 1.0
-        for j, b in enumerate(squares):
+        for j, b in enumerate(steps):
             if i != j:
                 weight *= b / (b - a)
         weights.append(weight)
@@ -187,16 +191,3 @@ def kink_windows(pairs: list[Pair], sigmas: list[Vector]) -> Windows:
         known = np.isfinite(value) & np.isfinite(bound)
     finest = np.array([steps[start + width - 1] for start, width in spans])
     return Windows(finest, np.where(known, value, 0.0), np.where(known, bound, np.inf), noise)
-
-
-@lru_cache(maxsize=64)
-def one_sided_weights(steps: tuple[float, ...]) -> tuple[float, ...]:
-    """The Lagrange weights that extrapolate a polynomial in t from the steps to t = 0."""
-    weights = []
-    for i, a in enumerate(steps):
-        weight = 1.0
-        for j, b in enumerate(steps):
-            if i != j:
-                weight *= b / (b - a)
-        weights.append(weight)
-    return tuple(weights)

@@ -12,6 +12,9 @@ from gradcli.numerics.maps.floats import EPS, TINY, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import Function, Line, on_grid
 
+KINK_FACTOR = 100.0
+"""The change of slope at x may be this many times the error that is allowed: it is extrapolated with less accuracy."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
@@ -32,14 +35,20 @@ class Prediction:
     evaluations: int
 
     def certifies(self, claimed: Vector, allowed: Vector) -> Mask:
-        """The rows in which the claim is met: error plus rounding are within `allowed`, the kink within 100 times that.
+        """The rows in which the claim is met: error plus rounding are within `allowed`, and there is no kink.
 
         An extrapolated slope does not meet a claim to nine digits by accident, so that no truncation bound is needed.
         If the claim is not met, nothing follows.
         """
         with np.errstate(all="ignore"):
-            met: Mask = (np.abs(self.value - claimed) + self.rounding <= allowed) & (np.abs(self.kink) <= 100 * allowed)
-        return met
+            met: Mask = np.abs(self.value - claimed) + self.rounding <= allowed
+        return met & self.straight(allowed)
+
+    def straight(self, allowed: Vector) -> Mask:
+        """The rows whose change of slope at x is within `KINK_FACTOR` times `allowed`."""
+        with np.errstate(all="ignore"):
+            straight: Mask = np.abs(self.kink) <= KINK_FACTOR * allowed
+        return straight
 
 
 def predict(

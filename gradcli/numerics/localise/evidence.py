@@ -13,12 +13,11 @@ from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.localise.entries import locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
-from gradcli.numerics.localise.rows import wrong_rows
+from gradcli.numerics.localise.rows import differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
-from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.gap import FLOOR, compare
-from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction
+from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
 
 SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
@@ -132,11 +131,10 @@ def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) ->
 
 def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
     """The outputs of a large block that change most when some entries move by 1e-3 of their scale."""
-    drawn = np.zeros(site.x.size)
-    drawn[columns] = site.scales[columns]
+    v = random_direction(site.rng, within(site.scales, columns))
     with np.errstate(all="ignore"):
         try:
-            values = np.asarray(site.map.value(site.x + MOVE * random_direction(site.rng, drawn)), dtype=np.float64)
+            values = np.asarray(site.map.value(site.x + MOVE * v), dtype=np.float64)
         except Exception:  # outside the domain
             return np.zeros(0, np.intp)
         change = np.nan_to_num(np.abs(values - site.outputs)[outside])
@@ -163,8 +161,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     numeric, bound = np.zeros((rows.size, n)), np.full((rows.size, n), np.inf)
     for column in range(n):
         size = float(site.scales[inside.start + column])
-        direction = np.zeros(site.x.size)
-        direction[inside.start + column] = size
+        direction = within(site.scales, inside.start + column)
         for length in WIDE_REACHES:
             level = unclaimed_stretch(site, direction, length, outside.start + rows)
             if level is None:
@@ -331,68 +328,9 @@ def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> t
     rows = np.arange(m)
     if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
         most = max(1, min(TABLE_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
-        rows = _differing_outputs(site, inside, outside, most, halvings)
+        rows = differing_outputs(site, inside, outside, most, halvings)
     units = np.zeros((rows.size, site.map.codomain.size))
     units[np.arange(rows.size), outside.start + rows] = 1.0
     claimed = np.asarray(site.map.vjp_many(site.x, units), dtype=np.float64)[:, inside]
-    reference = np.asarray(_witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
+    reference = np.asarray(witness_of(site).vjp_many(site.x, units), dtype=np.float64)[:, inside]
     return claimed, reference, rows
-
-
-def _differing_outputs(site: Site, inside: slice, outside: slice, most: int, halvings: int) -> Indices:
-    """Up to `most` outputs: those in which halving the cotangent finds claim and reference to differ, and others."""
-    if most == 1 and (decoded := _decoded_output(site, inside, outside)) is not None:
-        return np.array([decoded])
-    found: list[int] = []
-    open_, asked = [(0, outside.stop - outside.start)], 0
-    while open_ and len(found) < most // 2 + 1 and asked < halvings:
-        start, stop = open_.pop()
-        asked += 1
-        cotangent = np.zeros(site.map.codomain.size)
-        cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
-        claimed, reference = site.map.vjp(site.x, cotangent)[inside], _witness_of(site).vjp(site.x, cotangent)[inside]
-        if np.abs(claimed - reference).max() <= 1e-10 * np.abs(reference).max() + 1e-300:
-            continue
-        middle = (start + stop) // 2
-        if stop - start == 1:
-            found.append(start)
-        else:
-            open_ += [(middle, stop), (start, middle)]
-    others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]
-    return np.sort(np.concatenate([np.array(found, dtype=np.intp), others]).astype(np.intp))
-
-
-def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
-    """The output that causes the largest difference of claim and reference, if it is one output alone; otherwise None.
-
-    Weighting the outputs by 1 + number / count then multiplies that difference by the same factor, from which the
-    number follows. The output alone must cause at least half of the difference.
-    """
-    size = outside.stop - outside.start
-    cotangents = np.zeros((2, site.map.codomain.size))
-    cotangents[0, outside] = random_direction(site.rng, np.ones(size))
-    cotangents[1, outside] = cotangents[0, outside] * (1 + np.arange(size) / size)
-    plain, weighted = _gaps(site, cotangents, inside)
-    entry = int(np.argmax(np.abs(plain)))
-    with np.errstate(all="ignore"):
-        number = float((weighted[entry] / plain[entry] - 1) * size)
-    if not (np.isfinite(number) and -0.5 <= number < size - 0.5):
-        return None
-    output = round(number)
-    unit = np.zeros((1, site.map.codomain.size))
-    unit[0, outside.start + output] = cotangents[0, outside.start + output]
-    alone = float(_gaps(site, unit, inside)[0, entry])
-    return output if abs(plain[entry]) <= 2 * abs(alone) else None
-
-
-def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
-    """Claim minus reference for some cotangents, in the entries of one input block."""
-    claimed, reference = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, _witness_of(site)))
-    return np.asarray(claimed[:, inside] - reference[:, inside], dtype=np.float64)
-
-
-def _witness_of(site: Site) -> VectorMap:
-    """The reference of a site that has one."""
-    if site.witness is None:
-        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
-    return site.witness

@@ -14,7 +14,7 @@ from gradcli.numerics.differences.three_pairs import Prediction, predict
 from gradcli.numerics.maps.floats import Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
-from gradcli.numerics.sampling.directions import entry_scales, snap
+from gradcli.numerics.sampling.directions import entry_scales, snap, within
 from gradcli.numerics.sampling.line import Function
 
 QUICK_START = 0.004
@@ -85,8 +85,7 @@ def jacobian_table(
         if most is not None and evaluations >= most:
             break
         size = float(scales[column])
-        v = np.zeros(x.size)
-        v[column] = size
+        v = within(scales, column)
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
             short = predict(chosen, x, v, f0=f0, rng=rng, start=QUICK_START if quick else 0.02)
             evaluations += short.evaluations

@@ -1,4 +1,4 @@
-"""Locates the outputs whose claimed rows are wrong, by backward and one measured direction."""
+"""Locates the outputs whose claimed rows are wrong, by backward: with random cotangents of groups of outputs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import numpy as np
 
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
-from gradcli.numerics.maps.floats import Indices
+from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import random_direction
+from gradcli.numerics.sampling.halving import halved
 
 LARGEST_COUNT = 32
 """At most this many outputs are located."""
@@ -24,30 +27,83 @@ def wrong_rows(site: Site, input_: int, output: int) -> Indices:
     Returns:
         Their numbers in the block; empty if the outputs are not measured one by one.
     """
-    claim, places = site.claim, site.map.domain.slices[input_]
-    outside = site.map.codomain.slices[output]
+    claim, outside = site.claim, site.map.codomain.slices[output]
     if not (claim.full or claim.watch):
         return np.zeros(0, np.intp)
-    reading = site.probe(places, cheap=False)
-    first = outside.start
-    numeric, bound = reading.numeric[: site.map.codomain.size], reading.bound[: site.map.codomain.size]
-    found: list[int] = []
-    open_, asked = [(first, outside.stop)], 0
-    while open_ and asked < LARGEST_SEARCH and len(found) < LARGEST_COUNT:
-        start, stop = open_.pop()
-        cotangent = np.zeros(site.map.codomain.size)
-        cotangent[start:stop] = random_direction(site.rng, np.ones(stop - start))
-        asked += 1
+    reading = site.probe(site.map.domain.slices[input_], cheap=False)
+    numeric, bound = (values[: site.map.codomain.size] for values in (reading.numeric, reading.bound))
+
+    def wrong(start: int, stop: int) -> bool:
+        cotangent = _of_group(site, outside, start, stop)
         form = np.asarray(site.map.vjp(site.x, cotangent), dtype=np.float64)
+        group = slice(outside.start + start, outside.start + stop)
         with np.errstate(all="ignore"):
-            gap = abs(float(form @ reading.direction) - float(cotangent[start:stop] @ numeric[start:stop]))
-            tolerance = float(np.abs(cotangent[start:stop]) @ bound[start:stop]) + 1e-15 * float(
+            gap = abs(float(form @ reading.direction) - float(cotangent[group] @ numeric[group]))
+            tolerance = float(np.abs(cotangent[group]) @ bound[group]) + 1e-15 * float(
                 np.abs(form) @ np.abs(reading.direction)
             )
-        if gap > FAIL_FACTOR * tolerance:
-            if stop - start == 1:
-                found.append(start - first)
-            else:
-                middle = (start + stop) // 2
-                open_ += [(middle, stop), (start, middle)]
-    return np.array(sorted(found), dtype=np.intp)
+        return gap > FAIL_FACTOR * tolerance
+
+    found = halved(outside.stop - outside.start, wrong, most=LARGEST_COUNT, tries=LARGEST_SEARCH)
+    return np.array(found, dtype=np.intp)
+
+
+def differing_outputs(site: Site, inside: slice, outside: slice, most: int, tries: int) -> Indices:
+    """Up to `most` outputs of a block: those in which claim and reference are found to differ, and some others.
+
+    Groups are compared entry by entry, so that nothing has to be measured; a group that differs is divided into halves.
+    """
+    if most == 1 and (decoded := _decoded_output(site, inside, outside)) is not None:
+        return np.array([decoded])
+
+    def differ(start: int, stop: int) -> bool:
+        cotangent = _of_group(site, outside, start, stop)
+        claimed, reference = site.map.vjp(site.x, cotangent)[inside], witness_of(site).vjp(site.x, cotangent)[inside]
+        return not np.abs(claimed - reference).max() <= 1e-10 * np.abs(reference).max() + 1e-300  # NaN differs
+
+    found = halved(outside.stop - outside.start, differ, most=most // 2 + 1, tries=tries)
+    others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]
+    return np.sort(np.concatenate([np.array(found, dtype=np.intp), others]).astype(np.intp))
+
+
+def _of_group(site: Site, outside: slice, start: int, stop: int) -> Vector:
+    """A random cotangent of some consecutive outputs of a block, zero for all others."""
+    cotangent = np.zeros(site.map.codomain.size)
+    cotangent[outside.start + start : outside.start + stop] = random_direction(site.rng, np.ones(stop - start))
+    return cotangent
+
+
+def _decoded_output(site: Site, inside: slice, outside: slice) -> int | None:
+    """The output that causes the largest difference of claim and reference, if it is one output alone; otherwise None.
+
+    Weighting the outputs by 1 + number / count then multiplies that difference by the same factor, from which the
+    number follows. The output alone must cause at least half of the difference.
+    """
+    size = outside.stop - outside.start
+    cotangents = np.zeros((2, site.map.codomain.size))
+    cotangents[0] = _of_group(site, outside, 0, size)
+    cotangents[1, outside] = cotangents[0, outside] * (1 + np.arange(size) / size)
+    plain, weighted = _gaps(site, cotangents, inside)
+    entry = int(np.argmax(np.abs(plain)))
+    with np.errstate(all="ignore"):
+        number = float((weighted[entry] / plain[entry] - 1) * size)
+    if not (np.isfinite(number) and -0.5 <= number < size - 0.5):
+        return None
+    output = round(number)
+    unit = np.zeros((1, site.map.codomain.size))
+    unit[0, outside.start + output] = cotangents[0, outside.start + output]
+    alone = float(_gaps(site, unit, inside)[0, entry])
+    return output if abs(plain[entry]) <= 2 * abs(alone) else None
+
+
+def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
+    """Claim minus reference for some cotangents, in the entries of one input block."""
+    claimed, reference = (map_.vjp_many(site.x, cotangents) for map_ in (site.map, witness_of(site)))
+    return np.asarray(claimed[:, inside] - reference[:, inside], dtype=np.float64)
+
+
+def witness_of(site: Site) -> VectorMap:
+    """The reference of a site that has one."""
+    if site.witness is None:
+        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
+    return site.witness

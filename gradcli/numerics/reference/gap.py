@@ -20,7 +20,7 @@ from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
-from gradcli.numerics.sampling.directions import Focus
+from gradcli.numerics.sampling.directions import Focus, within
 
 EQUAL = 1e-11
 """Claim and reference are equal if they differ by less than this part of the largest entry of their row."""
@@ -215,9 +215,8 @@ def wrong_focus(site: Site, input_: int, output: int, gap: Gap) -> Focus:
     claimed, reference = block_of(site, input_, output)
     places = site.map.domain.slices[input_]
     size = (np.abs(claimed - reference) * site.scales[places]).max(axis=0)
-    drawn = np.zeros(site.x.size)
-    drawn[places] = np.where((size >= 0.1 * size.max()) & gap.wrong.any(axis=0), site.scales[places], 0.0)
-    return Focus(drawn=drawn, judged=site.scales)
+    chosen = np.flatnonzero((size >= 0.1 * size.max()) & gap.wrong.any(axis=0))
+    return Focus(drawn=within(site.scales, places.start + chosen), judged=site.scales)
 
 
 def supports(reading: Reading, rows: Mask, scale: float, allowed: float) -> bool:

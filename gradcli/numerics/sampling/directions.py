@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.frozen import dataclass
+from gradcli.numerics.maps.floats import Indices, Mask
 from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.pieces import pieces
 from gradcli.numerics.maps.space import Space, Vector
@@ -102,8 +103,8 @@ def _signed(rng: np.random.Generator, size: int, table: Vector) -> Vector:
     return table.take(words.view(kind)[:size])
 
 
-def within(scales: Vector, places: slice) -> Vector:
-    """The scales of one block, zero elsewhere."""
+def within(scales: Vector, places: slice | int | Indices | Mask) -> Vector:
+    """The scales of some entries, zero elsewhere."""
     alone = np.zeros(scales.size)
     alone[places] = scales[places]
     return alone
@@ -147,8 +148,7 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
     exponents = np.frexp(scales[places])[1]
     groups = (exponents.max() - exponents) // GROUP_WIDTH
     for group in sorted({*groups[groups > 0].tolist()})[:LARGEST_GROUPS]:
-        drawn = np.zeros(scales.size)
-        drawn[places] = np.where(groups == group, scales[places], 0.0)
+        drawn = within(scales, places.start + np.flatnonzero(groups == group))
         found.append(Focus(drawn=drawn, judged=np.full(scales.size, drawn.max())))
     return found
 

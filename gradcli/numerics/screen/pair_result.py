@@ -15,13 +15,11 @@ from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.reference.gap import Gap
-from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction
+from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, within
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 LEAST = 1e-300
 """Values below this count as zero."""
-KINK_FACTOR = 100.0
-"""The change of slope at x may be this many times the error that is allowed: it is extrapolated with less accuracy."""
 SHORTEST_START = 2.0**-10
 """The smallest first step along a direction through many entries. Truncation falls with the sixth power of the step and
 rounding grows as its inverse, so that still smaller steps would only add rounding."""
@@ -86,11 +84,7 @@ def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
     """The scales of the entries of some inputs; zero for all others."""
     if len(inputs) == len(site.map.domain.blocks):
         return site.scales
-    drawn = np.zeros(site.x.size)
-    for input_ in inputs:
-        places = site.map.domain.slices[input_]
-        drawn[places] = site.scales[places]
-    return drawn
+    return within(site.scales, np.isin(site.map.domain.block_numbers, inputs))
 
 
 def certified(
@@ -122,12 +116,8 @@ def certified(
     else:
         known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
         allowed = np.full(rows.size, part * known)
-    with np.errstate(all="ignore"):
-        met = reading.claimless | (
-            np.abs(quick_reading.short.value - reading.claimed) + quick_reading.short.rounding <= allowed
-        )
-        straight = np.abs(quick_reading.short.kink) <= KINK_FACTOR * allowed
-    return bool(rows.any() and (met & straight)[rows].all() and not reading.claimless[rows].all())
+    met = quick_reading.met(allowed) | (reading.claimless & quick_reading.short.straight(allowed))
+    return bool(rows.any() and met[rows].all() and not reading.claimless[rows].all())
 
 
 def vanishing(reading: Reading, rows: Mask) -> bool:
@@ -153,10 +143,7 @@ def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
 
 def unmoved(site: Site, input_: int) -> Mask:
     """The rows that stay the same bit for bit when one input moves by 0.3 and -0.2 of its magnitude (`ASIDE`)."""
-    places = site.map.domain.slices[input_]
-    drawn = np.zeros(site.x.size)
-    drawn[places] = site.scales[places]
-    direction = random_direction(site.rng, drawn)
+    direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[input_]))
     f0 = site.row_values()
     same = np.ones(f0.size, bool)
     for t in ASIDE:

@@ -18,7 +18,7 @@ from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
 from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
-from gradcli.numerics.sampling.directions import LONG, Focus, focuses, random_direction
+from gradcli.numerics.sampling.directions import LONG, Focus, focuses, random_direction, within
 from gradcli.numerics.screen.pair_result import (
     ROUNDINGS,
     SHORTEST_START,
@@ -380,9 +380,7 @@ def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -
         hidden |= (size >= LARGE * size.max()) & (LEAST_SEEN * scaled < resolution * scaled.max())
     if not hidden.any():
         return None
-    drawn = np.zeros(site.x.size)
-    drawn[places] = np.where(hidden, scales, 0.0)
-    return drawn
+    return within(site.scales, places.start + np.flatnonzero(hidden))
 
 
 def _beside(whole: PairResult, group: PairResult) -> PairResult:
