@@ -57,7 +57,7 @@ class NamesJob(Job):
 
     def run(self, begun: Callable[[], None]) -> tuple[str, ...]:
         """The targets, as `functions_in` gives them."""
-        from gradcli.runner.planning.gather import functions_in
+        from gradcli.runner.planning.functions import functions_in
 
         return functions_in(self.target, begun)
 

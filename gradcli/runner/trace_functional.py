@@ -1,7 +1,6 @@
 """Traces of functions that a framework transforms as a whole: no graph is recorded while they run."""
 
 import inspect
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +17,8 @@ from gradcli.runner.arguments.given import Given, supply_from
 from gradcli.runner.arguments.supply import supply_inputs
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.trace_nodes import calls_checked
+from gradcli.runner.traceable import drawn_cotangent
 from gradcli.traces import TraceGraph
-
-_COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
 
 
 def functional_trace(
@@ -72,8 +70,3 @@ def functional_trace(
         inputs_from=supply.source.value,
         flags=tuple(spec.as_flag() for spec in supply.specs),
     )
-
-
-def drawn_cotangent(shape: Sequence[int], seed: int) -> NDArray[Any]:
-    """Short numbers of mixed size and sign: ones would hide what sums to zero, as the gradient of a softmax does."""
-    return np.random.default_rng(seed).choice(_COTANGENTS, size=tuple(shape))

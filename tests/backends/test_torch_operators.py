@@ -8,7 +8,7 @@ from gradcli.backends.registry import backend_for, backend_named
 from gradcli.checks.battery import run_battery
 from gradcli.errors import TargetError
 from gradcli.results import judge
-from gradcli.runner.planning.gather import functions_in
+from gradcli.runner.planning.functions import functions_in
 from gradcli.settings import Settings
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict

@@ -14,7 +14,8 @@ from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation
 from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes
 from gradcli.runner.planning.configuration import default_targets
-from gradcli.runner.planning.gather import functions_in, is_named
+from gradcli.runner.planning.functions import functions_in
+from gradcli.runner.planning.gather import is_named
 from gradcli.runner.planning.plan import case_of, case_seed
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict

@@ -9,7 +9,7 @@ from gradcli.errors import GradcliError
 from gradcli.figures import Figures
 from gradcli.results import Evidence
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.trace import trace_arguments
+from gradcli.runner.traceable import trace_arguments
 from gradcli.traces import TraceGraph
 
 

@@ -2,15 +2,16 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
-from gradcli.errors import NothingToCheckError, UsageError, is_interrupt
+from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
+from gradcli.runner.planning.functions import functions_in
 from gradcli.runner.staff import Staff
-from gradcli.spec.resolve import names_in, require_text, resolve
+from gradcli.spec.resolve import require_text
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
@@ -72,41 +73,6 @@ def gather(
 def is_named(target: str) -> bool:
     """Whether `target` names an object, after a colon, rather than a module, file or spec as a whole."""
     return _NAMED.search(target) is not None
-
-
-def functions_in(target: str, begun: Callable[[], None] = lambda: None) -> tuple[str, ...]:
-    """`target:Name` for every Function that the module or file `target` defines itself, each under its first name.
-
-    `begun` is called when the module has been imported.
-
-    Raises:
-        TargetError: as `resolve`.
-        NothingToCheckError: there is none.
-    """
-    names = names_in(target)
-    begun()
-    found: dict[int, str] = {}
-    for named in (f"{target}:{name}" for name in names):
-        value = resolve(named).object
-        if _is_checkable(value):
-            found.setdefault(id(value), named)
-    if not found:
-        raise NothingToCheckError(
-            f"nothing to check: {target} defines no autograd Function; name a callable as {target}:name"
-        )
-    return tuple(found.values())
-
-
-def _is_checkable(value: object) -> bool:
-    """Whether a value is a Function; an object that raises when its attributes are read is not."""
-    from gradcli.backends.registry import is_function
-
-    try:
-        return is_function(value)
-    except BaseException as error:
-        if is_interrupt(error):
-            raise
-        return False
 
 
 def _is_whole(target: str) -> bool:

@@ -1,0 +1,174 @@
+"""One forward and backward of a target that has a graph, at given arguments."""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradcli.backends.registry import backend_for, backends
+from gradcli.backends.tensor.framework import Framework
+from gradcli.backends.tensor.function_backend import FunctionBackend
+from gradcli.cases import Argument, InputsFrom
+from gradcli.diagnosis.symptoms.rules import explain_trace
+from gradcli.errors import TargetError, UsageError
+from gradcli.frozen import dataclass
+from gradcli.inputs.builders import known_dtype, rounded
+from gradcli.runner.arguments.supply import Supply, supply_of
+from gradcli.targets import TargetInfo
+from gradcli.traces import TraceGraph
+from gradcli.tracing.captures import Captures
+from gradcli.tracing.passes import trace_call
+
+_COTANGENTS = (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traceable:
+    """A target ready to be run: what to call, whose parameters that has, and the modules it consists of."""
+
+    backend: FunctionBackend
+    call: Callable[..., Any]
+    info: TargetInfo
+    dtype: str = "float64"
+    modules: dict[str, Any] = field(default_factory=dict)
+
+
+def trace_arguments(target: object, arguments: Sequence[Argument], name: str, seed: int) -> TraceGraph:
+    """Run forward and backward of `target` once at these arguments, in the precision of its parameters.
+
+    Raises:
+        TargetError: the target is nothing that can be traced.
+    """
+    ready = traceable(target)
+    framework = ready.backend.framework
+    state = framework.random_state()
+    framework.seed(seed)
+    try:
+        supply = supply_of([tuple(_as_parameters(ready, argument) for argument in arguments)], InputsFrom.GIVEN)
+        return explain_trace(traced(ready, supply, name, seed))
+    finally:
+        framework.restore_random_state(state)
+
+
+def _as_parameters(ready: Traceable, argument: Argument) -> Argument:
+    """A floating argument of a module in the precision of its parameters."""
+    if not (ready.modules and argument.is_tensor and np.asarray(argument.value).dtype.kind == "f"):
+        return argument
+    return replace(argument, value=rounded(np.asarray(argument.value, known_dtype(ready.dtype)), ready.dtype))
+
+
+def backend_of(target: object) -> FunctionBackend:
+    """The backend whose nodes the graph of `target` consists of.
+
+    Raises:
+        TargetError: there is none.
+    """
+    kind = target if inspect.isclass(target) else type(target)
+    for backend in backends():
+        if isinstance(backend, FunctionBackend) and _is_module_of(backend, kind):
+            return backend
+    backend = backend_for(target)
+    if not isinstance(backend, FunctionBackend):
+        raise TargetError(f"trace needs a graph of nodes, which the {backend.name} backend does not have")
+    return backend
+
+
+def _is_module_of(backend: FunctionBackend, kind: type) -> bool:
+    if backend.name not in sys.modules and f"gradcli.{backend.name}" not in sys.modules:
+        return False
+    namespace: ModuleType = backend.framework.namespace
+    return issubclass(kind, namespace.nn.Module)
+
+
+def traceable(target: object) -> Traceable:
+    """What to call for a Function class, a module or a callable.
+
+    Raises:
+        TargetError: it is none of these.
+        UsageError: a module's class needs arguments.
+    """
+    backend = backend_of(target)
+    kind = target if inspect.isclass(target) else type(target)
+    if _is_module_of(backend, kind):
+        return _traceable_module(backend, _instance(target))
+    function: Any = backend.function_class(target)
+    call = target if function is None else function.apply
+    if not callable(call):
+        raise TargetError(f"expected a Function class, a module or a callable, got {type(target).__name__}")
+    return Traceable(backend=backend, call=call, info=backend.describe(target))
+
+
+def _traceable_module(backend: FunctionBackend, module: Any) -> Traceable:
+    """A module is given floating inputs of its parameters' own precision."""
+    first = next((p for p in module.parameters() if p.is_floating_point()), None)
+    dtype = "float64" if first is None else backend.framework.dtype_name(first)
+    info = replace(backend.describe(module.forward), name=type(module).__name__)
+    return Traceable(backend=backend, call=module, info=info, dtype=dtype, modules={"": module})
+
+
+def _instance(target: Any) -> Any:
+    if not inspect.isclass(target):
+        return target
+    required = [
+        parameter.name
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if required:
+        raise UsageError(
+            f"{target.__name__} cannot be instantiated without {', '.join(required)}; expected an instance, a class "
+            "without required arguments, or a function that builds the model and returns a loss"
+        )
+    return target()
+
+
+def traced(
+    ready: Traceable,
+    supply: Supply | None,
+    name: str,
+    seed: int,
+    captures: Captures | None = None,
+    *,
+    memory: bool = False,
+) -> TraceGraph:
+    """The graph of one forward and backward at the first sample of `supply`, or without arguments if that is None."""
+    arguments = () if supply is None else supply.samples[0]()
+    tensors = {argument.name: _tensor(ready, argument) for argument in arguments if argument.is_tensor}
+    values = [tensors.get(a.name, a.value) for a in arguments if not a.keyword]
+    keywords = {a.name: tensors.get(a.name, a.value) for a in arguments if a.keyword}
+    graph = trace_call(
+        ready.backend.framework.namespace,
+        lambda: ready.call(*values, **keywords),
+        named=tensors,
+        modules=ready.modules,
+        target=name,
+        backend=ready.backend.name,
+        cotangent=lambda root: _cotangent(ready.backend.framework, root, seed),
+        captures=captures,
+        memory=memory,
+    )
+    if supply is None:
+        return graph
+    return replace(graph, inputs_from=supply.source.value, flags=tuple(spec.as_flag() for spec in supply.specs))
+
+
+def _tensor(ready: Traceable, argument: Argument) -> Any:
+    tensor = ready.backend.framework.from_array(np.asarray(argument.value))
+    return tensor.requires_grad_() if argument.requires_grad else tensor
+
+
+def _cotangent(framework: Framework, root: Any, seed: int) -> Any:
+    """Short numbers of mixed size and sign; cotangents of ones would hide a gradient that sums to zero."""
+    return framework.from_array(drawn_cotangent(root.shape, seed), framework.dtype_name(root))
+
+
+def drawn_cotangent(shape: Sequence[int], seed: int) -> NDArray[Any]:
+    """Short numbers of mixed size and sign: ones would hide what sums to zero, as the gradient of a softmax does."""
+    return np.random.default_rng(seed).choice(_COTANGENTS, size=tuple(shape))
