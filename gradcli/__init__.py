@@ -30,7 +30,7 @@ _HOME = {
     "gradgradcheck": "gradcli.tolerance",
     "GradcheckError": "gradcli.tolerance",
     "GradcheckWarning": "gradcli.tolerance",
-    "Report": "gradcli.results",
+    "Report": "gradcli.api",
     "Verdict": "gradcli.verdict",
 }
 

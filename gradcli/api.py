@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gradcli.backends.recording import graphs_recorded
 from gradcli.backends.registry import backends_for, with_gradient
@@ -16,9 +16,7 @@ from gradcli.runner.planning.limits import require_settings
 from gradcli.runner.planning.plan import CheckCase, case_of, plan, require_checks, require_no_saved
 from gradcli.settings import DEFAULT_ORDER, Settings
 from gradcli.spec.resolve import resolve
-
-if TYPE_CHECKING:
-    from gradcli.traces import TraceGraph
+from gradcli.traces import TraceGraph
 
 
 def check(
@@ -116,7 +114,7 @@ def trace(
     every_node: bool = False,
     memory: bool = False,
     budget: int | None = None,
-) -> "TraceGraph":
+) -> TraceGraph:
     """Run forward and backward of `target` once and return what happened, as `gradcli trace` shows it.
 
     The graph is recorded even if the caller has turned gradients off.
@@ -181,3 +179,28 @@ def _name_of(target: object) -> str:
     named = type(target) if own is None else target
     home = getattr(named, "__module__", None) or type(named).__module__  # a method without code has none of its own
     return f"{home}:{own or type(target).__qualname__}"
+
+
+def _plain(report: Report) -> str:
+    """As `gradcli check --format plain` prints it."""
+    from gradcli.reporters.plain import plain_report
+
+    return plain_report(report)
+
+
+def _cases_as_html(report: Report) -> str:
+    """The cases of the HTML page."""
+    from gradcli.reporters.html.page import fragment
+
+    return fragment(report)
+
+
+def _tree_as_html(graph: TraceGraph) -> str:
+    """The trace as text."""
+    from gradcli.reporters.graph.tree import fragment
+
+    return fragment(graph)
+
+
+Report.shown_by(text=_plain, html=_cases_as_html)
+TraceGraph.shown_by(html=_tree_as_html)

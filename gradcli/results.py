@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli._version import __version__
 from gradcli.cases import Argument, InputSpec
+from gradcli.display import Displayed
 from gradcli.figures import Figures
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -292,7 +293,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Displayed):
     """The results of a run; an `interrupted` one lacks the cases that had not ended by then."""
 
     cases: tuple[CheckResult, ...]
@@ -322,21 +323,6 @@ class Report:
         if all(case.verdict is Verdict.SKIPPED for case in self.cases):
             codes.add(Fault.NOTHING.exit_code)
         return next((code for code in (70, 2, 1, 3, 4, 5) if code in codes), 0)
-
-    def __str__(self) -> str:
-        """The plain text, as `gradcli check --format plain` prints it.
-
-        The reporter is imported here because results, which every reporter imports, may not import one.
-        """
-        from gradcli.reporters.plain import plain_report
-
-        return plain_report(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the cases of the HTML page."""
-        from gradcli.reporters.html.page import fragment
-
-        return fragment(self)
 
     def count(self, verdict: Verdict) -> int:
         """How many cases came to `verdict`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.results import Report
+from gradcli import Report  # which says how reports and traces are shown
 from gradcli.traces import TraceGraph, TraceNode
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "notebook.ipynb"

@@ -15,7 +15,7 @@ LEFT_OUT = frozenset({"__init__", "__main__", "_version", "examples", "frozen"})
 SMALL = {
     "errors": "values", "settings": "values", "verdict": "values", "findings": "values",
     "results": "records", "traces": "records", "patches": "records", "cases": "records", "targets": "records",
-    "figures": "records", "documents": "records",
+    "figures": "records", "documents": "records", "display": "records",
     "pytest_plugin": "pytest", "pytest_session": "pytest",
 }  # fmt: skip
 """Single files that are drawn together."""

@@ -3,6 +3,7 @@
 from typing import Any
 
 from gradcli._version import __version__
+from gradcli.display import Displayed
 from gradcli.frozen import dataclass
 from gradcli.traces.fates import GraphCut, TensorFate
 from gradcli.traces.faults import NodeCheck, NonFinite, VersionConflict, WrongNode
@@ -15,7 +16,7 @@ SCHEMA = "gradcli.trace/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TraceGraph:
+class TraceGraph(Displayed):
     """Everything one trace recorded.
 
     `passes` counts the backward passes recorded; nodes and gradients are those of the last one. `fills_grad` is false
@@ -67,12 +68,6 @@ class TraceGraph:
     def saved_bytes(self) -> int:
         """Bytes of the tensors that the nodes saved, each node's own counted."""
         return sum(node.saved_bytes for node in self.nodes)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the trace as text."""
-        from gradcli.reporters.graph.tree import fragment
-
-        return fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `trace --format json`, schema gradcli.trace/1."""
