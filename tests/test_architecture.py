@@ -16,7 +16,7 @@ ROWS = (
     {"frozen"},
     {"errors", "settings", "verdict", "findings", "_version"},
     {"numerics", "engine", "watchdog"},
-    {"results", "traces", "patches", "cases", "targets", "figures", "documents"},
+    {"results", "traces", "patches", "cases", "targets", "figures", "documents", "display"},
     {"backends", "spec", "inputs"},
     {"edits"},
     {"checks", "diagnosis", "tracing"},
@@ -27,17 +27,14 @@ ROWS = (
 )
 BELOW = frozenset({"gradcli._version", "gradcli.frozen", "gradcli.frozen.dataclass"})
 """What the numerics and the engine may import: the version, and dataclasses that need no compiler."""
-RECORDS = frozenset({"results", "traces", "patches", "cases", "targets", "figures", "documents"})
-"""The frozen values of row 2, one room in seven files: they may import each other."""
+RECORDS = frozenset({"results", "traces", "patches", "cases", "targets", "figures", "documents", "display"})
+"""The frozen values of row 2, one room in eight files: they may import each other."""
 FRONT = {("tolerance", "api"), ("pytest_plugin", "api"), ("pytest_plugin", "pytest_session")}
 """What the front doors may share among themselves."""
 DOORS = {
-    ("gradcli.results", "gradcli.reporters.plain"),
-    ("gradcli.results", "gradcli.reporters.html.page"),
-    ("gradcli.traces.graph", "gradcli.reporters.graph.tree"),
     ("gradcli.engine.autograd", "gradcli.tolerance.as_torch"),
 }
-"""The documented doors that lead up: a report as text and in a notebook, and gradcheck where the tutorials call it."""
+"""The documented door that leads up: gradcheck where the tutorials call it."""
 HOMES = {
     "torch": {
         "backends/torch/backend.py",
@@ -140,15 +137,24 @@ def at_import(node: ast.AST) -> Iterator[ast.stmt]:
             yield from at_import(child)
 
 
+def at_run(node: ast.AST) -> Iterator[ast.stmt]:
+    """The import statements that run at some time, those in functions too: all but those for type checkers alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)):
+            yield from at_run(child)
+
+
 @cache
 def import_graph() -> dict[str, set[str]]:
-    """For every module those of gradcli that are imported with it."""
-    return {
-        module_of(file): {
-            name for statement in at_import(tree_of(file)) for name in imports(statement) if name.startswith("gradcli.")
-        }
-        for file in FILES
-    }
+    """For every module those of gradcli that it imports at some time, except through the documented door."""
+    graph: dict[str, set[str]] = {}
+    for file in FILES:
+        module = module_of(file)
+        found = {name for statement in at_run(tree_of(file)) for name in imports(statement)}
+        graph[module] = {n for n in found if n.startswith("gradcli.") and (module, n) not in DOORS}
+    return graph
 
 
 def is_setter(method: ast.FunctionDef) -> bool:

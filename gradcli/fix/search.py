@@ -23,6 +23,7 @@ from gradcli.fix.probes import Probes, probes_of
 from gradcli.fix.recompute import recomputing
 from gradcli.patches import FixResult, Patch
 from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
@@ -74,7 +75,7 @@ class Search:
         """The first correction that came with a name and is proven."""
         for text in dict.fromkeys(f.corrected for f in seen.findings if f.corrected is not None):
             made = None if text in self.refused else draft.at(text)
-            proof = None if made is None else proof_of(self.ready, self.target, made.codes)
+            proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
             if made is None or proof is None:
                 continue
             if self._is_told(proof, draft, made):
@@ -91,7 +92,7 @@ class Search:
             return None
         idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
         made = recomputing(draft, idiom.namespace)
-        proof = None if made is None else proof_of(self.ready, self.target, made.codes)
+        proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
         return None if made is None or proof is None else (made, proof)
 
     def _mended(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
@@ -124,7 +125,7 @@ class Search:
                 made = draft.with_changes(candidate.changes)
                 if made is None or made.file.text in self.refused:
                     continue
-                proof = proof_of(self.ready, self.target, made.codes)
+                proof = proof_of(self.ready, self.target, made.codes, check=check_object)
                 if proof is not None and self._is_told(proof, draft, made):
                     return made, proof
                 if wrong:

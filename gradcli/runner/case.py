@@ -231,7 +231,7 @@ def _with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: 
         return result
     from gradcli.runner.outcome.patching import with_patch
 
-    return with_patch(result, ready, target, watchdog)
+    return with_patch(result, ready, target, watchdog, check_object)
 
 
 def _result(case: CheckCase, trail: _Trail) -> CheckResult:

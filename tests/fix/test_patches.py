@@ -10,6 +10,7 @@ from gradcli import engine as torch
 from gradcli.cases import CheckSpec, Expectation
 from gradcli.patches import FixResult
 from gradcli.runner.arguments.prepare import prepared
+from gradcli.runner.case import check_object
 from gradcli.runner.outcome.proof import proof_of
 from gradcli.runner.planning.plan import plan
 from gradcli.settings import Settings
@@ -88,9 +89,9 @@ def test_a_spec_that_says_the_target_fails_does_not_turn_the_proof_round(tmp_pat
     (case,) = plan([spec], Settings())
     found = resolve(target).object
     ready = prepared(found, case)
-    assert proof_of(ready, found, {}) is None
+    assert proof_of(ready, found, {}, check=check_object) is None
     right = type(found.__name__, (found,), {"backward": staticmethod(right_backward)})
-    assert proof_of(ready, right, {}) is not None
+    assert proof_of(ready, right, {}, check=check_object) is not None
 
 
 def right_backward(ctx, g):

@@ -6,7 +6,7 @@ from gradcli.edits.draft import draft_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.outcome.proof import brings_sizes, proof_of
+from gradcli.runner.outcome.proof import CaseCheck, brings_sizes, proof_of
 from gradcli.watchdog.case import Omissions, Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
 
@@ -17,7 +17,9 @@ _CHECKS = 4
 _LEAST_SECONDS = 0.5
 
 
-def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog) -> CheckResult:
+def with_patch(
+    result: CheckResult, ready: Prepared, target: object, watchdog: Watchdog, check: CaseCheck
+) -> CheckResult:
     """The result with a patch, where a correction passes the whole check in `PATCHING_SECONDS` of processor time.
 
     Nothing is tried in a check that is itself a proof, nor for a target that is meant to fail, of which calls do not
@@ -36,7 +38,7 @@ def with_patch(result: CheckResult, ready: Prepared, target: object, watchdog: W
     limit = TimeLimit(PATCHING_SECONDS, clock=left)
     for text in texts:
         made = draft.at(text)
-        proof = None if made is None else proof_of(ready, target, made.codes, limit=limit)
+        proof = None if made is None else proof_of(ready, target, made.codes, check=check, limit=limit)
         if proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text)):
             patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
             return replace(result, patch=patch)

@@ -16,11 +16,12 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.verdict import Verdict
 from gradcli.watchdog.limit import TimeLimit
 
+CaseCheck = Callable[..., CheckResult]
+"""`check_object`: it looks for a patch after a failure itself, and can therefore not be imported here."""
 USUAL_RESOLUTION = 1e-6
 """A check promises to catch a relative error of this size; a pass that could not have is no proof."""
 _LEAST_SECONDS = 0.1
@@ -37,32 +38,41 @@ class Proof:
 
 
 def proof_of(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, limit: TimeLimit | None = None
+    ready: Prepared,
+    target: object,
+    codes: Mapping[FunctionType, CodeType],
+    *,
+    check: CaseCheck,
+    limit: TimeLimit | None = None,
 ) -> Proof | None:
     """The proof of new code for some of the target's functions; None where the check does not pass within the limit."""
     if limit is not None:
         settings = replace(ready.case.settings, budget=max(_LEAST_SECONDS, limit.clock_left))
         ready = replace(ready, case=replace(ready.case, settings=settings))
-    proof = _proof(ready, target, codes, limit)
+    proof = _proof(ready, target, codes, check, limit)
     return None if limit is not None and limit.is_over else proof
 
 
 def _proof(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: TimeLimit | None
+    ready: Prepared,
+    target: object,
+    codes: Mapping[FunctionType, CodeType],
+    check: CaseCheck,
+    limit: TimeLimit | None,
 ) -> Proof | None:
     with running(codes):
-        own = _checked(ready, rebuilt(ready, target, codes), None)
+        own = _checked(check, ready, rebuilt(ready, target, codes), None)
         if own is None or own.verdict is not Verdict.PASSED:
             return None
         if own.resolution is not None and own.resolution > USUAL_RESOLUTION:
             return None
         if ready.supply.source is InputsFrom.INFERRED:
-            there = _inferred_anew(ready, rebuilt(ready, target, codes))
+            there = _inferred_anew(check, ready, rebuilt(ready, target, codes))
             if there is None or there.verdict is Verdict.FAILED:
                 return None
-        elsewhere = _elsewhere(ready, target, codes, limit)
+        elsewhere = _elsewhere(ready, target, codes, check, limit)
     if elsewhere is None or any(
-        _wrong_shapes_of(ready, target, inputs) != names for inputs, names in elsewhere.refused
+        _wrong_shapes_of(check, ready, target, inputs) != names for inputs, names in elsewhere.refused
     ):
         return None
     return Proof(sentences=tuple(_sentences(own, elsewhere.passed)), sizes_tried=elsewhere.tried)
@@ -83,14 +93,18 @@ class _Elsewhere:
 
 
 def _elsewhere(
-    ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], limit: TimeLimit | None
+    ready: Prepared,
+    target: object,
+    codes: Mapping[FunctionType, CodeType],
+    check: CaseCheck,
+    limit: TimeLimit | None,
 ) -> _Elsewhere | None:
     """The patched target at other sizes; None where it fails at one, or time runs out."""
     passed, refused, tried = 0, [], list(_other_inputs(ready))
     for inputs in tried:
         if limit is not None and limit.is_over:
             return None
-        there = _checked(ready, rebuilt(ready, target, codes), inputs)
+        there = _checked(check, ready, rebuilt(ready, target, codes), inputs)
         if there is not None and there.verdict is Verdict.FAILED:
             if any(f.kind is not FindingKind.WRONG_SHAPE for f in there.findings):
                 return None
@@ -99,9 +113,11 @@ def _elsewhere(
     return _Elsewhere(passed=passed, tried=len(tried) > len(refused), refused=tuple(refused))
 
 
-def _wrong_shapes_of(ready: Prepared, target: object, inputs: tuple[InputSpec, ...]) -> frozenset[str | None]:
+def _wrong_shapes_of(
+    check: CaseCheck, ready: Prepared, target: object, inputs: tuple[InputSpec, ...]
+) -> frozenset[str | None]:
     """The inputs for which the target as it is returns gradients of wrong shapes."""
-    before = _checked(ready, target, inputs)
+    before = _checked(check, ready, target, inputs)
     return frozenset() if before is None else _shapes_among(before)
 
 
@@ -118,25 +134,27 @@ def _sentences(own: CheckResult, others: int) -> Iterator[str]:
         yield f"it passes at {others} other set{'s' * (others > 1)} of input sizes"
 
 
-def _checked(ready: Prepared, target: object, inputs: Sequence[InputSpec] | None) -> CheckResult | None:
+def _checked(
+    check: CaseCheck, ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
+) -> CheckResult | None:
     """The result at the case's own inputs, or at others; None where these cannot be had."""
     case = _plain(ready.case)
     settings = case.settings
     try:
         if inputs is None:
-            return check_object(target, case, supply=ready.supply, backends=(ready.backend,))
+            return check(target, case, supply=ready.supply, backends=(ready.backend,))
         spec = case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC)
-        return check_object(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
+        return check(target, replace(case, spec=spec, settings=replace(settings, samples=1)))
     except GradcliError:
         return None
 
 
-def _inferred_anew(ready: Prepared, target: object) -> CheckResult | None:
+def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckResult | None:
     """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
     case = _plain(ready.case)
     case = replace(case, settings=replace(case.settings, samples=1))
     try:
-        return check_object(target, case)
+        return check(target, case)
     except GradcliError:
         return None
 
