@@ -7,6 +7,9 @@ Each case runs in a worker process with one BLAS thread, through the command lin
 to the file, as each case ends; with --resume the cases in the file are left out. TEXT is a part of a case's name, of
 its kind or of "family-backend". A patch is right where the patched Function behaves as the right twin at fresh inputs
 of two sizes: outputs, gradients in several uses, second derivatives, and what it changes.
+
+The columns of seconds are medians of processor time: of the whole command `check` with its imports, of the part of it
+that names the mistake and looks for the correction of one expression, and of the whole command `fix`.
 """
 
 from __future__ import annotations
@@ -155,7 +158,9 @@ def outcome(case: Case, folder: Path, *, names_only: bool = False) -> dict[str, 
     file.write_text(case.wrong, encoding="utf-8")
     target = [f"{file}:{case.target}", *(["--grad", f"{file}:{case.grad}"] if case.grad else [])]
     given = [part for flag in flags_of(case.inputs) for part in flag] if case.flags else []
-    text, row["check_seconds"], code = command(["check", *target, *given, "--format", "json", "--in-process"])
+    seconds = multiprocessing.RawValue("d", 0.0)
+    text, row["check_seconds"], code = command(["check", *target, *given, "--format", "json", "--in-process"], seconds)
+    row["name_seconds"] = seconds.value
     try:
         (checked,) = json.loads(text)["cases"]
     except (ValueError, KeyError) as error:
@@ -179,15 +184,36 @@ def outcome(case: Case, folder: Path, *, names_only: bool = False) -> dict[str, 
     return row
 
 
-def command(arguments: list[str]) -> tuple[str, float, int]:
-    """What a command prints, the processor seconds that it takes, and its exit code."""
+def command(arguments: list[str], naming: Any = None) -> tuple[str, float, int]:
+    """What a command prints, the processor seconds that it takes, and its exit code.
+
+    The seconds that naming takes are added to `naming`, a number in shared memory.
+    """
 
     def run_it() -> None:
         from gradcli.cli.app import run as gradcli
 
+        if naming is not None:
+            _time_naming(naming)
         os._exit(gradcli(arguments))
 
     return _in_a_copy(run_it)
+
+
+def _time_naming(seconds: Any) -> None:
+    """Add the processor seconds that the naming of mistakes takes from now on in this process to a number."""
+    from gradcli.runner.outcome import failed
+
+    name_findings = failed.name_findings
+
+    def timed(*arguments: Any, **options: Any) -> Any:
+        begun = time.process_time()
+        try:
+            return name_findings(*arguments, **options)
+        finally:
+            seconds.value += time.process_time() - begun
+
+    failed.name_findings = timed
 
 
 def _in_a_copy(action: Callable[[], None]) -> tuple[str, float, int]:
@@ -232,7 +258,7 @@ def patch_differs(case: Case, after: str, folder: Path, stem: str) -> list[str]:
 def line_of(row: dict[str, Any]) -> str:
     """A case's outcome in a line."""
     named = " ".join(row.get("named", ())[:2]) or row.get("verdict", "-")
-    seconds = f"{row.get('check_seconds', 0):6.1f} {row.get('fix_seconds', 0):6.1f} s"
+    seconds = " ".join(f"{row.get(f'{part}_seconds', 0):6.1f}" for part in ("check", "name", "fix")) + " s"
     return f"{row['case']:52s} {seconds}  {naming(row):9s} {named:34s} {patching(row)}"
 
 
@@ -268,7 +294,7 @@ def tables(rows: list[dict[str, Any]]) -> str:
         groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             groups[row[key]].append(row)
-        found.append(f"\n{title:24s} {'cases':>5s} {' '.join(f'{c:>7.7s}' for c in _COLUMNS)}  check s   fix s")
+        found.append(f"\n{title:24s} {'cases':>5s} {' '.join(f'{c:>7.7s}' for c in _COLUMNS)}  check s  name s   fix s")
         found += [_line(name, groups[name]) for name in sorted(groups)]
     return "\n".join([*found, "", _line("all", rows)])
 
@@ -276,8 +302,8 @@ def tables(rows: list[dict[str, Any]]) -> str:
 def _line(name: str, rows: list[dict[str, Any]]) -> str:
     told = [word for row in rows for word in (naming(row), patching(row))]
     counts = " ".join(f"{told.count(column):7d}" for column in _COLUMNS)
-    check, fix = (_median(rows, f"{command}_seconds") for command in ("check", "fix"))
-    return f"{name:24.24s} {len(rows):5d} {counts} {check:>8s} {fix:>7s}"
+    check, naming_alone, fix = (_median(rows, f"{part}_seconds") for part in ("check", "name", "fix"))
+    return f"{name:24.24s} {len(rows):5d} {counts} {check:>8s} {naming_alone:>7s} {fix:>7s}"
 
 
 def _median(rows: Iterable[dict[str, Any]], key: str) -> str:
