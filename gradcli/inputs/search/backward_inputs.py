@@ -24,9 +24,13 @@ def merged(unifier: Unifier, solution: Solution, error: BaseException | None) ->
 
 
 def exchanges(guess: Guess, error: BaseException | None) -> bool:
-    """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs."""
+    """Whether the framework refused a gradient that has the shape of another input: a mistake at any inputs.
+
+    One that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer
+    axes than the guess has: that says nothing against other inputs.
+    """
     refusal = refused_gradient(str(error))
-    return refusal is not None and refusal[0] in guess.shapes.values()
+    return refusal is not None and refusal[0] in guess.shapes.values() and not _broadcasts(*refusal)
 
 
 def as_returned(guess: Guess, message: str) -> Guess | None:

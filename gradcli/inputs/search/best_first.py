@@ -243,7 +243,9 @@ class BestFirstSearch:
                 continue
             known.add(skeleton)
             outcome = self._solve(self._unifier(skeleton), skeleton, 0)
-            if isinstance(outcome, Solution) and not is_degenerate(outcome.guess) and self.runs_backward(outcome.guess):
+            if not isinstance(outcome, Solution) or is_degenerate(outcome.guess):
+                continue
+            if self.runs_backward(outcome.guess) or self._narrowed(outcome) is not None:
                 self._accept(outcome)
                 return
 
