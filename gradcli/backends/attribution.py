@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from gradcli.errors import GradcliError, OverrunError, UserCodeError, message_of
+from gradcli.errors import GradcliError, OverrunError, UsageError, UserCodeError, message_of
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _EXAMPLES = _PACKAGE / "examples"
@@ -83,7 +83,13 @@ def _in_kernel(error: BaseException) -> tuple[list[traceback.FrameSummary], Base
 
 
 def user_code_error(error: BaseException, phase: str) -> UserCodeError:
-    """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward")."""
+    """The error that stands for `error`, raised by the user's code in `phase` ("forward", "backward").
+
+    Raises:
+        UsageError: `error` is one: a backward that was named for a function does not fit it.
+    """
+    if isinstance(error, UsageError):
+        raise error
     if isinstance(error, OverrunError):
         return OverrunError(str(error), phase=error.phase, file=error.file, line=error.line)
     frames, error = _in_kernel(error)

@@ -16,6 +16,7 @@ from gradcli.spec.document import Problems, compose, described, entries
 from gradcli.spec.fields import Fields, read_fields
 from gradcli.spec.model import CASE_KEYS, DEFAULTS_KEYS, DOCUMENT_KEYS, EXPECTATIONS, FINDINGS
 from gradcli.spec.read_inputs import InputsReader
+from gradcli.spec.resolve import beside
 from gradcli.spec.sizes import read_sizes, size_combinations
 
 MOST_NONDETERMINISM = 1e-2
@@ -108,9 +109,10 @@ class _Document:
         listed = document.nodes["cases"].value if "cases" in document else []
         if "cases" in document and not listed:
             self.problems.add(document.nodes["cases"], "the list of cases is empty; leave 'cases' out to infer inputs")
+        target = _target(document.text("target"), self.folder)
         base = CheckSpec(
-            target=_target(document.text("target"), self.folder),
-            grad=self._grad(document, None),
+            target=target,
+            grad=self._grad(document, target, None),
             saved=document.names("saved", ()),
             construct=self._construct(document, ()),
             allow=read_allow(document, (), self.problems),
@@ -138,7 +140,7 @@ class _Document:
         spec = replace(
             spec,
             name=fields.get("name"),
-            grad=self._grad(fields, base.grad),
+            grad=self._grad(fields, base.target, base.grad),
             saved=fields.names("saved", base.saved),
             construct=self._construct(fields, base.construct),
             expect=self._expectation(fields, base.expect),
@@ -163,8 +165,8 @@ class _Document:
             for label, chosen in size_combinations(used)
         ]
 
-    def _grad(self, fields: Fields, otherwise: str | None) -> str | None:
-        return _target(fields.text("grad"), self.folder) if "grad" in fields else otherwise
+    def _grad(self, fields: Fields, target: str, otherwise: str | None) -> str | None:
+        return beside(_target(fields.text("grad"), self.folder), target) if "grad" in fields else otherwise
 
     def _construct(self, fields: Fields, inherited: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
         """The constructor's arguments by name."""

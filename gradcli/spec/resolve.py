@@ -68,6 +68,14 @@ def resolve(target: str) -> Resolved:
     return Resolved(object=found, module=module, name=name, module_name=module.__name__, file=_file(module))
 
 
+def beside(name: str, target: str) -> str:
+    """`name` as an attribute of the module that `target` is in, unless it names a module or a file itself."""
+    place, _ = _split(target)
+    if ":" in name or name.endswith(".py") or os.sep in name or not name.strip():
+        return name
+    return f"{place}:{name}"
+
+
 def require_text(target: str) -> None:
     """Raises TargetError for a target of no characters, which would otherwise be the working directory, or of bytes."""
     try:

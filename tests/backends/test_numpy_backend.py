@@ -86,6 +86,9 @@ def test_a_derivative_of_another_shape_is_kept_as_it_is(x, y, derivative):
         (lambda x, y: x, lambda a, b: a, 2, False),
         (lambda x: x, lambda x, eps=1e-3: x, 1, False),
         (lambda x: x, np.cos, 1, False),
+        (lambda x, b: x, lambda g, x: g, 2, True),
+        (lambda x, w, b: x, lambda g, x, w: g, 3, True),
+        (lambda x, w, b: x, lambda x, w: x, 3, False),
     ],
 )
 def test_a_vjp_is_told_by_a_last_argument_more(function, gradient, passed, is_vjp):
@@ -314,11 +317,67 @@ def test_a_spec_names_the_gradient(run):
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_a_bare_name_is_looked_up_in_the_targets_module(run, tmp_path):
+    assert run("check", "arrays:squares", "--grad", "slopes").returncode == 0
+    ended = run("check", "arrays.py:squares", "--grad", "thirds")
+    assert (ended.returncode, "[wrong-factor]" in ended.stdout) == (1, True)
+    (tmp_path / "bare.yaml").write_text("target: arrays:squares\ncases:\n  - {name: own, grad: slopes}\n")
+    assert run("check", "bare.yaml").returncode == 0
+    (tmp_path / "bare.yaml").write_text("target: arrays:squares\ngrad: thirds\n")
+    assert run("check", "bare.yaml").returncode == 1
+
+
+FEWER = """
+def affine(x, gain, bias):
+    return x * gain + bias
+
+def right(g, x, gain):
+    return g * gain, (g * x).sum(0), g.sum()
+
+def wrong(g, x, gain):
+    return g * gain, (g * x).sum(0), 2 * g.sum()
+
+def unfit(g, x, gains):
+    return g * gains, (g * x).sum(0), g.sum()
+
+def more(g, x, gain, bias, rate):
+    return g * gain, (g * x).sum(0), g.sum()
+
+def scaled(x, w, b, s):
+    return (x @ w + b) * s
+
+def scaled_right(g, x, w, b, s):
+    return g @ w.T * s, x.T @ g * s, g.sum() * s, (g * (x @ w + b)).sum()
+
+def scaled_wrong(g, x, w, b, s):
+    return g @ w.T * s, x.T @ g * s, g.sum() * s, (g * (x @ w)).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("pair", "code", "told"),
+    [
+        ("affine right", 0, "-i x=3x4 -i gain=4 -i bias=scalar"),
+        ("affine wrong", 1, "bias: the returned gradient is 2 times the right one"),
+        ("affine unfit", 2, "cannot be called as the derivative of affine(x, gain, bias); g, gains are no parameters"),
+        ("affine more", 2, "g, rate are no parameters of affine"),
+        ("scaled scaled_right", 0, "-i b=scalar -i s=scalar"),
+        ("scaled scaled_wrong", 1, "input=s "),
+    ],
+)
+def test_a_derivative_may_leave_out_parameters_and_sum_over_all_axes(run, tmp_path, pair, code, told):
+    (tmp_path / "fewer.py").write_text(FEWER)
+    target, gradient = pair.split()
+    ended = run("check", f"fewer:{target}", "--grad", gradient)
+    assert (ended.returncode, told in ended.stdout + ended.stderr) == (code, True), ended.stdout + ended.stderr
+
+
 def test_slips_are_told_in_a_sentence(run):
     for arguments, told in (
         (("arrays:sine",), "--grad module:attr"),
         (("arrays:squares", "--grad", "arrays:slops"), "did you mean 'slopes'"),
-        (("arrays:squares", "--grad", "slopes"), "expected a name after a colon"),
+        (("arrays:squares", "--grad", "slops"), "did you mean 'slopes'"),
+        (("arrays:squares", "--grad", "arrays:"), "expected a name after a colon"),
     ):
         ended = run("check", *arguments)
         assert ended.returncode == 2

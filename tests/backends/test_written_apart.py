@@ -208,6 +208,39 @@ def test_saved_values_without_a_backward_are_refused(tmp_path, monkeypatch, caps
         assert "add --grad MODULE:BACKWARD" in capsys.readouterr().err
 
 
+UNFIT = """
+def affine(x, gain, bias):
+    return x * gain + bias
+
+def right(g, x, gain):
+    return g * gain, (g * x).sum(0), g.sum()
+
+def unfit(g, x, gains):
+    return right(g, x, gains)
+
+def more(g, x, gain, bias, rate):
+    return right(g, x, gain)
+"""
+
+
+SIZES = ("-i", "x=3x4", "-i", "gain=4", "-i", "bias=scalar")
+
+
+@pytest.mark.parametrize(("framework", "given"), [("torch", ()), ("torch", SIZES), ("jax", SIZES)])
+@pytest.mark.parametrize(("backward", "code"), [("right", 0), ("unfit", 2), ("more", 2)])
+def test_a_backward_whose_parameters_fit_nothing_is_no_error_of_the_target(
+    tmp_path, monkeypatch, capsys, framework, given, backward, code
+):
+    pytest.importorskip(framework)
+    monkeypatch.chdir(tmp_path)
+    name = f"unfit_{framework}"
+    (tmp_path / f"{name}.py").write_text(f"import {framework}\n{UNFIT}")
+    arguments = [f"{name}.py:affine", "--grad", backward, "--samples", "1", *given]
+    monkeypatch.setattr("sys.argv", ["gradcli", "check", "--in-process", *arguments])
+    assert main() == code
+    assert ("cannot be called as the" in capsys.readouterr().err) == (code == 2)
+
+
 def test_a_value_saved_twice_is_refused():
     with pytest.raises(UsageError, match="--saved names state twice"):
         gradcli.check(

@@ -38,7 +38,7 @@ from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.written_apart import Pair
 from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import Argument
-from gradcli.errors import TargetError
+from gradcli.errors import TargetError, UsageError
 from gradcli.targets import Parameter, TargetInfo, Trial, outer_parameters, parameters_of, takes_keywords
 from gradcli.traces import TraceGraph
 from gradcli.watchdog.case import Distance
@@ -304,6 +304,8 @@ class JaxBackend(TracedBackend):
         try:
             with self.transforms.running(silent=True, wide=wide):
                 found = caller.gradients_of_sum(values, tracked)
+        except UsageError:
+            raise
         except (Exception, SystemExit) as error:
             # JAX refuses what the rule returned: for the checks to tell
             refused = not users_frames(error.__traceback__)

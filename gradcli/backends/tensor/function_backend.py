@@ -27,7 +27,7 @@ from gradcli.backends.tensor.own_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
 from gradcli.backends.tensor.written_apart import Pair, joined
 from gradcli.cases import Argument
-from gradcli.errors import TargetError
+from gradcli.errors import TargetError, UsageError
 from gradcli.targets import (
     Parameter,
     TargetInfo,
@@ -125,6 +125,8 @@ class FunctionBackend(Backend):
         try:
             with users_code(self.framework, silent=True, forward=0):
                 found = self._gradients(call, outputs)
+        except UsageError:
+            raise
         except (Exception, SystemExit) as error:
             return Trial(outputs=arrays, differentiable=differentiable, backward_error=error)
         return Trial(outputs=arrays, differentiable=differentiable, gradients=found)

@@ -73,7 +73,21 @@ class Pair:
         named = _by_name(self.backward, known, cotangents)
         if named is not None:
             return self.backward(*named)
+        self._require_fit(len(cotangents))
         return self.backward(*cotangents, *([known[name] for name in self.saved] if self.saved else inputs))
+
+    def _require_fit(self, outputs: int) -> None:
+        """Raise UsageError where backward has other parameters than forward, and not one for each of the `outputs`."""
+        known = {*_names(self.forward), *self.extra}
+        strange = [name for name in _names(self.backward) if name not in known]
+        counts = [len(self.saved)] if self.saved else range(_required(self.forward), len(_names(self.forward)) + 1)
+        if len(strange) == outputs or any(_takes(self.backward, outputs + count) for count in counts):
+            return
+        raise UsageError(
+            f"{_called(self.backward)}({', '.join(_names(self.backward))}) cannot be called as the backward of "
+            f"{self.name}({', '.join(_names(self.forward))}): expected parameters of {self.name} by "
+            f"their names and one other for each output's gradient ({outputs}), got {', '.join(strange)} as others"
+        )
 
 
 _OF_A_GRADIENT = re.compile(r"grad|^g|^d|cot|^ct|bar$")
@@ -174,6 +188,26 @@ def _names(function: Callable[..., Any]) -> list[str]:
         return list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
         return []
+
+
+def _required(function: Callable[..., Any]) -> int:
+    """How many arguments a function cannot be called without."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    return sum(p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many values in order; yes where it has no signature."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # as of compiled code
+        return True
+    return True
 
 
 def _called(function: Callable[..., Any]) -> str:

@@ -109,8 +109,8 @@ Grad = Annotated[
         "--grad",
         metavar="MODULE:ATTR",
         help=(
-            "The hand-written gradient of a callable: a function that takes grad_output (PyTorch, JAX, "
-            "gradcli.engine), or the callable's own arguments (NumPy)."
+            "The hand-written gradient of a callable, ATTR alone in the callable's module: a function that takes "
+            "grad_output (PyTorch, JAX, gradcli.engine), or the callable's own arguments (NumPy)."
         ),
         show_default=False,
     ),

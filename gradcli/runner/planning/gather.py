@@ -11,7 +11,7 @@ from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
 from gradcli.runner.planning.functions import functions_in
 from gradcli.runner.staff import Staff
-from gradcli.spec.resolve import require_text
+from gradcli.spec.resolve import beside, require_text
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
 _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
@@ -33,7 +33,7 @@ def gather_all(
     Args:
         targets: each `module:Name`, `path.py:Name`, a module or file alone, a spec, or a folder of specs.
         inputs: the inputs given by flags; they replace those of specs.
-        grad: `module:attr` of a hand-written gradient for callables, if any.
+        grad: `module:attr` of a hand-written gradient for callables, or `attr` in the target's module, if any.
         saved: names of what that gradient needs beside the gradients of the results.
         staff: who imports modules to see what they define.
 
@@ -145,7 +145,7 @@ def _refuse_doubled(inputs: Sequence[InputSpec]) -> None:
 
 def _with_flags(spec: CheckSpec, inputs: Sequence[InputSpec], grad: str | None, saved: Sequence[str]) -> CheckSpec:
     if grad is not None:
-        spec = replace(spec, grad=grad)
+        spec = replace(spec, grad=beside(grad, spec.target))
     if saved:
         spec = replace(spec, saved=tuple(saved))
     return spec.with_inputs(tuple(inputs), InputsFrom.FLAGS) if inputs else spec
