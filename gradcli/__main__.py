@@ -29,23 +29,23 @@ def main() -> int:
 
 
 def _begin_workers() -> None:
-    """Begin the nursery of the workers, a copy of this process; in that copy this does not return."""
+    """Begin the fork server of the workers, a copy of this process; in that copy this does not return."""
     from gradcli.runner import execute  # noqa: F401 - what both processes use is imported once
     from gradcli.runner.planning import gather  # noqa: F401
-    from gradcli.runner.workers import birth, nursery
+    from gradcli.runner.workers import fork_server, fork_server_start
 
-    descriptor = birth.begin()
+    descriptor = fork_server_start.begin()
     if descriptor is not None:
-        nursery.main(descriptor)
+        fork_server.main(descriptor)
 
 
 def _leave_workers() -> None:
-    """Let the nursery end, and what is left here be: it is not looked through once more when the interpreter ends."""
+    """Let the fork server end, and keep the garbage collector from a last pass when the interpreter ends."""
     import gc
 
-    from gradcli.runner.workers import birth
+    from gradcli.runner.workers import fork_server_start
 
-    birth.leave()
+    fork_server_start.leave()
     gc.freeze()
 
 

@@ -10,10 +10,10 @@ from gradcli.reporters.plain import plain_case
 from gradcli.runner.execute import execute
 from gradcli.runner.planning.configuration import configuration, settings_from
 from gradcli.runner.planning.plan import CheckCase, plan
+from gradcli.runner.pool import InProcess, Pool
 from gradcli.runner.process.interrupts import Interrupted, Interrupts
-from gradcli.runner.staff import InProcess, Staff
 from gradcli.runner.store.saved import FOLDER
-from gradcli.runner.workers.workforce import Workforce
+from gradcli.runner.workers.worker_pool import WorkerPool
 from gradcli.spec.load import load_specs
 from gradcli.verdict import Verdict
 
@@ -27,7 +27,7 @@ class Session:
         self._settings = settings_from({}, configuration(start))
         self._interrupts = Interrupts()
         self._open = ExitStack()
-        self._staff: Staff | None = None
+        self._pool: Pool | None = None
 
     def cases(self, path: Path) -> tuple[CheckCase, ...]:
         """The cases of a spec. Raises SpecError where it is wrong, NothingToCheckError where it is empty."""
@@ -35,11 +35,11 @@ class Session:
 
     def problem(self, case: CheckCase) -> tuple[str | None, bool]:
         """The text of a case that did not pass, None for one that did; and whether it was skipped."""
-        if self._staff is None:
-            self._staff = self._hired()
+        if self._pool is None:
+            self._pool = self._opened_pool()
         try:
             with self._interrupts:
-                (result,) = execute((case,), self._staff, self._start, failures=FOLDER)
+                (result,) = execute((case,), self._pool, self._start, failures=FOLDER)
         except Interrupted:
             raise KeyboardInterrupt from None
         allowed = result.verdict is Verdict.INCONCLUSIVE and self._settings.allow_inconclusive
@@ -50,12 +50,12 @@ class Session:
         """End the worker process."""
         self._open.close()
 
-    def _hired(self) -> Staff:
+    def _opened_pool(self) -> Pool:
         """A worker process, or this one where processes cannot be forked."""
         if not hasattr(os, "fork"):
             return InProcess(start=self._start, interrupts=self._interrupts)
         path = [os.path.abspath(entry) for entry in sys.path]
-        workforce = Workforce(
+        pool = WorkerPool(
             size=1,
             timeout=self._settings.timeout,
             start=self._start,
@@ -63,4 +63,4 @@ class Session:
             interrupts=self._interrupts,
             triton=self._settings.triton,
         )
-        return self._open.enter_context(workforce)
+        return self._open.enter_context(pool)

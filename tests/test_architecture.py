@@ -48,7 +48,7 @@ HOMES = {
         "backends/jax/custom_rules.py",
         "backends/jax/pairs.py",
         "backends/jax/steps.py",
-        "backends/jax/trips.py",
+        "backends/jax/iterations.py",
         "backends/jax/values.py",
         "backends/jax/vjp_graph.py",
     },

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.backends.effort import Counted
+from gradcli.backends.executed_lines import Counted
 from gradcli.backends.guard import Session
 from gradcli.backends.tensor.call_records import CallResult, LeakedGraph, OtherCalls, Seeds, Values
 from gradcli.backends.tensor.framework import unit_roundoff
-from gradcli.backends.tensor.written_apart import Pair
+from gradcli.backends.tensor.pairs import Pair
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.frozen import dataclass

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 from gradcli.backends.base import Backend
+from gradcli.backends.frameworks_used import module_values, reached_by
 from gradcli.backends.numpy.claims import GradientPair
 from gradcli.backends.owners import FRAMEWORKS, owner_of, tensors_framework
-from gradcli.backends.reach import module_values, reached_by
-from gradcli.backends.tensor.written_apart import MARK, Pair
+from gradcli.backends.tensor.pairs import MARK, Pair
 from gradcli.errors import MissingExtraError, TargetError, UsageError
 
 _BACKENDS = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
 from gradcli.checks.nondeterminism import VaryingMap
-from gradcli.checks.together import Together, passed_together
+from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass

@@ -9,8 +9,8 @@ import numpy as np
 from gradcli.backends.base import Subject
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.elsewhere.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
 from gradcli.checks.gradient import comparable
+from gradcli.checks.other_points.numbers import is_formula_constant, loops_until_satisfied, other_values, sets_accuracy
 from gradcli.checks.variants import variant
 from gradcli.errors import UserCodeError
 from gradcli.results import Evidence

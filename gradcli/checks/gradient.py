@@ -6,8 +6,8 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.attribution import users_frames
-from gradcli.checks.as_given import holds_as_given
 from gradcli.checks.base import FIRST_ORDER_ERRORS, Check, Situation
+from gradcli.checks.given_precision import holds_as_given
 from gradcli.errors import OverrunError, UserCodeError, message_of
 from gradcli.findings import FindingKind
 from gradcli.numerics.maps.space import Space

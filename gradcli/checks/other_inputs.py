@@ -6,13 +6,13 @@ from typing import final
 import numpy as np
 
 from gradcli.backends.base import FloatArray, Subject
-from gradcli.backends.effort import at_most
+from gradcli.backends.executed_lines import at_most
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.elsewhere.failing import failures
-from gradcli.checks.elsewhere.points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
-from gradcli.checks.elsewhere.proof import simplest, told, wrong_at
 from gradcli.checks.gradient import comparable
-from gradcli.checks.iterating import iterates
+from gradcli.checks.iteration import iterates
+from gradcli.checks.other_points.failing import failures
+from gradcli.checks.other_points.points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
+from gradcli.checks.other_points.proof import simplest, told, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.vector_map import VectorMap

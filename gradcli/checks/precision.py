@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import Subject
 from gradcli.backends.tensor.framework import unit_roundoff
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.few_bits import in_few_bits
+from gradcli.checks.lost_precision import in_few_bits
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
 from gradcli.results import Evidence

@@ -5,8 +5,8 @@ from typing import final
 
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
-from gradcli.checks.elsewhere.calls import disturbing_calls
-from gradcli.checks.outside import outside_memory
+from gradcli.checks.other_points.calls import disturbing_calls
+from gradcli.checks.out_of_bounds import outside_memory
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.results import Evidence

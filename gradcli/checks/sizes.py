@@ -19,9 +19,9 @@ from gradcli.checks.batch.resizing import (
     framework_fails_too,
     seems_wrong,
 )
-from gradcli.checks.elsewhere.proof import Wrong, measured, wrong_at
 from gradcli.checks.gradient import comparable
-from gradcli.checks.outside import accesses_at
+from gradcli.checks.other_points.proof import Wrong, measured, wrong_at
+from gradcli.checks.out_of_bounds import accesses_at
 from gradcli.checks.seeding import all_finite
 from gradcli.errors import OverrunError
 from gradcli.findings import FindingKind

@@ -16,12 +16,12 @@ from gradcli.cli.arguments.options import (
 )
 from gradcli.cli.arguments.request import CheckRequest
 from gradcli.cli.exits import write_error
-from gradcli.cli.output.growing import GrowingReport
+from gradcli.cli.output.incremental import GrowingReport
 from gradcli.cli.output.progress import Progress
 from gradcli.cli.output.show import Format, conclude, format_named, show, write_report
-from gradcli.cli.output.slow_cases import slow_cases_told, slowest
+from gradcli.cli.output.slow_cases import slow_cases_reported, slowest
 from gradcli.cli.output.streams import ReportStream, report_stream
-from gradcli.cli.staffing import Site, site, starting_folder
+from gradcli.cli.pools import Site, site, starting_folder
 from gradcli.errors import UsageError
 from gradcli.results import CheckResult, Fault, Report
 from gradcli.runner.execute import execute
@@ -56,13 +56,13 @@ def check(request: CheckRequest) -> int:
             executor=request.executor,
             triton=settings.triton,
         ) as here,
-        slow_cases_told(here.staff, wanted=not request.quiet),
+        slow_cases_reported(here.pool, wanted=not request.quiet),
     ):
         run = _planned(request, settings, configured, here, stream)
         fail_fast = run.settings.fail_fast
         with run:
             for result in execute(
-                run.cases, here.staff, here.start, known=run.known, fail_fast=fail_fast, failures=FOLDER
+                run.cases, here.pool, here.start, known=run.known, fail_fast=fail_fast, failures=FOLDER
             ):
                 run.add(result)
         return run.concluded()
@@ -137,7 +137,7 @@ def _planned(
     form = format_named(name, verbose=request.verbose, quiet=request.quiet, terminal=stream.isatty())
     choice = choice_from(request, here.start)
     targets = request.targets or default_targets(here.start, configured)
-    specs = gather_all(targets, inputs, request.grad, request.saved, staff=here.staff)
+    specs = gather_all(targets, inputs, request.grad, request.saved, pool=here.pool)
     cases = plan(chosen(specs, choice), settings, shard)
     cache = _cache(here.start) if request.cache else None
     known = tuple(None if cache is None else cache.known(case) for case in cases)
@@ -153,7 +153,7 @@ def _planned(
         cache=cache,
         form=form,
         stream=stream,
-        progress=Progress(ids, wanted=wanted, slow=lambda: slowest(here.staff.at_work())),
+        progress=Progress(ids, wanted=wanted, slow=lambda: slowest(here.pool.activities())),
         reports=tuple(GrowingReport(path=path) for path in paths),
     )
 

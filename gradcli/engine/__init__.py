@@ -38,7 +38,7 @@ from gradcli.engine.ops.comparison import (
     isclose, isfinite, isinf, isnan, le, logical_and, logical_not, logical_or, logical_xor, lt, maximum, minimum,
     ne, where,
 )
-from gradcli.engine.ops.complexes import (
+from gradcli.engine.ops.complex_numbers import (
     angle, complex, conj, imag, is_complex, polar, real, view_as_complex, view_as_real,
 )
 from gradcli.engine.ops.contraction import (

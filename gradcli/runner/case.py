@@ -11,8 +11,8 @@ from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.registry import backends_for
 from gradcli.backends.torch.interpreter import interpreted_kernels
 from gradcli.cases import Argument, InputSpec
-from gradcli.checks.as_given import right_as_given
 from gradcli.checks.battery import Part, run_battery
+from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
 from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
@@ -210,7 +210,7 @@ def _bound(
 
 def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], seed: int, trail: _Trail) -> None:
     """Measure what a report shows beside the verdict."""
-    from gradcli.runner.outcome.drawn import drawn
+    from gradcli.runner.outcome.details import drawn
 
     with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):
         trail.figures = drawn(ready, subject, evidence, seed=seed, before=trail.figures)

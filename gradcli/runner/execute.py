@@ -8,10 +8,10 @@ from pathlib import Path
 
 from gradcli.results import CheckResult, Fault
 from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
+from gradcli.runner.planning.import_folders import place_of
 from gradcli.runner.planning.plan import CheckCase
-from gradcli.runner.planning.realms import place_of
+from gradcli.runner.pool import Pool
 from gradcli.runner.process.interrupts import Interrupted
-from gradcli.runner.staff import Staff
 from gradcli.verdict import Verdict
 
 _STOPPING = (Verdict.FAILED, Verdict.ERROR)
@@ -19,7 +19,7 @@ _STOPPING = (Verdict.FAILED, Verdict.ERROR)
 
 def execute(
     cases: Sequence[CheckCase],
-    staff: Staff,
+    pool: Pool,
     start: Path,
     *,
     known: Sequence[CheckResult | None] = (),
@@ -40,7 +40,7 @@ def execute(
     ready = [case for case, before in zip(cases, known, strict=True) if not (case.spec.problem or before)]
     jobs = [CheckJob(target=case.spec.target, case=case, failures=failures) for case in ready]
     done = 0
-    with closing(staff.outcomes(jobs)) as outcomes:
+    with closing(pool.outcomes(jobs)) as outcomes:
         try:
             for case, before in zip(cases, known, strict=True):
                 result = before or (_refused(case) if case.spec.problem else concluded(case, next(outcomes)))
@@ -49,7 +49,7 @@ def execute(
                 if fail_fast and result.verdict in _STOPPING:
                     break
         except Interrupted:
-            yield from (_seen_from(start, concluded(ready[n], outcome)) for n, outcome in staff.finished())
+            yield from (_seen_from(start, concluded(ready[n], outcome)) for n, outcome in pool.finished())
             raise
     for case, before in zip(cases[done:], known[done:], strict=True):
         yield before or replace(case.result(Verdict.SKIPPED), notes=("not run: stopped at the first failure",))

@@ -17,7 +17,7 @@ from gradcli.watchdog.status import StatusReading, new_status
 
 if TYPE_CHECKING:
     from gradcli.results import CheckResult
-    from gradcli.runner.arguments.survey import Survey
+    from gradcli.runner.arguments.overview import Survey
     from gradcli.runner.planning.plan import CheckCase
     from gradcli.runner.store.failures import Failure
     from gradcli.traces import TraceGraph
@@ -105,7 +105,7 @@ class SurveyJob(Job):
 
     def run(self, begun: Callable[[], None]) -> "Survey":
         """What is known of the target, and its inputs."""
-        from gradcli.runner.arguments.survey import survey
+        from gradcli.runner.arguments.overview import survey
 
         seen = survey(self.case, begun)
         alternatives = tuple(tuple(_portable(spec) for spec in each) for each in seen.alternatives)

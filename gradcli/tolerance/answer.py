@@ -16,14 +16,14 @@ from gradcli.tolerance.claim import claims_of
 from gradcli.tolerance.cotangents import with_cotangents
 from gradcli.tolerance.forward_mode import check_batched_gradients, check_forward_mode
 from gradcli.tolerance.jacobians import check_reentrancy
-from gradcli.tolerance.manners import (
+from gradcli.tolerance.nested import taken_apart
+from gradcli.tolerance.options import Options
+from gradcli.tolerance.problem import Function, GradcheckError, Problem, bits_of, out_of_inference
+from gradcli.tolerance.requirements import (
     check_gradients_fit,
     check_undefined_gradients,
     warn_of_low_precision,
 )
-from gradcli.tolerance.nested import taken_apart
-from gradcli.tolerance.options import Options
-from gradcli.tolerance.problem import Function, GradcheckError, Problem, bits_of, out_of_inference
 from gradcli.tolerance.sparse import dense_form
 from gradcli.verdict import Verdict
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gradcli.tolerance.forward_mode import check_batched_gradients, check_forward_mode
 from gradcli.tolerance.jacobians import check_independence, compare_entries, compare_projections
-from gradcli.tolerance.manners import check_gradients_fit, check_undefined_gradients, refuse_overlaps
 from gradcli.tolerance.options import Options
 from gradcli.tolerance.problem import Problem
+from gradcli.tolerance.requirements import check_gradients_fit, check_undefined_gradients, refuse_overlaps
 
 
 def check_as_pytorch(problem: Problem, options: Options) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from gradcli.backends.base import Subject
 from gradcli.backends.registry import backend_named
+from gradcli.backends.tensor.closures import Lifted
 from gradcli.backends.tensor.function_backend import FunctionBackend
-from gradcli.backends.tensor.lifted import Lifted
 from gradcli.cases import Argument, InputsFrom
 from gradcli.errors import TargetError, UsageError
 from gradcli.frozen import dataclass

@@ -9,7 +9,7 @@ from gradcli.frozen import dataclass
 from gradcli.traces import ArraySummary, Edge, SourceSite, TraceNode
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.hooks import HookLog
-from gradcli.tracing.ledger import LedgerWatch
+from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.operations import Operation, OperationLog
 from gradcli.tracing.reading import Lens, as_tuple
 from gradcli.tracing.sites import is_packed, module_of_stack, site_of_function, site_of_stack

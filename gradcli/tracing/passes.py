@@ -19,9 +19,10 @@ from gradcli.tracing.captures import Captures
 from gradcli.tracing.facts import Facts
 from gradcli.tracing.graph import LEAF_NODE, GraphPass, backward_order
 from gradcli.tracing.hooks import HookLog
-from gradcli.tracing.kept import hold
-from gradcli.tracing.ledger import LedgerWatch
+from gradcli.tracing.interception import OperationWatch
 from gradcli.tracing.lines import LineRecorder
+from gradcli.tracing.memory.retained import hold
+from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.modules import ModuleWatch
 from gradcli.tracing.names import NameTable
 from gradcli.tracing.operations import OperationLog
@@ -29,7 +30,6 @@ from gradcli.tracing.reading import Lens, as_tuple, maker_of
 from gradcli.tracing.registration import HookWatch
 from gradcli.tracing.sites import of_user, site_of_frame, users_frame
 from gradcli.tracing.warning_sites import keep_attribution
-from gradcli.tracing.watching import OperationWatch
 
 _DEEPEST = 3
 _COMPILED = "compile_wrapper"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gradcli.backends.effort import lines_run
+from gradcli.backends.executed_lines import lines_run
 
 
 def straight(x: float) -> float:

@@ -11,7 +11,7 @@ from gradcli.backends.registry import backend_for
 from gradcli.checks.battery import run_battery
 from gradcli.errors import TargetError, UsageError
 from gradcli.results import judge
-from gradcli.runner.arguments.held import complete
+from gradcli.runner.arguments.module_parameters import complete
 from gradcli.runner.store.failures import load
 from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 import gradcli
 from gradcli import engine
 from gradcli.__main__ import main
-from gradcli.backends.tensor.written_apart import Pair, spread
+from gradcli.backends.tensor.pairs import Pair, spread
 from gradcli.errors import UsageError
 from gradcli.verdict import Verdict
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gradcli.cases import Argument
-from gradcli.checks.elsewhere.numbers import is_formula_constant
+from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import backend, constant, examined, ns, tensor
 

@@ -11,7 +11,7 @@ import pytest
 import gradcli
 from gradcli.backends.registry import backend_named
 from gradcli.cases import CheckSpec, InputsFrom
-from gradcli.checks.elsewhere.numbers import other_values, sets_accuracy
+from gradcli.checks.other_points.numbers import other_values, sets_accuracy
 from gradcli.inputs.flags import parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.backends.effort import LinesSeen, at_most
+from gradcli.backends.executed_lines import LinesSeen, at_most
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
-from gradcli.checks.elsewhere.points import Manner, other_points, room_of, rooms_of
+from gradcli.checks.other_points.points import Manner, other_points, room_of, rooms_of
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.runner.executors.futures import ExecutorStaff
+from gradcli.runner.executors.futures import ExecutorPool
 from gradcli.runner.jobs import Lost
 from gradcli.runner.process.interrupts import Interrupts
 from tests.cli.conftest import Run
@@ -164,12 +164,12 @@ class LosesTheSeventh(Executor):
 @pytest.mark.parametrize(("count", "largest"), [(0, 0), (8, 1), (1000, 1), (2500, 3), (30_000, 10)])
 def test_many_jobs_are_few_tasks_and_a_lost_task_loses_one_job(count: int, largest: int) -> None:
     executor = LosesTheSeventh()
-    staff = ExecutorStaff(executor=executor, start=Path(), path=[], timeout=None, interrupts=Interrupts())
-    outcomes = list(staff.outcomes(range(count)))  # type: ignore[arg-type]
+    pool = ExecutorPool(executor=executor, start=Path(), path=[], timeout=None, interrupts=Interrupts())
+    outcomes = list(pool.outcomes(range(count)))  # type: ignore[arg-type]
     assert [n for n, outcome in enumerate(outcomes) if outcome != n] == [7] * (count > 7)
     assert not count or isinstance(outcomes[7], Lost)
     assert max(executor.sizes, default=0) == largest
-    assert staff.finished() == ()
+    assert pool.finished() == ()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from gradcli.runner.jobs import Lost, NamesJob
 from gradcli.runner.process.interrupts import Interrupts
-from gradcli.runner.workers import workforce
+from gradcli.runner.workers import worker_pool
 from tests.cli.conftest import Run
 
 _F = "\nfrom functions import Square\nclass F(Square): pass\n"
@@ -112,13 +112,13 @@ def test_a_folder_that_a_target_removes_is_told(folder: Path) -> None:
 
 
 def test_an_import_that_hangs_is_stopped_and_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workforce, "_SHORTEST_IMPORT", 4.0)
+    monkeypatch.setattr(worker_pool, "_SHORTEST_IMPORT", 4.0)
     (folder / "hangs.py").write_text("while True: pass\n")
     jobs = [NamesJob(target="hangs.py"), NamesJob(target="functions.py")]
-    with workforce.Workforce(
+    with worker_pool.WorkerPool(
         size=1, timeout=4.0, start=folder, path=[*sys.path], interrupts=Interrupts()
-    ) as staff:  # fmt: skip
-        hangs, fine = staff.outcomes(jobs)
+    ) as pool:  # fmt: skip
+        hangs, fine = pool.outcomes(jobs)
     assert isinstance(hangs, Lost)
     assert hangs.exit_code == 2
     said = hangs.message_for("hangs.py")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.output.slow_cases import slow_cases_told, slowest
-from gradcli.runner.process.at_work import AtWork
+from gradcli.cli.output.slow_cases import slow_cases_reported, slowest
+from gradcli.runner.process.activity import RunningJob
 from gradcli.watchdog.status import StatusReading
 
 SLOW = """
@@ -24,10 +24,10 @@ class Slow(Square): pass
 Told = Callable[[bool], str]
 
 
-def job(label: str, seconds: float, **known: object) -> AtWork:
+def job(label: str, seconds: float, **known: object) -> RunningJob:
     now = time.monotonic()
     status = StatusReading(due=math.inf, since=now - 2.0, **known)  # type: ignore[arg-type]
-    return AtWork(label=label, since=now - seconds, seen=status, calls_limited=True)
+    return RunningJob(label=label, since=now - seconds, seen=status, calls_limited=True)
 
 
 def test_what_has_run_longest_is_described_in_one_line() -> None:
@@ -55,7 +55,8 @@ def test_what_has_run_longest_is_described_in_one_line() -> None:
 def test_nothing_is_said_of_calls_to_come_where_it_is_not_known(known: dict[str, object], said: str) -> None:
     assert slowest((job("slow", 9.0, **known),)) == f"slow has run for 9 s: {said}"
     assert (
-        slowest((AtWork(label="m.py", since=time.monotonic() - 9.0, begun=False),)) == "m.py has been importing for 9 s"
+        slowest((RunningJob(label="m.py", since=time.monotonic() - 9.0, begun=False),))
+        == "m.py has been importing for 9 s"
     )
 
 
@@ -65,7 +66,7 @@ class Busy:
     def __init__(self) -> None:
         self.asked = 0
 
-    def at_work(self) -> tuple[AtWork, ...]:
+    def activities(self) -> tuple[RunningJob, ...]:
         self.asked += 1
         return (job("slow", 60.0),)
 
@@ -74,10 +75,10 @@ class Busy:
 def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Told:
     def run(wanted: bool) -> str:
         monkeypatch.setattr("gradcli.cli.output.slow_cases._LOOK_SECONDS", 0.001)
-        staff = Busy()
-        with slow_cases_told(staff, wanted=wanted):  # type: ignore[arg-type]
+        pool = Busy()
+        with slow_cases_reported(pool, wanted=wanted):  # type: ignore[arg-type]
             until = time.monotonic() + 30.0
-            while wanted and staff.asked < 3 and time.monotonic() < until:
+            while wanted and pool.asked < 3 and time.monotonic() < until:
                 time.sleep(0.001)
         assert "gradcli-slow-cases" not in [thread.name for thread in threading.enumerate()]
         out, error = capfd.readouterr()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.runner.workers import birth
+from gradcli.runner.workers import fork_server_start
 from tests.cli.conftest import Run
 
 COMMAND = """
@@ -35,7 +35,7 @@ BESIDE_THE_COMMAND = (
 BESIDE_A_PASS = (
     "gradcli.cli", "gradcli.reporters", "gradcli.tolerance", "gradcli.traces", "gradcli.diagnosis.naming",
     "gradcli.diagnosis.first_order", "gradcli.runner.outcome.failed", "gradcli.runner.store.failures",
-    "gradcli.runner.outcome.reduce", "gradcli.runner.trace", "gradcli.runner.outcome.drawn", "gradcli.tracing.passes",
+    "gradcli.runner.outcome.reduce", "gradcli.runner.trace", "gradcli.runner.outcome.details", "gradcli.tracing.passes",
     "gradcli.backends.torch.backend",
     "gradcli.backends.jax.backend", "gradcli.backends.numpy.backend", "gradcli.spec.load", "gradcli.engine.nn",
     "gradcli.engine.optim", "statistics", "html",
@@ -81,7 +81,7 @@ def test_a_worker_imports_what_the_check_of_a_right_function_needs(imported: dic
 def test_command_and_worker_import_what_both_use_once(imported: dict[str, set[str]]) -> None:
     """A worker is a copy of the command at its start, and of nothing else of it."""
     assert {"gradcli.results", "gradcli.runner.jobs"} <= imported["command"] & imported["worker"]
-    assert "gradcli.runner.workers.birth" in imported["worker"]
+    assert "gradcli.runner.workers.fork_server_start" in imported["worker"]
 
 
 LOOKS = """
@@ -139,13 +139,13 @@ def test_where_the_command_cannot_be_copied_it_goes_on(monkeypatch: pytest.Monke
     before = len(os.listdir("/dev/fd"))
     monkeypatch.setattr(os, "fork", refuse)
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    assert birth.begin() is None
+    assert fork_server_start.begin() is None
     assert asked == [number]
-    assert birth.taken() is None
+    assert fork_server_start.taken() is None
     assert len(os.listdir("/dev/fd")) == before
 
 
-def test_a_nursery_that_nobody_takes_ends_with_the_command(gradcli: Run) -> None:
+def test_a_fork_server_that_nobody_takes_ends_with_the_command(gradcli: Run) -> None:
     """It holds standard error, which is read to its end here."""
     ended = gradcli("check", "--dtype", "float31", "functions:Square", capture_output=True)
     assert (ended.returncode, ended.stdout) == (2, b"")

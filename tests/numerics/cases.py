@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradcli.backends.effort import lines_run
+from gradcli.backends.executed_lines import lines_run
 from gradcli.numerics.maps.space import Block, Space
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 

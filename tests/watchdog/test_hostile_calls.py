@@ -172,10 +172,10 @@ def test_a_call_at_the_inputs_asked_for_is_not_limited(monkeypatch: pytest.Monke
 
 COMMAND = """
 import sys
-from gradcli.runner.workers import workforce
+from gradcli.runner.workers import worker_pool
 from gradcli.watchdog import case
 
-case.FLOOR_SECONDS, workforce._GRACE_SECONDS = 0.1, 0.2
+case.FLOOR_SECONDS, worker_pool._GRACE_SECONDS = 0.1, 0.2
 
 from gradcli.__main__ import main
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
-from gradcli.backends.effort import LinesSeen, lines_run
+from gradcli.backends.executed_lines import LinesSeen, lines_run
+from gradcli.backends.given_inputs import Home
 from gradcli.backends.guard import Session, generators_kept
-from gradcli.backends.home import Home
 from gradcli.backends.orders import noise_of_gradient, space_of, spaces_of_order
-from gradcli.backends.spaced import SpacedSubject
+from gradcli.backends.spaces import SpacedSubject
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.backends.tensor.framework import Framework, double_precision, same_values
 from gradcli.cases import Argument

@@ -21,6 +21,7 @@ from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_kept
+from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rules import (
     backward_of,
@@ -33,9 +34,8 @@ from gradcli.backends.jax.rules import (
 )
 from gradcli.backends.jax.steps import has_loops, roundoff_inside
 from gradcli.backends.jax.tracing import vjp_trace
-from gradcli.backends.jax.trips import trips_of
 from gradcli.backends.tensor.framework import Framework
-from gradcli.backends.tensor.written_apart import Pair
+from gradcli.backends.tensor.pairs import Pair
 from gradcli.backends.traced import TracedBackend, TracedCalls
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError

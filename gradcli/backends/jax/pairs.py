@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from gradcli.backends.tensor.written_apart import MARK, Pair, shown_as, spread
+from gradcli.backends.tensor.pairs import MARK, Pair, shown_as, spread
 
 
 def joined(pair: Pair) -> Any:

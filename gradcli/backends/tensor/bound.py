@@ -18,20 +18,20 @@ from gradcli.backends.base import (
     Pass,
     RawBackward,
 )
+from gradcli.backends.given_inputs import Home
 from gradcli.backends.guard import Session, generators_kept, has_drawn, seed_every_call, seeds_lazily, users_code
-from gradcli.backends.home import Home
 from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin
-from gradcli.backends.spaced import SpacedSubject
+from gradcli.backends.spaces import SpacedSubject
 from gradcli.backends.tensor.body import stands_for
 from gradcli.backends.tensor.call_records import Call, CallResult, LeakedGraph, OtherCalls, Seeds, Values
+from gradcli.backends.tensor.captured_tensors import OwnCall
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_rules
 from gradcli.backends.tensor.maps import Caller, TensorMap, carries_gradient, gradients_of
 from gradcli.backends.tensor.modes import batched, pushed
 from gradcli.backends.tensor.other_calls import called_at, sharing
-from gradcli.backends.tensor.own_tensors import OwnCall
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
 from gradcli.backends.tensor.raw_backward import called_directly
 from gradcli.cases import Argument

@@ -18,14 +18,14 @@ from gradcli.backends.guard import generators_kept, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
 from gradcli.backends.tensor.call_records import Call
+from gradcli.backends.tensor.captured_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.containers import ContainerCall, Containers
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.given_precision import taking_backward
 from gradcli.backends.tensor.maps import Caller
 from gradcli.backends.tensor.modules import ModuleCall, held_arrays, is_lazy, is_module
-from gradcli.backends.tensor.own_tensors import Own, OwnCall, bound_to_own
+from gradcli.backends.tensor.pairs import Pair, joined
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
-from gradcli.backends.tensor.written_apart import Pair, joined
 from gradcli.cases import Argument
 from gradcli.errors import TargetError, UsageError
 from gradcli.targets import (

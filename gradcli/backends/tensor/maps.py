@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters, Gradients, Layout
-from gradcli.backends.effort import lines_run
+from gradcli.backends.executed_lines import lines_run
+from gradcli.backends.given_inputs import Home
 from gradcli.backends.guard import UsersCode, users_code
-from gradcli.backends.home import Home
 from gradcli.backends.orders import noise_of_gradient
 from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.framework import Framework

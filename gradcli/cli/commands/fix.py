@@ -49,7 +49,7 @@ def fix_command(
     require_options(diff=diff, write=write, interactive=interactive, force=force)
     from gradcli.cli.arguments.options import inputs_from
     from gradcli.cli.output.streams import report_stream
-    from gradcli.cli.staffing import site
+    from gradcli.cli.pools import site
     from gradcli.fix.job import FixJob
     from gradcli.runner.planning.gather import gather_all
     from gradcli.runner.planning.plan import plan
@@ -59,7 +59,7 @@ def fix_command(
     stream = report_stream()
     codes: list[int] = []
     with site(in_process=in_process) as here:
-        specs = gather_all([target], given, grad, staff=here.staff)
+        specs = gather_all([target], given, grad, pool=here.pool)
         for case in plan(specs, Settings(seed=seed)):
             if case.spec.problem is not None:
                 raise UsageError(case.spec.problem.message)

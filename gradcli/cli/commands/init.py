@@ -20,7 +20,7 @@ SCHEMA_FILE = ".gradcli-schema.json"
 
 if TYPE_CHECKING:
     from gradcli.cases import InputSpec
-    from gradcli.runner.arguments.survey import Survey
+    from gradcli.runner.arguments.overview import Survey
 
 
 def init_command(
@@ -31,7 +31,7 @@ def init_command(
 ) -> int:
     """Write a spec for TARGET into ./specs, with inferred inputs; an existing file is never overwritten."""
     from gradcli.cases import CheckSpec
-    from gradcli.cli.staffing import site
+    from gradcli.cli.pools import site
     from gradcli.runner.jobs import SurveyJob
     from gradcli.runner.planning.plan import plan
     from gradcli.settings import Settings

@@ -9,12 +9,12 @@ from gradcli.cli.output.streams import report_stream
 from gradcli.reporters.escaping import one_line
 
 if TYPE_CHECKING:
-    from gradcli.cli.staffing import Site
+    from gradcli.cli.pools import Site
 
 
 def list_command(targets: Targets = None, in_process: InProcess = False) -> int:
     """List the Functions found, with backend, signature and the inputs that would be used."""
-    from gradcli.cli.staffing import site
+    from gradcli.cli.pools import site
     from gradcli.runner.planning.configuration import default_targets
 
     stream = report_stream()
@@ -37,8 +37,8 @@ def _lines(targets: list[str], here: "Site") -> Iterator[tuple[str, int]]:
     from gradcli.runner.planning.plan import plan
     from gradcli.settings import Settings
 
-    cases = plan(gather_all(targets, staff=here.staff), Settings())
-    outcomes = here.staff.outcomes(
+    cases = plan(gather_all(targets, pool=here.pool), Settings())
+    outcomes = here.pool.outcomes(
         [SurveyJob(target=case.spec.target, case=case) for case in cases if case.spec.problem is None]
     )
     for case in cases:

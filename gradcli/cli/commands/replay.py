@@ -26,7 +26,7 @@ def replay_command(
     from gradcli.cli.arguments.options import format_from
     from gradcli.cli.output.show import conclude, format_named
     from gradcli.cli.output.streams import report_stream
-    from gradcli.cli.staffing import site
+    from gradcli.cli.pools import site
     from gradcli.results import Report
     from gradcli.runner.jobs import ReplayJob
     from gradcli.runner.store.failures import load

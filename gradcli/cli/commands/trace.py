@@ -123,7 +123,7 @@ def _trace(
 ) -> int:
     """Run forward and backward of TARGET once; show the graph, the hooks, and why a .grad is None or zero."""
     from gradcli.cli.arguments.options import inputs_from
-    from gradcli.cli.staffing import site
+    from gradcli.cli.pools import site
     from gradcli.runner.jobs import TraceJob
 
     _require_format(form, FORMATS if diff is None else DIFFERENCE_FORMATS)

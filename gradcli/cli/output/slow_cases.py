@@ -8,8 +8,8 @@ from time import monotonic
 
 from gradcli.cli.output.streams import progress_wanted
 from gradcli.reporters.escaping import one_line
-from gradcli.runner.process.at_work import AtWork
-from gradcli.runner.staff import Staff
+from gradcli.runner.pool import Pool
+from gradcli.runner.process.activity import RunningJob
 
 FIRST_SECONDS = 5.0
 """A case that has run for so long is mentioned."""
@@ -19,7 +19,7 @@ _LOOK_SECONDS = 0.5
 _STDERR = 2
 
 
-def slowest(jobs: tuple[AtWork, ...]) -> str | None:
+def slowest(jobs: tuple[RunningJob, ...]) -> str | None:
     """What has run longest, and how many more have run long, in one line; None where nothing has."""
     now = monotonic()
     late = sorted((job for job in jobs if now - job.since >= FIRST_SECONDS), key=lambda job: job.since)
@@ -31,7 +31,7 @@ def slowest(jobs: tuple[AtWork, ...]) -> str | None:
 
 
 @contextlib.contextmanager
-def slow_cases_told(staff: Staff, *, wanted: bool) -> Iterator[None]:
+def slow_cases_reported(pool: Pool, *, wanted: bool) -> Iterator[None]:
     """Write a line now and then while a job takes long; not on a terminal, where progress shows the same.
 
     It is written by a thread: the command itself waits for its workers.
@@ -40,7 +40,7 @@ def slow_cases_told(staff: Staff, *, wanted: bool) -> Iterator[None]:
         yield
         return
     over = threading.Event()
-    thread = threading.Thread(target=_tell, args=(staff, over), name="gradcli-slow-cases", daemon=True)
+    thread = threading.Thread(target=_tell, args=(pool, over), name="gradcli-slow-cases", daemon=True)
     thread.start()
     try:
         yield
@@ -49,10 +49,10 @@ def slow_cases_told(staff: Staff, *, wanted: bool) -> Iterator[None]:
         thread.join()
 
 
-def _tell(staff: Staff, over: threading.Event) -> None:
+def _tell(pool: Pool, over: threading.Event) -> None:
     lines, due = 0, 0.0
     while not over.wait(_LOOK_SECONDS):
-        line = slowest(staff.at_work()) if monotonic() >= due else None
+        line = slowest(pool.activities()) if monotonic() >= due else None
         if line is not None:
             due = monotonic() + NEXT_SECONDS[min(lines, len(NEXT_SECONDS) - 1)]
             lines += 1

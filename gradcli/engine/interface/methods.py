@@ -19,7 +19,7 @@ from gradcli.engine.ops import (
     arithmetic,
     arrangement,
     comparison,
-    complexes,
+    complex_numbers,
     contraction,
     copies,
     derived,
@@ -73,7 +73,7 @@ METHODS: dict[ModuleType, str] = {
         logaddexp2 logcumsumexp matrix_power msort nan_to_num nanmean quantile vdot""",
     searching: "unique bincount unique_consecutive isin argwhere mode nanmedian histc",
     strides: "as_strided",
-    complexes: "conj angle is_complex",
+    complex_numbers: "conj angle is_complex",
     activation: "relu softmax log_softmax prelu",
     value_methods: """zero_ fill_ masked_fill_ index_fill_ copy_ uniform_ normal_ bernoulli_ exponential_ random_
         is_nonzero is_same_size is_signed item tolist numpy stride
@@ -219,7 +219,7 @@ def _bind_operators() -> None:
         "dim": lambda self: self._data.ndim, "ndimension": lambda self: self._data.ndim,
         "T": property(shape.reverse_axes), "mT": property(shape.matrix_transpose),
         "H": property(linalg.adjoint), "mH": property(linalg.adjoint),
-        "real": property(complexes.real), "imag": property(complexes.imag),
+        "real": property(complex_numbers.real), "imag": property(complex_numbers.imag),
     }  # fmt: skip
     for name, value in specials.items():
         setattr(Tensor, name, value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.in_place import in_place
-from gradcli.engine.ops.either import exp, total, values, without
+from gradcli.engine.ops.generic import exp, total, values, without
 from gradcli.engine.ops.operands import axis, numpy_names, refuse_kinds, require_one_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import get_default_dtype
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.either import over, power
+from gradcli.engine.ops.generic import over, power
 from gradcli.engine.ops.operands import Operand, applied, both, conj, operand, pair, require_one_dtype, result_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.engine.graph import Node
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.ops.either import values, without
+from gradcli.engine.ops.generic import values, without
 from gradcli.engine.ops.operands import Operand, arrays, operand, pair, refuse_kinds, result_dtype
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.either import product, transposed
+from gradcli.engine.ops.generic import product, transposed
 from gradcli.engine.ops.lapack import factored
 from gradcli.engine.ops.operands import arrays, conj, require_one_dtype
 from gradcli.engine.ops.parts import diagonal

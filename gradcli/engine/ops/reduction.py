@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.engine.dtypes import BY_NUMPY, Array, numpy_dtype
 from gradcli.engine.graph import Node
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.ops.either import over, restored
+from gradcli.engine.ops.generic import over, restored
 from gradcli.engine.ops.operands import axes, axis, conj, numpy_names, refuse_kinds
 from gradcli.engine.recording import record
 from gradcli.engine.tensor import Tensor, from_array

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.dtypes import BY_NUMPY, real_of
 from gradcli.engine.graph import Node
-from gradcli.engine.ops.either import restored
+from gradcli.engine.ops.generic import restored
 from gradcli.engine.ops.operands import axes, axis, conj, floating, numpy_names
 from gradcli.engine.ops.reduction import Dims, _require_real_numbers
 from gradcli.engine.recording import record

@@ -19,7 +19,7 @@ from gradcli.errors import (
 )
 from gradcli.frozen import dataclass
 from gradcli.inputs.search.construction import constructions
-from gradcli.runner.arguments.held import with_held
+from gradcli.runner.arguments.module_parameters import with_held
 from gradcli.runner.arguments.supply import Supply, supply_inputs
 from gradcli.runner.planning.plan import CheckCase, claimed
 from gradcli.targets import Parameter, TargetInfo

@@ -15,7 +15,7 @@ from gradcli.errors import UsageError
 from gradcli.frozen import dataclass
 from gradcli.runner.executors.remote import outcomes_of
 from gradcli.runner.jobs import Job, Lost, Outcome
-from gradcli.runner.process.at_work import AtWork
+from gradcli.runner.process.activity import RunningJob
 from gradcli.runner.process.interrupts import Interrupts
 from gradcli.spec.resolve import resolve
 
@@ -80,7 +80,7 @@ def _made_by(name: str, start: Path) -> Iterator[Executor]:
 
 @final
 @dataclass(slots=True, kw_only=True)
-class ExecutorStaff:
+class ExecutorPool:
     """Does jobs on an executor; each runs in a worker process of the executor's own process."""
 
     executor: Executor
@@ -119,13 +119,13 @@ class ExecutorStaff:
             for task in self._tasks:
                 task.future.cancel()
 
-    def at_work(self) -> tuple[AtWork, ...]:
+    def activities(self) -> tuple[RunningJob, ...]:
         """The first case without a result; what it is doing is known only to the executor."""
         if self._awaited is None:
             return ()
         (first, *more), since = self._awaited
         label = f"{first.label} or one of {len(more)} after it" if more else first.label
-        return (AtWork(label=label, since=since),)
+        return (RunningJob(label=label, since=since),)
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes that are known and have not been handed out, each with its job's position."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gradcli.runner.jobs import Job, Outcome
 from gradcli.runner.process.interrupts import Interrupts
-from gradcli.runner.workers.workforce import Workforce
+from gradcli.runner.workers.worker_pool import WorkerPool
 
 _MINE = threading.local()
 _OPEN: list[ExitStack] = []
@@ -23,11 +23,11 @@ def outcomes_of(jobs: list[Job], start: Path, path: list[str], timeout: float | 
     if getattr(_MINE, "key", None) != key:
         _end()
         opened = ExitStack()
-        workforce = Workforce(size=1, timeout=timeout, start=start, path=path, interrupts=Interrupts(), triton=triton)
-        _MINE.workforce, _MINE.opened, _MINE.key = opened.enter_context(workforce), opened, key
+        pool = WorkerPool(size=1, timeout=timeout, start=start, path=path, interrupts=Interrupts(), triton=triton)
+        _MINE.pool, _MINE.opened, _MINE.key = opened.enter_context(pool), opened, key
         _OPEN.append(opened)
     try:
-        outcomes: list[Outcome] = list(_MINE.workforce.outcomes(jobs))
+        outcomes: list[Outcome] = list(_MINE.pool.outcomes(jobs))
     except BaseException:
         _end()
         raise

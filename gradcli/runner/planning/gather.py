@@ -10,7 +10,7 @@ from gradcli.cases import CheckSpec, InputsFrom, InputSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.runner.jobs import Done, Lost, NamesJob, Outcome
 from gradcli.runner.planning.functions import functions_in
-from gradcli.runner.staff import Staff
+from gradcli.runner.pool import Pool
 from gradcli.spec.resolve import beside, require_text
 
 _SPEC_SUFFIXES = (".yaml", ".yml")
@@ -23,7 +23,7 @@ def gather_all(
     grad: str | None = None,
     saved: Sequence[str] = (),
     *,
-    staff: Staff,
+    pool: Pool,
 ) -> tuple[CheckSpec, ...]:
     """The cases that `targets` stand for: named Functions, all those of a module or file, specs, folders of specs.
 
@@ -35,7 +35,7 @@ def gather_all(
         inputs: the inputs given by flags; they replace those of specs.
         grad: `module:attr` of a hand-written gradient for callables, or `attr` in the target's module, if any.
         saved: names of what that gradient needs beside the gradients of the results.
-        staff: who imports modules to see what they define.
+        pool: who imports modules to see what they define.
 
     Raises:
         UsageError: an input is given twice.
@@ -43,7 +43,7 @@ def gather_all(
     """
     _refuse_doubled(inputs)
     wholes = [target for target in targets if _is_whole(target)]
-    names = dict(zip(wholes, staff.outcomes([NamesJob(target=target) for target in wholes]), strict=True))
+    names = dict(zip(wholes, pool.outcomes([NamesJob(target=target) for target in wholes]), strict=True))
     found: list[CheckSpec] = []
     for target in targets:
         listed = _listed(target, names[target]) if target in names else _read(target)

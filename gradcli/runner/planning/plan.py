@@ -10,7 +10,7 @@ from gradcli.cases import CheckSpec, Problem
 from gradcli.errors import NothingToCheckError, UsageError
 from gradcli.frozen import dataclass
 from gradcli.results import CheckResult
-from gradcli.runner.planning.realms import apart
+from gradcli.runner.planning.import_folders import apart
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 

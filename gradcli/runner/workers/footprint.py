@@ -23,14 +23,14 @@ _CONTAINERS = (dict, list, set)
 @final
 @dataclass(slots=True, kw_only=True)
 class Footprint:
-    """The state of this process when a job came; `realm` is the folder of the user's modules.
+    """The state of this process when a job came; `import_folder` is the folder of the user's modules.
 
     `imported` is called when the target has been imported: the state of the user's own modules counts from then on.
     `lost_modules` are those of gradcli's that the import removed or replaced: put back, they stand beside others that
     were imported anew with classes of their own.
     """
 
-    realm: str
+    import_folder: str
     lost_modules: tuple[str, ...] = ()
     _own: Own = field(init=False)
     _known: frozenset[int] = field(init=False)
@@ -62,15 +62,15 @@ class Footprint:
             for space in spaces()
             if id(space) not in self._known
             for name, value in tuple(vars(space).items())
-            if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(self.realm + os.sep)
+            if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(self.import_folder + os.sep)
         ]
 
     def _users_values(self) -> dict[str, object]:
-        """Names of the modules of the realm, and of the classes that they define, with what tells a change of each."""
+        """The modules in the import folder and the classes that they define, by name, with what shows a change."""
         found: dict[str, object] = {}
         for module in tuple(sys.modules.values()):
             file = getattr(module, "__file__", None) if isinstance(module, ModuleType) else None
-            if not isinstance(file, str) or not file.startswith(self.realm + os.sep) or not is_users_file(file):
+            if not isinstance(file, str) or not file.startswith(self.import_folder + os.sep) or not is_users_file(file):
                 continue
             for name, value in tuple(vars(module).items()):
                 found[f"{module.__name__}.{name}"] = _mark(value)

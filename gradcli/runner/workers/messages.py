@@ -1,4 +1,4 @@
-"""The messages between the command, the nursery and the workers."""
+"""The messages between the command, the fork server and the workers."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from gradcli.runner.jobs import Job, Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The first message to the nursery: the path of its modules, and the environment of its workers.
+    """The first message to the fork server: the path of its modules, and the environment of its workers.
 
     `defaults` are variables for those that are unset, `settings` for those that are set as well.
     """

@@ -1,4 +1,4 @@
-"""The command's side of the nursery: starting workers, noticing their ends, and ending all of them."""
+"""The command's side of the fork server: starting workers, noticing their ends, and ending all of them."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ from typing import Any, final
 
 from gradcli.errors import GradcliError
 from gradcli.runner.kernels import kernel_environment
-from gradcli.runner.workers.birth import Copy, Interpreter, interpreter, taken
 from gradcli.runner.workers.channel import Channel, GarbledError, framed
 from gradcli.runner.workers.crash import sink
+from gradcli.runner.workers.fork_server import kill_group
+from gradcli.runner.workers.fork_server_start import Copy, Interpreter, interpreter, taken
 from gradcli.runner.workers.messages import Ended, Setup, Start, Started
-from gradcli.runner.workers.nursery import kill_group
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 _TRIES = 3
@@ -23,11 +23,11 @@ _TRIES = 3
 @final
 @dataclass(slots=True, kw_only=True, eq=False)
 class Supervisor:
-    """Starts the nursery, and another one if that is killed; reads its news where `selector` says that there are some.
+    """Starts the fork server, and another one if that is killed; reads its messages when `selector` reports some.
 
     `path` is where modules are looked up; `one_thread` says that workers share the processors, so that each computes
     with one thread unless the environment says otherwise; `triton` where Triton kernels run, as in `Settings`. `loaded`
-    are costly modules with their files that workers have imported: they are imported in the nursery before another
+    are costly modules with their files that workers have imported: they are imported in the fork server before another
     worker is made.
     """
 
@@ -43,7 +43,7 @@ class Supervisor:
     _ended: list[Ended] = field(default_factory=list)
 
     def open(self) -> None:
-        """Start the nursery; it imports what workers need while the command goes on."""
+        """Start the fork server; it imports what workers need while the command goes on."""
         mine, self._process = taken() or interpreter(self.path)
         self._socket, self._control = mine, Channel(mine)
         self.selector.register(mine, selectors.EVENT_READ, self)
@@ -85,7 +85,7 @@ class Supervisor:
         return news
 
     def close(self, patience: float) -> None:
-        """Wait for the workers to end, kill those that have not after `patience` seconds, and end the nursery."""
+        """Wait for the workers to end, kill those that have not after `patience` seconds, and end the fork server."""
         until = monotonic() + patience
         while self._living and self._socket is not None:
             if not self.selector.select(max(until - monotonic(), 0.0)) and monotonic() >= until:
@@ -94,7 +94,7 @@ class Supervisor:
         self._abandon()
 
     def _ordered(self, ends: list[int]) -> int | None:
-        """The worker made on order, which is given the descriptors `ends`; None if the nursery has been killed."""
+        """The worker made on order, which is given the descriptors `ends`; None if the fork server has been killed."""
         assert self._socket is not None  # noqa: S101 - open, as just seen; for the type checker
         try:
             socket.send_fds(self._socket, [b"+"], ends)
@@ -114,7 +114,7 @@ class Supervisor:
         return None
 
     def _read(self) -> None:
-        """Read what the nursery says; where it has been killed its workers are killed too."""
+        """Read what the fork server says; where it has been killed its workers are killed too."""
         try:
             for message in () if self._control is None else self._control.arrived():
                 self._note(message)
@@ -126,7 +126,7 @@ class Supervisor:
         self._ended.append(message)
 
     def _abandon(self) -> None:
-        """Kill what still runs and let the nursery end, which it does when its socket is closed."""
+        """Kill what still runs and let the fork server end, which it does when its socket is closed."""
         for pid in tuple(self._living):
             kill_group(pid)
             self._note(Ended(pid=pid, code=-9))

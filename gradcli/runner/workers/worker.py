@@ -13,7 +13,7 @@ from typing import Never
 
 from gradcli.errors import UsageError
 from gradcli.runner.jobs import Attempt, Broken, Done, Refused
-from gradcli.runner.planning.realms import realm_of
+from gradcli.runner.planning.import_folders import import_folder_of
 from gradcli.runner.process.interference import end_refused
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.footprint import Footprint
@@ -77,7 +77,7 @@ def _settled(task: Task) -> Footprint:
     try:
         with contextlib.suppress(FileNotFoundError):  # the job is refused
             os.chdir(task.folder)
-        return Footprint(realm=realm_of(task.job.target, task.folder))
+        return Footprint(import_folder=import_folder_of(task.job.target, task.folder))
     except BaseException:
         os._exit(1)
 

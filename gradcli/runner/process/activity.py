@@ -12,7 +12,7 @@ _NO_CHECKS = ("preparation", "inference of inputs", "naming", "shrinking", "figu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtWork:
+class RunningJob:
     """A job that runs: its name, since when by the clock of `monotonic`, and the status of its case.
 
     `begun` says whether the target has been imported, `calls_limited` whether the calls of a slow forward are limited.

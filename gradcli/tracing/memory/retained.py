@@ -5,10 +5,10 @@ from types import FrameType
 
 from gradcli.traces import Held, SourceSite
 from gradcli.tracing.graph import NodeRecord
-from gradcli.tracing.holders import Holders
-from gradcli.tracing.ledger import LedgerWatch
-from gradcli.tracing.meter import Key
+from gradcli.tracing.memory.peak import Key
+from gradcli.tracing.memory.saved import LedgerWatch
 from gradcli.tracing.reading import Lens
+from gradcli.tracing.referrers import Holders
 
 
 def hold(ledger: LedgerWatch, records: Sequence[NodeRecord], lens: Lens, frames: Sequence[FrameType]) -> None:

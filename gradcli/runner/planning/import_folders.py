@@ -1,4 +1,4 @@
-"""Realms: the folder in which a target's modules are looked up; targets of different realms never share a process."""
+"""The folder in which a target's modules are looked up; targets with different import folders never share a process."""
 
 import os
 import re
@@ -16,7 +16,7 @@ def place_of(target: str) -> str:
     return _NAMED.split(target)[0]
 
 
-def realm_of(target: str, start: Path) -> str:
+def import_folder_of(target: str, start: Path) -> str:
     """The folder from which the imports of `target` start, seen from the working directory `start`.
 
     That of a file is its own folder or, inside a package, the one that holds the package; that of a module is `start`.
@@ -32,12 +32,12 @@ def realm_of(target: str, start: Path) -> str:
 
 @contextmanager
 def apart(place: str, other: str, start: Path) -> Iterator[None]:
-    """A context in which `place` is imported as if `other` had not been; their realms share no modules.
+    """A context in which `place` is imported as if `other` had not been; their import folders share no modules.
 
-    Modules of the other's realm are out of sight meanwhile, and back at the end in place of namesakes. What `place`
-    imports later, when a function of it runs, is looked up as always.
+    Modules of the other's import folder are hidden meanwhile, and restored at the end in place of namesakes. What
+    `place` imports later, when a function of it runs, is looked up as always.
     """
-    own, others = realm_of(place, start), realm_of(other, start)
+    own, others = import_folder_of(place, start), import_folder_of(other, start)
     if own == others:
         yield
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType, ModuleType
 from typing import Any, final
 
-from gradcli.tracing.meter import Key
+from gradcli.tracing.memory.peak import Key
 from gradcli.tracing.reading import Lens
 from gradcli.tracing.sites import OWN_FOLDER, of_user, shown_path
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.traces import Edge, Held, MemoryLedger, SavedTensor, Storage
 from gradcli.traces.memory import ACTIVATION, DATA, PARAMETER
-from gradcli.tracing.meter import ACCUMULATED, FIXED, MOVING, SAVED, Key, Meter
+from gradcli.tracing.memory.peak import ACCUMULATED, FIXED, MOVING, SAVED, Key, Meter
 from gradcli.tracing.reading import Lens, dtype_name, maker_of
 
 

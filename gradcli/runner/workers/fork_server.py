@@ -17,8 +17,8 @@ import sys
 import warnings
 from typing import Never, final
 
-from gradcli.runner.workers.birth import ENDING
 from gradcli.runner.workers.channel import Channel, GarbledError
+from gradcli.runner.workers.fork_server_start import ENDING
 from gradcli.runner.workers.messages import Ended, Setup, Start, Started
 
 _FIRST_DESCRIPTOR = 512
@@ -34,8 +34,8 @@ def main(descriptor: int) -> Never:
     gc.disable()
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
-    with contextlib.closing(_Nursery(socket.socket(fileno=descriptor))) as nursery:
-        if not nursery.set_up():
+    with contextlib.closing(_ForkServer(socket.socket(fileno=descriptor))) as server:
+        if not server.set_up():
             os._exit(0)
         try:
             from gradcli.runner.workers import worker
@@ -47,7 +47,7 @@ def main(descriptor: int) -> Never:
             os._exit(1)
         gc.freeze()
         gc.enable()
-        ends = nursery.serve()
+        ends = server.serve()
     if ends is None:
         os._exit(0)
     worker.serve(Channel(socket.socket(fileno=ends[0])), *ends[1:])
@@ -55,7 +55,7 @@ def main(descriptor: int) -> Never:
 
 
 @final
-class _Nursery:
+class _ForkServer:
     """The control socket, the workers that live, and a pipe that a worker's end writes to."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -100,7 +100,7 @@ class _Nursery:
                         return worker
 
     def close(self) -> None:
-        """Close what belongs to the nursery, in it or in a worker."""
+        """Close what belongs to the fork server, in it or in a worker."""
         signal.set_wakeup_fd(-1)
         for descriptor in (self._bell, self._ring):
             os.close(descriptor)

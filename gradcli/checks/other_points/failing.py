@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
-from gradcli.checks.elsewhere.points import room_of
-from gradcli.checks.elsewhere.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.checks.gradient import evidence_of
+from gradcli.checks.other_points.points import room_of
+from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.numerics.verify import BlockOutcome, Outcome
 from gradcli.results import Evidence
 from gradcli.verdict import Verdict

@@ -12,13 +12,13 @@ from time import monotonic
 from typing import Any, final
 
 from gradcli.runner.jobs import Job, Lost, Outcome
-from gradcli.runner.planning.realms import realm_of
-from gradcli.runner.process.at_work import AtWork, doing
+from gradcli.runner.planning.import_folders import import_folder_of
+from gradcli.runner.process.activity import RunningJob, doing
 from gradcli.runner.process.interrupts import Interrupts
 from gradcli.runner.workers.channel import Channel, GarbledError
 from gradcli.runner.workers.crash import read
+from gradcli.runner.workers.fork_server import kill_group
 from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
-from gradcli.runner.workers.nursery import kill_group
 from gradcli.runner.workers.supervisor import Supervisor
 from gradcli.watchdog.status import StatusReading, read_status
 
@@ -44,12 +44,12 @@ _GARBLED = "it wrote to the connection over which its worker process sends resul
 @final
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Worker:
-    """One process, with the realm that it imports from and the job that it does."""
+    """One process, with the folder that it imports from and the job that it runs."""
 
     pid: int
     channel: Channel
     crashes: int | None
-    realm: str
+    import_folder: str
     number: int = -1
     job: Job | None = None
     begun: bool = False
@@ -61,11 +61,11 @@ class _Worker:
     killed: str | None = None
     last: StatusReading | None = None
 
-    def at_work(self, job: Job) -> AtWork:
+    def activities(self, job: Job) -> RunningJob:
         """The job that it does, as it is now."""
         status = read_status(self.crashes)
         limited = job.calls_limited
-        return AtWork(label=job.label, since=self.started, begun=self.begun, seen=status, calls_limited=limited)
+        return RunningJob(label=job.label, since=self.started, begun=self.begun, seen=status, calls_limited=limited)
 
     def close(self) -> None:
         """Close what the command holds of it."""
@@ -76,7 +76,7 @@ class _Worker:
 
 @final
 @dataclass(slots=True, kw_only=True, eq=False)
-class Workforce:
+class WorkerPool:
     """Worker processes that do jobs, at most `size` at a time; a job that has begun may take `timeout` seconds.
 
     Modules are looked up in `path`, relative paths from the folder `start`; `triton` says where Triton kernels run, as
@@ -99,9 +99,9 @@ class Workforce:
     _spent: dict[int, float] = field(default_factory=dict)
     _first: int = 0
     _next: int = 0
-    _at_work: tuple[AtWork, ...] = ()
+    _activities: tuple[RunningJob, ...] = ()
 
-    def __enter__(self) -> "Workforce":
+    def __enter__(self) -> "WorkerPool":
         self._supervisor = Supervisor(
             selector=self._selector, path=self.path, one_thread=self.size > 1, triton=self.triton
         )
@@ -128,12 +128,12 @@ class Workforce:
             while number not in self._outcomes:
                 self._wait()
                 self._dispatch(queue)
-            self._at_work = ()
+            self._activities = ()
             yield self._outcomes.pop(number)
 
-    def at_work(self) -> tuple[AtWork, ...]:
+    def activities(self) -> tuple[RunningJob, ...]:
         """The jobs that run, as they were half a second ago at most."""
-        return self._at_work
+        return self._activities
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
         """Outcomes of the last jobs that are known and have not been handed out, each with its job's position."""
@@ -143,23 +143,23 @@ class Workforce:
         """Give jobs to workers that are free, and make workers, as long as fewer than `size` are at work."""
         while (self._again or queue) and sum(w.job is not None for w in self._workers.values()) < self.size:
             number, job = (self._again or queue).popleft()
-            realm = realm_of(job.target, self.start)
-            free = (worker for worker in self._workers.values() if worker.job is None and worker.realm == realm)
-            self._give(next(free, None) or self._new(realm), number, job)
+            folder = import_folder_of(job.target, self.start)
+            free = (w for w in self._workers.values() if w.job is None and w.import_folder == folder)
+            self._give(next(free, None) or self._new(folder), number, job)
 
-    def _new(self, realm: str) -> _Worker:
+    def _new(self, import_folder: str) -> _Worker:
         idle = [worker for worker in self._workers.values() if worker.job is None]
         if len(idle) >= _IDLE_KEPT:
             self._dismiss(min(idle, key=lambda worker: worker.since), kill=False)
         pid, channel, crashes = self._supervisor.start()
-        worker = self._workers[pid] = _Worker(pid=pid, channel=channel, crashes=crashes, realm=realm)
+        worker = self._workers[pid] = _Worker(pid=pid, channel=channel, crashes=crashes, import_folder=import_folder)
         self._selector.register(channel, selectors.EVENT_READ, worker)
         return worker
 
     def _give(self, worker: _Worker, number: int, job: Job) -> None:
         worker.number, worker.job, worker.begun, worker.started = number, job, False, monotonic()
         self._limit(worker, _IMPORT_SECONDS if self.timeout is None else max(self.timeout, _SHORTEST_IMPORT))
-        with contextlib.suppress(OSError):  # it has just been killed: the nursery says so
+        with contextlib.suppress(OSError):  # it has just been killed: the fork server says so
             worker.channel.send(Task(job=job, folder=self.start))
 
     def _limit(self, worker: _Worker, limit: float | None) -> None:
@@ -173,7 +173,7 @@ class Workforce:
         deadlines = [worker.deadline for worker in self._workers.values() if worker.deadline is not None]
         longest = _LOOK_SECONDS if any(worker.job is not None for worker in self._workers.values()) else _LONGEST_WAIT
         left = min([longest, *(deadline - monotonic() for deadline in deadlines)])
-        self._at_work = tuple(w.at_work(w.job) for w in self._workers.values() if w.job is not None)
+        self._activities = tuple(w.activities(w.job) for w in self._workers.values() if w.job is not None)
         with self.interrupts.raising():
             events = self._selector.select(max(left, 0.0))
         for key, _ in events:

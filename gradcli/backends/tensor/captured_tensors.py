@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Subject
+from gradcli.backends.tensor.closures import Lifted
 from gradcli.backends.tensor.framework import Framework
-from gradcli.backends.tensor.lifted import Lifted
 from gradcli.cases import Argument
 from gradcli.errors import OverrunError, UserCodeError
 

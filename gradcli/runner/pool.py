@@ -1,4 +1,4 @@
-"""Who does the jobs of a run: worker processes, or this process itself."""
+"""What runs the jobs of a run: a pool of worker processes, or this process itself."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -7,17 +7,17 @@ from typing import Protocol, final
 
 from gradcli.frozen import dataclass
 from gradcli.runner.jobs import Attempt, Done, Job, Outcome
-from gradcli.runner.process.at_work import AtWork
+from gradcli.runner.process.activity import RunningJob
 from gradcli.runner.process.interrupts import Interrupts
 
 
-class Staff(Protocol):
-    """Does jobs."""
+class Pool(Protocol):
+    """Runs jobs."""
 
     def outcomes(self, jobs: Sequence[Job]) -> Generator[Outcome, None, None]:
         """The outcomes of `jobs` in their order, each as soon as it is known."""
 
-    def at_work(self) -> tuple[AtWork, ...]:
+    def activities(self) -> tuple[RunningJob, ...]:
         """The jobs that run, as far as is known; may be asked from another thread."""
 
     def finished(self) -> tuple[tuple[int, Outcome], ...]:
@@ -27,7 +27,7 @@ class Staff(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcess:
-    """Does jobs in this process, one after the other, each from the working directory `start`: for debuggers."""
+    """Runs jobs in this process, one after the other, each from the working directory `start`: for debuggers."""
 
     start: Path
     interrupts: Interrupts
@@ -47,7 +47,7 @@ class InProcess:
             yield attempt.outcome
         self._return()
 
-    def at_work(self) -> tuple[AtWork, ...]:
+    def activities(self) -> tuple[RunningJob, ...]:
         """None: in a debugger, nothing else is to be printed."""
         return ()
 

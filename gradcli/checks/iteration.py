@@ -6,9 +6,9 @@ from itertools import accumulate
 from operator import mul
 
 from gradcli.backends.base import Subject
-from gradcli.backends.effort import LinesSeen, at_most
+from gradcli.backends.executed_lines import LinesSeen, at_most
 from gradcli.cases import Argument
-from gradcli.checks.elsewhere.calls import grown_calls
+from gradcli.checks.other_points.calls import grown_calls
 from gradcli.errors import UserCodeError
 
 _LINES = 100_000

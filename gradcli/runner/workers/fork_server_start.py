@@ -1,8 +1,8 @@
-"""The nursery (the process that workers are forked from), started as a copy of the command's process.
+"""The fork server (the process that workers are forked from), started as a copy of the command's process.
 
 A new interpreter that imports again what the command has imported costs as much as the check of a small Function. At
 the very start there is nothing yet that a copy should not have: no arguments read, no streams redirected, no handlers
-of signals, no threads and nothing of the user's. Anywhere else the nursery is a new interpreter.
+of signals, no threads and nothing of the user's. Anywhere else the fork server is a new interpreter.
 """
 
 import atexit
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import subprocess
 
 ENDING = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
-"""Signals that end a command: it ends the nursery itself."""
-_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.nursery import main; main({})"
+"""Signals that end a command: it ends the fork server itself."""
+_PROGRAM = "import sys; sys.path[:] = {}; from gradcli.runner.workers.fork_server import main; main({})"
 _SHORTEST_SLEEP, _LONGEST_SLEEP = 5e-4, 0.05
 _FIRST_OF_OTHERS = 3
 """The first descriptor that is none of the standard streams."""
@@ -34,7 +34,7 @@ _FIRST_OF_OTHERS = 3
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
-    """The process of the nursery, a child of this one."""
+    """The process of the fork server, a child of this one."""
 
     pid: int
 
@@ -58,7 +58,7 @@ class Copy:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """The process of a nursery in an interpreter of its own."""
+    """The process of a fork server in an interpreter of its own."""
 
     process: "subprocess.Popen[bytes]"
 
@@ -73,11 +73,11 @@ class Interpreter:
 
 
 _WAITING: list[tuple[socket.socket, Copy]] = []
-"""The nursery that was begun and that nobody has taken yet: its socket and its process, or nothing."""
+"""The fork server that was begun and that nobody has taken yet: its socket and its process, or nothing."""
 
 
 def begin() -> int | None:
-    """Begin a nursery, where this process can be copied: in the copy its descriptor, in the command None."""
+    """Begin a fork server, where this process can be copied: in the copy its descriptor, in the command None."""
     if not hasattr(os, "fork") or not os.path.isdir("/dev/fd") or threading.active_count() > 1:
         return None
     with contextlib.suppress(OSError):  # no more processes or descriptors are allowed: a worker will be told so
@@ -108,12 +108,12 @@ def _begun() -> int | None:
 
 
 def taken() -> tuple[socket.socket, Copy] | None:
-    """The nursery that was begun, once; None where there is none."""
+    """The fork server that was begun, once; None where there is none."""
     return _WAITING.pop() if _WAITING else None
 
 
 def interpreter(path: list[str]) -> tuple[socket.socket, Interpreter]:
-    """A nursery in a new interpreter, which finds gradcli on `path`: its socket and its process."""
+    """A fork server in a new interpreter, which finds gradcli on `path`: its socket and its process."""
     import subprocess
 
     mine, theirs = socket.socketpair()
@@ -129,7 +129,7 @@ def interpreter(path: list[str]) -> tuple[socket.socket, Interpreter]:
 
 
 def leave() -> None:
-    """End a nursery that was not used."""
+    """End a fork server that was not used."""
     for end, copy in _WAITING:
         end.close()
         if not copy.has_ended(1.0):

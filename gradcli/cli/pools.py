@@ -1,4 +1,4 @@
-"""Who does a command's jobs, and from which working directory."""
+"""What runs a command's jobs, and from which working directory."""
 
 import gc
 import os
@@ -12,18 +12,18 @@ from gradcli.errors import RelayedError, UsageError
 from gradcli.frozen import dataclass
 from gradcli.runner.jobs import Done, Job
 from gradcli.runner.kernels import kernel_environment
+from gradcli.runner.pool import InProcess, Pool
 from gradcli.runner.process.interrupts import Interrupts
-from gradcli.runner.staff import InProcess, Staff
-from gradcli.runner.workers.birth import leave
-from gradcli.runner.workers.workforce import Workforce
+from gradcli.runner.workers.fork_server_start import leave
+from gradcli.runner.workers.worker_pool import WorkerPool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The working directory at the start of a command, and who does its jobs."""
+    """The working directory at the start of a command, and what runs its jobs."""
 
     start: Path
-    staff: Staff
+    pool: Pool
 
     def do(self, job: Job) -> Any:
         """What `job` returns.
@@ -31,7 +31,7 @@ class Site:
         Raises:
             RelayedError: it was refused, gradcli failed, or the process that did it ended.
         """
-        (outcome,) = self.staff.outcomes([job])
+        (outcome,) = self.pool.outcomes([job])
         if isinstance(outcome, Done):
             return outcome.value
         raise RelayedError(outcome.message_for(job.target), outcome.exit_code)
@@ -48,7 +48,7 @@ def site(
     """
     start = starting_folder()
     if executor is not None:
-        from gradcli.runner.executors.futures import PROCESSES, ExecutorStaff, executor_named, require_executor
+        from gradcli.runner.executors.futures import PROCESSES, ExecutorPool, executor_named, require_executor
 
         require_executor(executor)
     path = [os.path.abspath(entry) for entry in sys.path]
@@ -57,19 +57,19 @@ def site(
         if in_process or not hasattr(os, "fork"):
             sys.path[:] = path
             os.environ.update(kernel_environment(triton))
-            yield Site(start=start, staff=InProcess(start=start, interrupts=interrupts))
+            yield Site(start=start, pool=InProcess(start=start, interrupts=interrupts))
             return
         if executor is not None and executor != PROCESSES:
-            leave()  # its processes may be copies of this one, which would share the nursery
+            leave()  # its processes may be copies of this one, which would share the fork server
             with executor_named(executor, size, start) as given:
-                staff = ExecutorStaff(
+                pool = ExecutorPool(
                     executor=given, start=start, path=path, timeout=timeout, interrupts=interrupts, triton=triton
                 )
-                yield Site(start=start, staff=staff)
+                yield Site(start=start, pool=pool)
             return
-        workforce = Workforce(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts, triton=triton)
-        with workforce:
-            yield Site(start=start, staff=workforce)
+        workers = WorkerPool(size=size, timeout=timeout, start=start, path=path, interrupts=interrupts, triton=triton)
+        with workers:
+            yield Site(start=start, pool=workers)
 
 
 def _collecting() -> None:
