@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.numerics.course.protocol import Protocol
 from gradcli.numerics.course.small_rows import OneRow, differing
 from gradcli.numerics.maps.seeds import generator_of
+from gradcli.numerics.maps.sizes import COARSE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Doubt, KinkNote, Outcome, Table, Verification
-from gradcli.numerics.reference.gap import TAIL
 from gradcli.numerics.screen.fast_path import EVALUATIONS, at_first_sight, begin
 
 __all__ = ["BlockOutcome", "Doubt", "KinkNote", "Outcome", "Table", "Verification", "verify"]
@@ -28,7 +28,7 @@ def verify(
     x: Vector,
     *,
     seed: int,
-    significance: float = 1e-7,
+    significance: float = SIGNIFICANT,
     tables: bool = False,
     inputs: Sequence[int] | None = None,
     budget: int = BUDGET,
@@ -85,7 +85,7 @@ def _row_by_row(protocol: Protocol, found: Verification, seed: int) -> Verificat
 
     A row that had to be judged at another point is left out, because it was this point at which it seemed wrong.
     """
-    matters = max(TAIL, protocol.significance)
+    matters = max(COARSE, protocol.significance)
     outcomes = {(block.input, block.output): block for block in found.blocks}
     for pair, (point, rows) in protocol.doubtful.items():
         first, alone = protocol.map.codomain.slices[pair[1]].start, {}

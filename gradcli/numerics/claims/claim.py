@@ -17,6 +17,7 @@ import numpy.typing as npt
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.floats import EPS, Matrix
 from gradcli.numerics.maps.pieces import all_finite, consecutive, largest, magnitudes_along, products
+from gradcli.numerics.maps.sizes import WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import signed_cotangents
@@ -32,12 +33,10 @@ FULL_ROWS = 100
 PROJECTIONS = 3
 """This many random cotangents are used for every output block. Errors almost never cancel in one, and a mistake that
 does is unlikely to cancel in three."""
-WITNESSED_PROJECTIONS = 2
-"""Two cotangents are enough if there is a reference, because claim and reference are compared entry by entry: errors
-almost never cancel in one random cotangent, and practically never in two."""
-LONG_PROJECTIONS = 2
-"""The number of cotangents for more outputs than WATCHED_OUTPUTS. Computing a projection then takes as long as a
-forward."""
+FEW_PROJECTIONS = 2
+"""The number of cotangents if there is a reference, because claim and reference are compared entry by entry: errors
+almost never cancel in one random cotangent, and practically never in two. Also for more outputs than WATCHED_OUTPUTS,
+where computing a projection takes as long as a forward."""
 WATCHED_OUTPUTS = 20_000
 """Up to this many outputs are differentiated one by one, in addition to the projections, to see kinks that cancel in
 u·f."""
@@ -204,7 +203,7 @@ def make_claim(map_: VectorMap, x: Vector, rng: np.random.Generator, projections
             jvp_rows=False,
             outputs=outputs,
         )
-    usual = PROJECTIONS if m <= WATCHED_OUTPUTS else LONG_PROJECTIONS
+    usual = PROJECTIONS if m <= WATCHED_OUTPUTS else FEW_PROJECTIONS
     cotangents, row_block = _signed_rows(map_, rng, usual if projections is None else projections)
     outputs, forms = map_.value_and_vjps(x, cotangents)
     watch = m <= WATCHED_OUTPUTS
@@ -255,5 +254,5 @@ def _consistent(claim: Claim, rng: np.random.Generator) -> bool:
     tangent = np.asarray(claim.map.jvp(claim.x, v), dtype=np.float64)
     if tangent.shape != (claim.map.codomain.size,) or not np.isfinite(tangent).all():
         return False
-    allowed = 1e-10 * (np.abs(claim.cotangents) @ np.abs(tangent)) + 1e-10 * (np.abs(claim.forms) @ np.abs(v))
+    allowed = WANTED * (np.abs(claim.cotangents) @ np.abs(tangent)) + WANTED * (np.abs(claim.forms) @ np.abs(v))
     return bool((np.abs(claim.cotangents @ tangent - claim.forms @ v) <= allowed).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 
 import numpy as np
@@ -9,14 +10,13 @@ import numpy as np
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status, StatusArray
 from gradcli.numerics.maps.floats import Indices, Mask
+from gradcli.numerics.maps.sizes import FINE, NOTHING
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.sampling.directions import Focus
 
 PASS_RESOLUTION = 1e-4
 """A pair agrees only at this resolution or a finer one."""
-SILENT_NOISE = 1e-8
-"""A claim and a slope that are both zero count as such only if the bound is below this part of the value."""
 
 
 class Impression(Enum):
@@ -156,12 +156,20 @@ class Decision:
     searched: bool = False
 
 
+def of_sum(significance: float, columns: int) -> float:
+    """The smallest relative error of a slope that matters, if the errors of so many entries add up in it.
+
+    It is the significance of one entry for up to 90,000 entries; beyond, it grows as the root of their number.
+    """
+    return significance * max(1.0, math.sqrt(columns) / 300.0)
+
+
 def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, significance: float) -> Judgement:
     """Judge the rows of one output block along a direction through one input block.
 
     The scale is the largest scaled entry or, if that is larger, the largest slope seen divided by the root of the
-    number of entries: what a single entry of typical size would contribute to such a slope. For more than 90,000
-    entries, `significance` is raised in proportion to that root, as the errors of all entries add up in the slope.
+    number of entries: what a single entry of typical size would contribute to such a slope. The
+    significance is raised for many entries (`of_sum`).
 
     Args:
         reading: the measured direction.
@@ -178,12 +186,12 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         scale = max(entry_scale, float(seen.max(initial=0.0)) / max(1.0, columns**0.5))
         worst = float(tolerance[ours & smooth].max(initial=0.0))
         off = float(error[ours & smooth].max(initial=0.0))
-        matters = significance * max(1.0, columns**0.5 / 300.0)
+        matters = of_sum(significance, columns)
         agree = smooth & ((error <= tolerance) | ((error <= matters * scale) & (tolerance <= matters * scale)))
         one_sided = (reading.status == Status.DOMAIN) & (error <= tolerance) & (tolerance <= PASS_RESOLUTION * scale)
         known = np.maximum(reading.size, np.abs(reading.numeric))
         within = ours & smooth & (error <= FAIL_FACTOR * tolerance)
-        silent = within & (reading.bound <= SILENT_NOISE * known + 1e-290)
+        silent = within & (reading.bound <= FINE * known + NOTHING)
         # A slope below the largest bound of the rows is below the rounding level of the block, and counts as zero too.
         silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
     resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None

@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import Focus, random_direction
-
-STARTS = (0.05, 0.05 * 2.0**-8, 0.05 * 2.0**-8)
-"""The first step of each measurement. Rows that are not smooth along the lines of one are measured again in the next,
-with steps 2^8 times smaller, because a kink may lie close to x."""
 
 
 def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector | float = 0.0) -> bool:
@@ -22,7 +19,8 @@ def additive(site: Site, places: slice, rows: Mask, focus: Focus, slack: Vector 
     add up. Then no claim can be called wrong. Also False if a row is not smooth in any of the three measurements.
     """
     open_ = rows.copy()
-    for start in STARTS:
+    # Rows that are not smooth along these lines are measured along others over smaller steps: a kink may be close.
+    for start in (FIRST_STEP, FIRST_STEP * FINER[0], FIRST_STEP * FINER[0]):
         one, two = random_direction(site.rng, focus.drawn), random_direction(site.rng, focus.drawn)
         readings = [site.measure(v, places, focus, cheap=False, start=start) for v in (one, two, one + two)]
         first, second, both = readings

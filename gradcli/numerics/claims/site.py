@@ -8,30 +8,21 @@ from dataclasses import field, replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.claim import WITNESSED_PROJECTIONS, Claim, make_claim
+from gradcli.numerics.claims.claim import FEW_PROJECTIONS, Claim, make_claim
 from gradcli.numerics.claims.compare import Judgement, Reading, judge
-from gradcli.numerics.differences.directional import directional_derivative
+from gradcli.numerics.differences.directional import FIRST_STEP, directional_derivative
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.stencil import NOISE_FACTOR, TRUNCATION_FACTOR
-from gradcli.numerics.differences.three_pairs import Prediction, predict
+from gradcli.numerics.differences.three_pairs import QUICK_STEP, Prediction, predict
 from gradcli.numerics.maps.floats import EPS, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite
+from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, FINEST, MEASURABLE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
 
-CERTIFIED = 1e-9
-"""Three pairs of values certify a claim if their slope agrees with it to within this part of the largest entry. Nine
-digits do not agree by accident, so no truncation bound is needed."""
-VANISHING, NOTHING = 1e-12, 1e-11
-"""Claimed entries below 1e-12 of the outputs count as zero; slopes below 1e-11 of them cannot be measured."""
-WORTH_MEASURING = 1e-11
-"""If the noise that the map gives exceeds this part of the values, it is measured: it may be far smaller."""
 NUDGES = 6
 """The noise is measured at this many points that differ from x by a few roundings."""
-ZERO_FLOOR = 1e-14
-"""Slopes below this are not judged where f is zero at all evaluated points, because rounding may hide its values: in
-float64, 1 - tanh(20) is 0."""
 
 
 class BudgetExceededError(Exception):
@@ -136,7 +127,7 @@ class Site:
         """
         scales = entry_scales(map_.domain, x)
         few_rows = projections is None and witness is not None
-        wanted = WITNESSED_PROJECTIONS if projections is None and witness is not None else projections
+        wanted = FEW_PROJECTIONS if projections is None and witness is not None else projections
         wanted = 1 if few_rows else wanted
         with np.errstate(all="ignore"):
             x = snap(x, scales)
@@ -150,7 +141,7 @@ class Site:
     def ask_again(self) -> None:
         """Compute claim and reference again, for the usual number of rows with a reference."""
         with np.errstate(all="ignore"):
-            self.claim = make_claim(self.map, self.x, self.rng, WITNESSED_PROJECTIONS)
+            self.claim = make_claim(self.map, self.x, self.rng, FEW_PROJECTIONS)
         self.witness_rows = None if self.witness is None else _witness_rows(self.witness, self.claim, self.x)
         self.known_rows = self.known_noise = None
         self.known_masks = {}
@@ -177,7 +168,7 @@ class Site:
                     self.known_noise = np.zeros(self.claim.rows)
                     return self.known_noise
                 self.known_noise = self.claim.read_noise(np.asarray(own, dtype=np.float64))
-                if self.witness is None and (self.known_noise > WORTH_MEASURING * np.abs(self.row_values())).any():
+                if self.witness is None and (self.known_noise > MEASURABLE * np.abs(self.row_values())).any():
                     self.known_noise = np.fmin(self.known_noise, self._jitter())
         return self.known_noise
 
@@ -268,7 +259,9 @@ class Site:
         focus = focus or Focus(drawn=within(self.scales, places), judged=self.scales)
         return self.measure(random_direction(self.rng, focus.drawn), places, focus, cheap=cheap)
 
-    def measure(self, v: Vector, places: slice, focus: Focus, *, cheap: bool = True, start: float = 0.05) -> Reading:
+    def measure(
+        self, v: Vector, places: slice, focus: Focus, *, cheap: bool = True, start: float = FIRST_STEP
+    ) -> Reading:
         """Measure the slopes of all rows along v with `directional_derivative`.
 
         With `cheap`, three pairs of values are tried first; they are enough if they meet the claim in all rows.
@@ -283,12 +276,10 @@ class Site:
             short = self.quick_reading(v, focus)
             if self.is_met(short, places):
                 return short.reading
-        estimate = directional_derivative(
-            self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start, target=1e-10
-        )
-        if start == 0.05 and (estimate.status == Status.OK).all():
+        estimate = directional_derivative(self.read, self.x, v, rng=self.rng, f0=f0, noise=self.noise, start=start)
+        if start == FIRST_STEP and (estimate.status == Status.OK).all():
             self.noise = estimate.noise
-        rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), ZERO_FLOOR, 0.0)
+        rounding = rounding + np.where((f0 == 0) & (estimate.value == 0), FINEST, 0.0)
         return Reading(
             direction=v,
             focus=focus,
@@ -309,12 +300,12 @@ class Site:
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
         """Whether the slopes meet the claim in every row that has one, to nine digits of its block or `rounding`."""
         reading, entries = short.reading, self.row_scales(places, short.reading.focus.judged)
-        allowed = np.where(entries > VANISHING * reading.size, CERTIFIED * entries, NOTHING * reading.size)
+        allowed = np.where(entries > COMPUTED * reading.size, CERTIFIED * entries, MEASURABLE * reading.size)
         met = short.met(np.maximum(allowed, rounding)) | reading.claimless
         return bool(met.all() and not reading.claimless.all())
 
     def quick_reading(
-        self, v: Vector, focus: Focus, start: float = 0.02, enough: Callable[[QuickReading], bool] | None = None
+        self, v: Vector, focus: Focus, start: float = QUICK_STEP, enough: Callable[[QuickReading], bool] | None = None
     ) -> QuickReading:
         """Measure the slopes of all rows along v with three pairs of values, to compare them with the claim.
 

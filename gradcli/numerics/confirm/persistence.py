@@ -13,12 +13,13 @@ import numpy as np
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.linearity import additive
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.differences.directional import FINER, FIRST_STEP
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.localise.entries import Located
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Doubt, Outcome
-from gradcli.numerics.reference.arbitration import SECOND_START
+from gradcli.numerics.reference.arbitration import PERSISTENT, SECOND_START
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
 from gradcli.numerics.regularity.formats import format_at, hidden_by_format
 from gradcli.numerics.regularity.gradient_noise import nudged
@@ -27,9 +28,6 @@ from gradcli.numerics.regularity.jumps import jump_nearby
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import of_largest
 
-FINER = (2.0**-8, 2.0**-16, 2.0**-25)
-"""The measurement is repeated with steps so much smaller, to see whether the claim holds there. The last run starts at
-1.5e-9 of the scale, where rounding leaves some seven digits of a slope."""
 MOVES = (MOVE, MOVE, 2.0**-16, 2.0**-24, 2.0**-24)
 """The distances of five points, in units of the scale, at one of which the difference must persist. The short ones are
 for functions that change their character within 2^-10."""
@@ -43,8 +41,6 @@ RANDOM, PERIODS = 0.05, 10.0
 claimed slope, over the shortest step, would change the values by more than ten times the noise."""
 ROUGH = 1e3
 """Noise of up to this many unit roundoffs of the values counts as rounding, not as a fast oscillation."""
-SHORTEST = 0.05 * 2.0**-25
-"""The first step of the last run in `FINER`, in units of the scale."""
 SWINGS = 5
 """At this many points within the shortest step the claim is computed, to see whether it changes by the difference."""
 READABLE = 300.0
@@ -141,7 +137,7 @@ def confirm_sparse(site: Site, input_: int, output: int, found: Located | None, 
             random_direction(site.rng, focus.at(there.scales).drawn), focus.at(there.scales)
         ).rough()
         judgement = there.judge(close, input_, output, significance)
-        if judgement.off and judgement.error > 0.01 * latest.error:
+        if judgement.off and judgement.error > PERSISTENT * latest.error:
             return Decision(outcome=Outcome.DIFFERS, judgement=latest, located=found.entries, searched=True)
     return None
 
@@ -217,7 +213,7 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
         rough = (first.status == Status.NOISE) & (first.noise > ROUGH * EPS * first.size)
         immense = np.abs(first.claimed) * EPS > first.size
         random = rough & (immense | (first.noise > RANDOM * first.size))
-        many = np.abs(first.claimed) * SHORTEST > PERIODS * first.noise
+        many = np.abs(first.claimed) * FIRST_STEP * FINER[-1] > PERIODS * first.noise
     if not (rough & many)[left].all() or not (random[left].all() or _swings(site, first, left)):
         return None
     return (
@@ -228,7 +224,8 @@ def _too_fast(site: Site, first: Reading, left: Mask) -> str | None:
 
 def _swings(site: Site, first: Reading, left: Mask) -> bool:
     """Whether the claimed slope changes by half the difference or more within the shortest step, in all rows `left`."""
-    shifts = site.rng.uniform(-SHORTEST, SHORTEST, SWINGS)
+    shortest = FIRST_STEP * FINER[-1]
+    shifts = site.rng.uniform(-shortest, shortest, SWINGS)
     spread = _spread(site, first, (site.x + t * first.direction for t in shifts))
     return bool((2 * spread >= first.error)[left].all())
 
@@ -298,7 +295,7 @@ def _against_finer_scales(site: Site, places: slice, first: Reading, failing: Ma
     spread = np.zeros(failing.size)
     left = failing.copy()
     for factor in FINER:
-        fine = site.measure(first.direction, places, first.focus, cheap=False, start=0.05 * factor)
+        fine = site.measure(first.direction, places, first.focus, cheap=False, start=FIRST_STEP * factor)
         with np.errstate(all="ignore"):
             near = (fine.error <= FAIL_FACTOR * fine.tolerance) & (fine.error < 0.5 * first.error)
             agrees = near & (fine.tolerance < first.error / FAIL_FACTOR)
@@ -345,8 +342,9 @@ def _lasting(there: Judgement, here: Judgement) -> bool:
     Either the errors themselves are compared or, if the difference is significant at the moved point, the errors
     relative to the block's scale at each point.
     """
-    relative = there.impression is Impression.DIFFERS and there.error * here.scale > 0.01 * here.error * there.scale
-    return relative or there.error > 0.01 * here.error
+    least = PERSISTENT * here.error
+    relative = there.impression is Impression.DIFFERS and there.error * here.scale > least * there.scale
+    return relative or there.error > least
 
 
 def _at_moved_points(

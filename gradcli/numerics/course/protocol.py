@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import Decision, Impression
+from gradcli.numerics.claims.compare import Decision, Impression, of_sum
 from gradcli.numerics.claims.site import BudgetExceededError, Site
 from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
@@ -178,7 +178,7 @@ class Protocol:
         reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
         for output in sorted({o for _, o in agreed}):
             scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)
-            failing = reading.differing(scale, self.significance * max(1.0, site.x.size**0.5 / 300.0))
+            failing = reading.differing(scale, of_sum(self.significance, site.x.size))
             if not (failing & site.rows(output)).any():
                 continue
             for pair in [pair for pair in agreed if pair[1] == output]:

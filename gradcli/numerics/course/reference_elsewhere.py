@@ -9,17 +9,14 @@ from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression
 from gradcli.numerics.claims.other_points import other_points
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.sizes import FINE, FINEST
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Pair
-from gradcli.numerics.reference.gap import FINEST
 from gradcli.numerics.screen.pair_result import PairResult
 from gradcli.numerics.screen.survey import survey
 
 POINTS = 4
 """At most this many other points are tried."""
-TIGHT = 1e-8
-"""If claim and reference differ by less than this, the resolution is six times their difference; otherwise it includes
-the rounding of the values."""
 
 
 def certified_elsewhere(site: Site, weak: dict[Pair, PairResult], significance: float) -> dict[Pair, PairResult]:
@@ -62,7 +59,7 @@ def _resolution(seen: PairResult) -> float:
     if seen.gap is None or seen.impression is not Impression.WEAK:
         return float("inf")
     tight = max(FINEST, 2 * FAIL_FACTOR * seen.gap.error)
-    return tight if seen.gap.error <= TIGHT else seen.gap.resolution
+    return tight if seen.gap.error <= FINE else seen.gap.resolution
 
 
 def _accepted(seen: PairResult, where: str) -> PairResult:

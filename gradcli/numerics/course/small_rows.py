@@ -17,13 +17,14 @@ import numpy.typing as npt
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import fits_in_full
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.site import CERTIFIED, Site
+from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import TINY, Indices, Matrix
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE
 from gradcli.numerics.maps.space import Block, Space, Vector
 from gradcli.numerics.maps.vector_map import Effort, VectorMap
 from gradcli.numerics.outcome import BlockOutcome, Outcome, Pair, Table
-from gradcli.numerics.reference.gap import TAIL, TAIL_NOISE
+from gradcli.numerics.reference.gap import TAIL_NOISE
 from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.gradient_noise import nudged
 from gradcli.numerics.regularity.iteration import iterates
@@ -82,7 +83,7 @@ def doubtful_rows(site: Site, pair: Pair, reading: Reading) -> Doubtful:
     sizes = (np.abs(forms[:, inside]) * own.scales[inside]).max(axis=1)
     slopes, claimed = reading.numeric[outside], forms @ reading.direction
     with np.errstate(all="ignore"):
-        missed, allowed = np.abs(slopes - claimed), TAIL * np.minimum(sizes, np.abs(claimed))
+        missed, allowed = np.abs(slopes - claimed), COARSE * np.minimum(sizes, np.abs(claimed))
         small = (sizes < sizes.max() / UNBALANCED) & (missed > np.maximum(allowed, CERTIFIED * np.abs(slopes)))
     if not small.any() or format_at(own, pair[1]) is not None or iterates(own):
         return NONE
@@ -128,8 +129,8 @@ def _measured(site: Site, inside: slice, rows: Indices, sizes: Vector, worst: Ve
     error, bound = reading.error[rows], reading.tolerance[rows]
     sizes = np.maximum(sizes, np.abs(reading.numeric[rows]) / max(1.0, (inside.stop - inside.start) ** 0.5))
     with np.errstate(all="ignore"):
-        off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, TAIL * sizes))
-        hidden = int(np.count_nonzero(reading.smooth[rows] & ~off & (bound > TAIL * sizes)))
+        off = reading.smooth[rows] & (error > np.maximum(FAIL_FACTOR * bound, COARSE * sizes))
+        hidden = int(np.count_nonzero(reading.smooth[rows] & ~off & (bound > COARSE * sizes)))
         if off.any():
             off &= error > np.maximum(TAIL_NOISE * _jitter(site, rows, direction), DROWNED * _nearer(site, rows))
     order = np.argsort(-error / np.maximum(sizes, TINY))
@@ -240,7 +241,7 @@ def _off(table: Table) -> npt.NDArray[np.bool_]:
     size = np.maximum(np.abs(table.claimed), np.abs(table.numeric)).max(axis=1, keepdims=True, initial=0.0)
     with np.errstate(all="ignore"):
         error = np.abs(table.claimed - table.numeric)
-        off: npt.NDArray[np.bool_] = (error > TAIL * size) & (error > FAIL_FACTOR * table.bound)
+        off: npt.NDArray[np.bool_] = (error > COARSE * size) & (error > FAIL_FACTOR * table.bound)
     return off
 
 

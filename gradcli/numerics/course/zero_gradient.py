@@ -8,7 +8,8 @@ from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
 from gradcli.numerics.claims.other_points import other_points
-from gradcli.numerics.claims.site import CERTIFIED, Site
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import TRIES
@@ -20,8 +21,6 @@ CONFIRMING = 4
 may be missing, outside the domain for example."""
 CONFIRMING_WITH_WITNESS = 2
 """The same with a reference, which shows at once whether a derivative is zero, without rounding."""
-FINE = 1e-7
-"""If a point gives a resolution coarser than this, as in a flat region, more points are tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +44,9 @@ class Elsewhere:
 def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, Elsewhere]:
     """Try other points until claim or derivative is not zero at one. Each point is tried for all pairs.
 
-    If the resolution there is coarser than `FINE`, up to three more points are tried, and the result with the finest
-    resolution counts. A difference that is negligible compared with the values at the given point is ignored: it lies
-    in a tail, in which a right formula may lose its digits.
+    If the resolution there is coarser than `SIGNIFICANT`, as in a flat region, up to three more points are tried, and
+    the result with the finest resolution counts. A difference that is negligible compared with the values at the given
+    point is ignored: it lies in a tail, in which a right formula may lose its digits.
 
     With a reference, claim and reference are compared at the other points; finite differences are used only where one
     of them is not zero.
@@ -88,7 +87,7 @@ def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> 
     """Whether another point is to be tried for a pair."""
     if known is None or known.seen is None:
         return zeros < needed
-    return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > FINE)
+    return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > SIGNIFICANT)
 
 
 def _tells_more(seen: PairResult, before: PairResult) -> bool:

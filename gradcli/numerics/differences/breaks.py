@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.numerics.differences.ladder import Ladder
 from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.sizes import COMPUTED, NOTHING
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import narrowed
 
@@ -25,7 +26,7 @@ def exponents(ladder: Ladder) -> Vector:
     with np.errstate(all="ignore"):
         at_coarse = np.maximum(np.abs(coarse.even), np.abs(coarse.odd)) * coarse.step
         at_fine = np.maximum(np.abs(fine.even), np.abs(fine.odd)) * fine.step
-        ratio: Vector = np.log(at_coarse / np.maximum(at_fine, 1e-300)) / np.log(coarse.step / fine.step)
+        ratio: Vector = np.log(at_coarse / np.maximum(at_fine, NOTHING)) / np.log(coarse.step / fine.step)
     return np.where(np.isfinite(ratio), ratio, np.inf)
 
 
@@ -77,7 +78,7 @@ def jump_size(ladder: Ladder, output: int, slope: float, finest: float, discrepa
             if previous is None or not abs(departure(sign * step)) > max(20 * noise, 0.3 * discrepancy * step):
                 continue
             first, *_, last = narrowed(departure, sign * previous, sign * step)
-            return last.change / max(abs(centre), 1e-12) if last.change > 0.1 * first.change else None
+            return last.change / max(abs(centre), COMPUTED) if last.change > 0.1 * first.change else None
         previous = step
     return None
 

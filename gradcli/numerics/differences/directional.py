@@ -19,9 +19,15 @@ from gradcli.numerics.differences.estimate import Estimate, Status
 from gradcli.numerics.differences.ladder import CLUSTER, Choice, Ladder
 from gradcli.numerics.differences.stencil import NOISE_FACTOR, WIDTH, one_sided_weights
 from gradcli.numerics.maps.floats import EPS, TINY, Mask
+from gradcli.numerics.maps.sizes import COARSE, COMPUTED, NOTHING, ROUGHLY, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Function, Line, on_grid
 
+FIRST_STEP = 0.05
+"""The largest step is this to twice this, in units of the scale: a twentieth of x."""
+FINER = (2.0**-8, 2.0**-16, 2.0**-25)
+"""A measurement is repeated with steps so much smaller. The last one starts at 1.5e-9 of the scale, where rounding
+leaves some seven digits of a slope."""
 COARSE_LEVELS = 9
 """Steps are halved up to this many times before the second cluster: the first cluster is at level 10."""
 DEEP_CLUSTERS = (18, 25)
@@ -45,9 +51,9 @@ def directional_derivative(
     *,
     rng: np.random.Generator,
     f0: Vector | None = None,
-    target: float = 1e-10,
+    target: float = WANTED,
     noise: Vector | None = None,
-    start: float = 0.05,
+    start: float = FIRST_STEP,
 ) -> Estimate:
     """Differentiate all outputs of f at x along v, each with an error bound.
 
@@ -139,7 +145,7 @@ class _Search:
 
     def _relative(self, chosen: Choice) -> Vector:
         """The bounds relative to the slopes, or to a thousandth of the values if the slopes are smaller."""
-        signal = np.maximum(np.abs(chosen.value), 1e-3 * np.maximum(np.abs(self.line.centre), 1e-12) + 1e-300)
+        signal = np.maximum(np.abs(chosen.value), COARSE * np.maximum(np.abs(self.line.centre), COMPUTED) + NOTHING)
         with np.errstate(all="ignore"):
             return chosen.bound / signal
 
@@ -323,7 +329,7 @@ class _Search:
     def _unsettled(self, chosen: Choice) -> Mask:
         """The outputs whose bound by small steps is above 1 % of the slope: a kink may be nearer than these steps."""
         fine = chosen.step < (self.ladder.clusters[CLUSTER].step if CLUSTER in self.ladder.clusters else 0.0)
-        unsettled: Mask = ~self.noisy & fine & (chosen.bound > 1e-2 * np.abs(chosen.value))
+        unsettled: Mask = ~self.noisy & fine & (chosen.bound > ROUGHLY * np.abs(chosen.value))
         return unsettled
 
     def _one_sided(self) -> Estimate:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.sizes import ROUGHLY
 from gradcli.numerics.maps.space import Vector
 
 
@@ -41,13 +42,13 @@ class Format:
 
 BFLOAT16 = Format(name="bfloat16", digits=8, smallest=2.0**-133, resolution=0.3)
 FLOAT16 = Format(name="float16", digits=11, smallest=2.0**-24, resolution=0.1)
-FLOAT32 = Format(name="float32", digits=24, smallest=2.0**-149, resolution=1e-2)
+FLOAT32 = Format(name="float32", digits=24, smallest=2.0**-149, resolution=ROUGHLY)
 FORMATS = (BFLOAT16, FLOAT16, FLOAT32)
 DIGITS = 53
 """The binary digits of a float64 number."""
 SAMPLED = 1_000
-"""Of a long array, about this many values are examined first: one that needs more digits decides. This affects only the
-cost."""
+"""Of a long array, about this many values are examined first: for a format, one that needs more digits decides. This
+affects only the cost."""
 
 
 def format_of(values: Vector) -> Format | None:

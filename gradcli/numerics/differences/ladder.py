@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.numerics.differences.noise import Cluster, measure_cluster, pool
 from gradcli.numerics.differences.stencil import Pair, Windows, derivative_windows, kink_windows, pair
 from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 
@@ -100,7 +101,7 @@ class Ladder:
 
     def _node_noise(self, p: Pair) -> Vector:
         """The standard deviation of the two values of a pair, larger where they exceed |f(x)|."""
-        at_centre = np.maximum(np.abs(self.line.centre), 1e-3)
+        at_centre = np.maximum(np.abs(self.line.centre), COARSE)
         growth = np.where(p.size > at_centre, np.minimum(p.size / at_centre, 1e12), 1.0)
         noise: Vector = np.maximum(self.sigma(p.step) * growth, 0.7 * EPS * p.size * np.minimum(growth, GROWN))
         return noise

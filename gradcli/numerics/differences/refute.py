@@ -8,12 +8,10 @@ from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.maps.seeds import generator_of
+from gradcli.numerics.maps.sizes import COARSE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap
-
-COARSE = 1e-3
-"""If the bound of the slope exceeds this part of the claimed slope, nothing is decided."""
 
 
 def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: float) -> bool | None:

@@ -12,6 +12,11 @@ from gradcli.numerics.maps.floats import EPS, TINY, Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.line import Function, Line, on_grid
 
+QUICK_STEP = 0.02
+"""The usual first step of three pairs of values: so long that rounding is small, and short enough that a smooth
+function is met to nine digits."""
+BOUNDED_STEP = 0.004
+"""The first step if the claim need not be met: smaller, as the bound then comes from the change by the largest step."""
 KINK_FACTOR = 100.0
 """The change of slope at x may be this many times the error that is allowed: it is extrapolated with less accuracy."""
 
@@ -58,7 +63,7 @@ def predict(
     *,
     f0: Vector,
     rng: np.random.Generator,
-    start: float = 0.02,
+    start: float = QUICK_STEP,
     enough: Callable[[Prediction], bool] | None = None,
 ) -> Prediction:
     """Evaluate three symmetric pairs along v (6 evaluations), or only the two smaller ones if they are enough.

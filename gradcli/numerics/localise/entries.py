@@ -15,7 +15,9 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import TRUNCATION_FACTOR
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP
 from gradcli.numerics.maps.floats import EPS, Indices, Mask
+from gradcli.numerics.maps.sizes import COARSE, MEASURABLE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction, within
 
@@ -23,8 +25,6 @@ LARGEST_COUNT = 64
 """At most this many entries are located."""
 LARGEST_SEARCH = 300
 """A search measures at most about this many directions."""
-START = 0.004
-"""The first step of three pairs of values: smaller than for certifying, as the bound comes from the last step alone."""
 QUICK_START = 0.001
 """The first step of two pairs: still smaller, because the truncation error of two pairs is larger."""
 LARGE, LARGE_START = 20_000, 0.006
@@ -38,8 +38,6 @@ SHARP = 0.1
 """A digit must be a whole number to within this."""
 SURE = 0.02
 """If a digit may be wrong by more than this, the entry is measured alone and must explain the whole error."""
-INSIGNIFICANT = 1e-11
-"""Errors below this part of the largest entry are not searched for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +148,7 @@ class _Search:
         self.size = self.places.stop - self.places.start
         self.rows: Mask = site.rows(output)
         self.weights = random_direction(site.rng, within(site.scales, self.places))
-        self.floor = INSIGNIFICANT * site.claim.entry_scale(self.places, output, site.scales)
+        self.floor = MEASURABLE * site.claim.entry_scale(self.places, output, site.scales)
         self.measured = 0
         self.finely = False
         self.quick = True
@@ -174,7 +172,7 @@ class _Search:
         elif self.quick:
             reading = _extrapolated(self.site.quick_reading(direction, focus, QUICK_START, _enough))
         else:
-            reading = self.site.quick_reading(direction, focus, START).rough()
+            reading = self.site.quick_reading(direction, focus, BOUNDED_STEP).rough()
         self.slopes[name] = reading.numeric
         ours = self.rows & ~reading.claimless & np.isfinite(reading.numeric) & np.isfinite(reading.tolerance)
         with np.errstate(all="ignore"):
@@ -353,7 +351,7 @@ class _Search:
         """Whether the slopes along the wrong entries and along the others add up to that along all."""
         whole, parts = self.slopes["all"], self.slopes["others"] + self.slopes["wrong"]
         usable = self.rows & np.isfinite(whole) & np.isfinite(parts)
-        allowed = 1e-7 * (np.abs(self.slopes["wrong"]) + 1e-3 * np.abs(whole)) + self.floor
+        allowed = SIGNIFICANT * (np.abs(self.slopes["wrong"]) + COARSE * np.abs(whole)) + self.floor
         with np.errstate(all="ignore"):
             return bool((np.abs(whole - parts) <= allowed)[usable].all())
 

@@ -8,49 +8,42 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from gradcli.numerics.claims.claim import FULL_ROWS
 from gradcli.numerics.claims.compare import Decision
 from gradcli.numerics.claims.residual import unclaimed_stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.localise.entries import locate
+from gradcli.numerics.localise.entries import LARGEST_COUNT, locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
-from gradcli.numerics.localise.rows import differing_outputs, witness_of, wrong_rows
+from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.gap import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
 
 SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
-LOCATED_COLUMNS = 64
-"""With a reference, at most this many wrong columns are shown."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 99 values."""
 WIDE_REACHES = (0.8, 0.2, 0.05)
 """The lengths of large steps that are tried for every column. The one with the smallest uncertainty counts."""
-TABLE_ROWS = 100
-"""A table has at most this many rows."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
 """In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
 but at least as many in all as the first number."""
-MOVED_ROWS = 16
-"""At most this many outputs are shown that change most when the shown entries change."""
 LARGEST_ROWS = 1_000_000
 """This many entries of claimed rows are computed at once, which takes 8 MB."""
-HALVINGS, CALLS_A_HALVING = 200, 2
-"""The steps of the search for outputs that differ, and the calls in each step: of backward and of the reference."""
 LOCATING = 100
 """The evaluations that a search for the wrong entries of a large block may take (60 were measured for one of 2500
 entries). If fewer are allowed, random columns are measured instead."""
 RUNS_A_COLUMN = 22
 """The largest number of evaluations for one column: 6 for three pairs of values, then 16 for a derivative."""
-SHOWN_ENTRIES = 16
-"""Up to this many wrong entries are all measured; of more, `SHOWN_OF_MANY`."""
 SHOWN_OF_MANY = 4
 """Of many wrong entries, this many random ones are measured, because each takes up to 22 evaluations."""
+SHOWN = 16
+"""Up to this many wrong entries are all measured; of more, `SHOWN_OF_MANY`. At most this many outputs are shown that
+change most when the shown entries change."""
 OTHERS_SHOWN = 2
 """This many random columns are shown next to the wrong ones."""
-ROUNDED = 1e-12
-"""The entries of the reference are taken to be accurate to this part of the largest in their row."""
 
 
 def largest_entry(site: Site, input_: int, output: int) -> float:
@@ -83,7 +76,7 @@ def make_table(
     """
     inside, outside = site.map.domain.slices[input_], site.map.codomain.slices[output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
-    complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    complete = n <= LONG and m <= FULL_ROWS and n * m <= LARGEST_TABLE
     costly = site.map.is_costly  # three pairs of values suffice for nearly every column, and `most` ends the table
     complete = complete and (most is None or costly or n * RUNS_A_COLUMN <= most)
     if (only_complete and not complete) or (most is not None and most < 2):  # the first is f(x) itself
@@ -93,7 +86,7 @@ def make_table(
         chosen = site.rng.permutation(chosen)
     if chosen.size > LONG:
         chosen = np.sort(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
-    rows = np.arange(m) if m <= TABLE_ROWS else _some_rows(site, input_, output, columns)
+    rows = np.arange(m) if m <= FULL_ROWS else _some_rows(site, input_, output, columns)
     claimed = _claimed(site, outside.start + rows, inside.start + chosen)
     numeric = jacobian_table(
         site.map,
@@ -124,8 +117,8 @@ def _some_rows(site: Site, input_: int, output: int, columns: Indices | None) ->
     n, m = inside.stop - inside.start, outside.stop - outside.start
     known = wrong_rows(site, input_, output)
     known = known if known.size or columns is None else _moved_rows(site, inside.start + columns, outside)
-    beside = max(FEWEST_ROWS, min(TABLE_ROWS, CLAIMED_ENTRIES // n)) - known.size
-    others = np.setdiff1d(site.rng.permutation(m)[:TABLE_ROWS], known)
+    beside = max(FEWEST_ROWS, min(FULL_ROWS, CLAIMED_ENTRIES // n)) - known.size
+    others = np.setdiff1d(site.rng.permutation(m)[:FULL_ROWS], known)
     return np.sort(np.concatenate([known, site.rng.permutation(others)[: max(0, beside)]]))
 
 
@@ -138,7 +131,7 @@ def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
         except Exception:  # outside the domain
             return np.zeros(0, np.intp)
         change = np.nan_to_num(np.abs(values - site.outputs)[outside])
-    most = np.argpartition(change, -MOVED_ROWS)[-MOVED_ROWS:]
+    most = np.argpartition(change, -SHOWN)[-SHOWN:]
     return np.sort(most[change[most] > 0]).astype(np.intp)
 
 
@@ -157,7 +150,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     n, m = inside.stop - inside.start, outside.stop - outside.start
     if n > WIDE_COLUMNS:
         return None
-    rows = np.sort(site.rng.permutation(m)[:TABLE_ROWS])
+    rows = np.sort(site.rng.permutation(m)[:FULL_ROWS])
     numeric, bound = np.zeros((rows.size, n)), np.full((rows.size, n), np.inf)
     for column in range(n):
         size = float(site.scales[inside.start + column])
@@ -199,7 +192,7 @@ def _columns_to_show(site: Site, n: int, wrong: Indices | None) -> Indices:
     """The columns to measure: wrong ones that were located and a few others, or if there are none, random ones."""
     if wrong is None or not wrong.size:
         return np.asarray(site.rng.choice(n, SAMPLED_COLUMNS, replace=False))
-    shown = wrong if wrong.size <= SHOWN_ENTRIES else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
+    shown = wrong if wrong.size <= SHOWN else site.rng.choice(wrong, SHOWN_OF_MANY, replace=False)
     return np.unique(np.concatenate([shown, site.rng.choice(n, OTHERS_SHOWN, replace=False)]))
 
 
@@ -290,17 +283,17 @@ def with_witness_evidence(site: Site, outcome: BlockOutcome, most: int | None = 
     inside, outside = site.map.domain.slices[outcome.input], site.map.codomain.slices[outcome.output]
     n, m = inside.stop - inside.start, outside.stop - outside.start
     columns = np.flatnonzero(compare(site, outcome.input, outcome.output).wrong.any(axis=0))
-    complete = n <= LONG and m <= TABLE_ROWS and n * m <= LARGEST_TABLE
+    complete = n <= LONG and m <= FULL_ROWS and n * m <= LARGEST_TABLE
     wrong = columns if not complete and columns.size < n else None
     if complete:
         columns = np.arange(n)
     else:
         sampled = site.rng.choice(n, min(n, SAMPLED_COLUMNS), replace=False)
-        columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LOCATED_COLUMNS], sampled]))
-    halvings = HALVINGS if most is None else min(HALVINGS, most // CALLS_A_HALVING)
-    claimed, reference, rows = _rows_of_both(site, inside, outside, halvings)
+        columns = np.unique(np.concatenate([site.rng.permutation(columns)[:LARGEST_COUNT], sampled]))
+    calls = LARGEST_SEARCH if most is None else min(LARGEST_SEARCH, most)  # a try calls backward and the reference
+    claimed, reference, rows = _rows_of_both(site, inside, outside, calls // 2)
     size = np.abs(site.outputs[outside][rows])[:, None]
-    bound = ROUNDED * np.abs(reference).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
+    bound = COMPUTED * np.abs(reference).max(axis=1, keepdims=True) + FLOOR * size / site.scales[inside]
     error = np.abs(claimed - reference)
     largest = max(float(np.abs(claimed).max(initial=0.0)), float(np.abs(reference).max(initial=0.0)))
     table = Table(
@@ -326,8 +319,8 @@ def _rows_of_both(site: Site, inside: slice, outside: slice, halvings: int) -> t
     """Rows of the Jacobians of claim and reference of one pair, and their numbers; of many, some that differ."""
     m = outside.stop - outside.start
     rows = np.arange(m)
-    if m > TABLE_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
-        most = max(1, min(TABLE_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
+    if m > FULL_ROWS or m * (inside.stop - inside.start) > LARGEST_TABLE:
+        most = max(1, min(FULL_ROWS, LARGEST_TABLE // max(1, inside.stop - inside.start)))
         rows = differing_outputs(site, inside, outside, most, halvings)
     units = np.zeros((rows.size, site.map.codomain.size))
     units[np.arange(rows.size), outside.start + rows] = 1.0

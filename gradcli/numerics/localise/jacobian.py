@@ -10,15 +10,14 @@ import numpy.typing as npt
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Status, StatusArray
-from gradcli.numerics.differences.three_pairs import Prediction, predict
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, QUICK_STEP, Prediction, predict
 from gradcli.numerics.maps.floats import Mask, Matrix
+from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap, within
 from gradcli.numerics.sampling.line import Function
 
-QUICK_START = 0.004
-"""The first step of three pairs of values, if their own bound is to be used (`quick`)."""
 LARGEST_TABLE = 100_000
 """The largest number of entries of a table."""
 
@@ -87,7 +86,7 @@ def jacobian_table(
         size = float(scales[column])
         v = within(scales, column)
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
-            short = predict(chosen, x, v, f0=f0, rng=rng, start=QUICK_START if quick else 0.02)
+            short = predict(chosen, x, v, f0=f0, rng=rng, start=BOUNDED_STEP if quick else QUICK_STEP)
             evaluations += short.evaluations
             limit = _limit(short, claimed[:, k] * size, largest, quick)
             if limit is not None:
@@ -138,12 +137,12 @@ def _limit(short: Prediction, along: Vector, largest: float, quick: bool) -> Vec
 
     They suffice if they meet the claim to nine digits, or with `quick`, if their own bound is below 1e-7.
     """
-    if short.certifies(along, np.full(along.size, 1e-9 * largest)).all():
+    if short.certifies(along, np.full(along.size, CERTIFIED * largest)).all():
         met: Vector = 4 * np.abs(short.value - along) + short.rounding
         return met
     with np.errstate(all="ignore"):
         settled: Vector = 4 * short.shift + short.rounding + np.abs(short.kink)
-        enough = bool((settled <= 1e-7 * np.abs(short.value).max(initial=0.0)).all())
+        enough = bool((settled <= SIGNIFICANT * np.abs(short.value).max(initial=0.0)).all())
     return settled if quick and enough else None
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Indices, Matrix
+from gradcli.numerics.maps.sizes import NOTHING, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import random_direction
@@ -59,7 +60,7 @@ def differing_outputs(site: Site, inside: slice, outside: slice, most: int, trie
     def differ(start: int, stop: int) -> bool:
         cotangent = _of_group(site, outside, start, stop)
         claimed, reference = site.map.vjp(site.x, cotangent)[inside], witness_of(site).vjp(site.x, cotangent)[inside]
-        return not np.abs(claimed - reference).max() <= 1e-10 * np.abs(reference).max() + 1e-300  # NaN differs
+        return not np.abs(claimed - reference).max() <= WANTED * np.abs(reference).max() + NOTHING  # NaN differs
 
     found = halved(outside.stop - outside.start, differ, most=most // 2 + 1, tries=tries)
     others = np.setdiff1d(site.rng.permutation(outside.stop - outside.start)[:most], found)[: most - len(found)]

@@ -18,26 +18,13 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.maps.floats import EPS, TINY, Indices, Mask, Matrix
 from gradcli.numerics.maps.pieces import all_finite, largest, magnitudes_along, pieces
+from gradcli.numerics.maps.sizes import CERTIFIED, COARSE, FINEST, MEASURABLE, WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import Focus, within
 
-EQUAL = 1e-11
-"""Claim and reference are equal if they differ by less than this part of the largest entry of their row."""
-ALIKE = 1e-12
-"""If claim and reference differ by less than this for one cotangent, no others are needed: an error of 1e-6 would have
-to cancel to a millionth of itself in u·f."""
 FLOOR = 64 * EPS
 """Rounding of the outputs may make claim and reference differ by this number times Σ_j |u_j f_j| / s_i in entry i."""
-SAME = 1e-9
-"""The reference is a derivative of the same map if its values differ from the map's by at most this part of the largest
-output."""
-FINEST = 1e-14
-"""No resolution below this is reported."""
-TAIL = 1e-3
-"""A small entry is suspected if claim and reference differ by more than this part of it."""
-TAIL_PART = 1e-10
-"""In small entries, differences below this part of the largest scaled entry are ignored."""
 TAIL_NOISE = 100.0
 """In small entries, differences below this many times the noise of claim and reference are ignored."""
 
@@ -103,10 +90,10 @@ def compare(
         scaled = max(scaled, float(size.max(initial=0.0)))
         scaled_apart = max(scaled_apart, float(difference.max(initial=0.0)))
     wrong = np.zeros(claimed.shape, bool)
-    open_ = np.flatnonzero(apart > EQUAL * both)
+    open_ = np.flatnonzero(apart > MEASURABLE * both)
     for row in open_:
         allowed = rounding[row] / scales if more is None else rounding[row] / scales + more[row]
-        wrong[row] = np.abs(claimed[row] - reference[row]) > EQUAL * both[row] + allowed
+        wrong[row] = np.abs(claimed[row] - reference[row]) > MEASURABLE * both[row] + allowed
     whole = float(both.max(initial=0.0))
     relative = scaled_apart / scaled if scaled > 0 else 0.0
     gap = max(float(apart.max()) / whole, relative) if whole > 0 else 0.0
@@ -134,7 +121,7 @@ def excess(site: Site, input_: int, output: int, columns: Indices) -> tuple[int,
     both = np.array(
         [max(largest(claimed[row : row + 1]), largest(reference[row : row + 1])) for row in range(len(claimed))]
     )
-    allowed = EQUAL * both[:, None] + rounding
+    allowed = MEASURABLE * both[:, None] + rounding
     beyond = np.abs(claimed[:, columns] - reference[:, columns]) - allowed
     row = int(np.argmax((beyond / np.maximum(allowed, TINY)).max(axis=1)))
     return row, beyond[row]
@@ -175,16 +162,16 @@ def same_values(witness: VectorMap, site: Site) -> bool:
     with np.errstate(invalid="ignore"):  # infinity - infinity is NaN, and so not the same
         for place in site.map.codomain.slices:
             size = float(np.abs(site.outputs[place]).max(initial=0.0))
-            if not (np.abs(own[place] - site.outputs[place]) <= SAME * size).all():
+            if not (np.abs(own[place] - site.outputs[place]) <= CERTIFIED * size).all():
                 return False
     return True
 
 
 def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5) -> Mask | None:
-    """The entries in which claim and reference differ by more than a thousandth of the entry (`TAIL`).
+    """The entries in which claim and reference differ by more than a thousandth of the entry (`COARSE`).
 
     Such entries may be so small that their errors are far below the significance: a formula that is wrong only in its
-    tail shows nowhere else. The differences must also exceed `TAIL_PART` and `TAIL_NOISE`.
+    tail shows nowhere else. The differences must also exceed `WANTED` and `TAIL_NOISE`.
 
     Args:
         site: the point, with its reference.
@@ -202,8 +189,8 @@ def tail(site: Site, input_: int, output: int, noise: Matrix, most: float = 0.5)
     size = np.maximum(np.abs(claimed), np.abs(reference))
     difference = np.abs(claimed - reference)
     floor = rounding_of(site, output)[:, None] / scales + TAIL_NOISE * noise[rows][:, places]
-    found = (difference > TAIL * size) & (difference > floor)
-    found &= difference * scales > TAIL_PART * float((size * scales).max(initial=0.0))
+    found = (difference > COARSE * size) & (difference > floor)
+    found &= difference * scales > WANTED * float((size * scales).max(initial=0.0))
     return found if found.any() and np.count_nonzero(found) <= most * found.size else None
 
 

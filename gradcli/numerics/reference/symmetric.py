@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.numerics.claims.compare import Impression, Judgement
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.maps.sizes import FINE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.reference.gap import block_of
 from gradcli.numerics.sampling.directions import Focus, random_direction
@@ -20,8 +21,6 @@ NOTE = (
     "forward reads only one triangle of this symmetric input: the gradient is right for symmetric changes, and may "
     "be divided between the two triangles in any way"
 )
-ALIKE = 1e-8
-"""Claim and reference agree along symmetric directions if they differ there by at most this part of the block."""
 
 
 def on_symmetric_changes(site: Site, input_: int, output: int, significance: float) -> Judgement | None:
@@ -63,7 +62,7 @@ def share_alike(site: Site, input_: int, output: int) -> bool:
         rows.reshape(-1, *site.map.domain.blocks[input_].shape) for rows in block_of(site, input_, output)
     )
     apart = claimed - reference
-    return bool(np.abs(apart + np.swapaxes(apart, -1, -2)).max() <= ALIKE * np.abs(claimed).max())
+    return bool(np.abs(apart + np.swapaxes(apart, -1, -2)).max() <= FINE * np.abs(claimed).max())
 
 
 def _is_symmetric(site: Site, input_: int) -> bool:

@@ -9,7 +9,7 @@ from gradcli.numerics.maps.floats import Indices, Mask
 from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.pieces import pieces
 from gradcli.numerics.maps.space import Space, Vector
-from gradcli.numerics.sampling.line import power_of_two_above, round_up_to_power_of_two
+from gradcli.numerics.sampling.line import GRID_BITS, power_of_two_above, round_up_to_power_of_two
 
 TRIES = 3
 """This many points, directions, rows or outputs are tried where one may miss by chance: if one misses in a tenth of the
@@ -27,10 +27,8 @@ UNITS = 2.0**-51
 """Twice the distance from 1 to the next larger number. A point is nudged by up to four times this."""
 LONG = 400
 """Inputs of more entries are not measured entry by entry: 400 columns take about 2,400 evaluations."""
-POINT_BITS = 44
-"""x is rounded to multiples of 2^-44 of its scale."""
-SMALLEST, LARGEST = 2.0**-970, 2.0**970
-"""All scales lie between these, so that no step, and no rounding of a step, underflows or overflows."""
+SMALLEST = 2.0**-970
+"""All scales lie between this and its inverse, so that no step, and no rounding of a step, underflows or overflows."""
 
 
 def entry_scales(space: Space, x: Vector) -> Vector:
@@ -48,10 +46,10 @@ def entry_scales(space: Space, x: Vector) -> Vector:
             if not (low > 0 and high < np.inf):
                 typical = _typical(x[place]) if typical is None else typical
                 magnitudes = np.where((magnitudes > 0) & (magnitudes < np.inf), magnitudes, typical)
-            if SMALLEST <= low <= high <= LARGEST:
+            if SMALLEST <= low <= high <= 1 / SMALLEST:
                 scales[piece] = round_up_to_power_of_two(magnitudes)
             else:
-                np.clip(power_of_two_above(magnitudes), SMALLEST, LARGEST, out=scales[piece])
+                np.clip(power_of_two_above(magnitudes), SMALLEST, 1 / SMALLEST, out=scales[piece])
     return scales
 
 
@@ -70,7 +68,7 @@ def snap(x: Vector, scales: Vector) -> Vector:
     """
     snapped = np.empty(x.size)
     for piece in pieces(slice(0, x.size)):
-        beside = scales[piece] * (1.5 * 2.0 ** (52 - POINT_BITS))
+        beside = scales[piece] * (1.5 * 2.0 ** (52 - GRID_BITS))
         part = np.add(x[piece], beside, out=snapped[piece])
         part -= beside
     return snapped

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from gradcli.numerics.claims.compare import Impression, Judgement, Reading
-from gradcli.numerics.claims.site import VANISHING, QuickReading, Site
+from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.maps.floats import EPS, Mask
+from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUGHLY
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.reference.gap import Gap, supports
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
@@ -27,13 +28,6 @@ from gradcli.numerics.screen.pair_result import (
     vanishing,
 )
 from gradcli.numerics.screen.single_pair import certified_at_once
-
-WITNESSED = 1e-8
-"""Finite differences certify claim and reference if they agree with the claim to within this part of the pair's largest
-entry."""
-ROUGHLY = 1e-2
-"""If rounding or noise of the values does not allow that, agreement within a bound of this part of the largest entry is
-enough: claim and reference agree much better with each other."""
 
 
 def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pair, PairResult]:
@@ -59,7 +53,7 @@ def certify(site: Site, agreed: dict[Pair, Gap], significance: float) -> dict[Pa
 
     def meets(quick_reading: QuickReading, pair: Pair) -> bool:
         gap = agreed[pair]
-        return certified(site, quick_reading, pair, WITNESSED, quiet=gap.still, scale=gap.scale)
+        return certified(site, quick_reading, pair, FINE, quiet=gap.still, scale=gap.scale)
 
     enough = partial(_all_meet, meets, list(agreed)) if moving else None
     for start in (_short_start(site, agreed), *STARTS) if moving else STARTS:
@@ -127,14 +121,14 @@ def _through_one(
 
 
 def _negligible_together(site: Site, agreed: dict[Pair, Gap]) -> dict[Pair, PairResult]:
-    """The pairs whose claims are negligible compared with their output (`VANISHING`).
+    """The pairs whose claims are negligible compared with their output (`COMPUTED`).
 
     All inputs with such a claim are moved together; the output must not change measurably.
     """
     found: dict[Pair, PairResult] = {}
     for output in sorted({output for _, output in agreed}):
         size = float(np.abs(site.row_values()[site.rows(output)]).max(initial=0.0))
-        ours = {p: gap for p, gap in agreed.items() if p[1] == output and gap.scale <= VANISHING * size}
+        ours = {p: gap for p, gap in agreed.items() if p[1] == output and gap.scale <= COMPUTED * size}
         quick_reading = (
             quick_reading_through(site, [input_ for input_, _ in ours], STARTS[1]) if len(ours) > 1 else None
         )
@@ -169,9 +163,9 @@ def _alone(site: Site, quick_reading: QuickReading, agreed: dict[Pair, Gap]) -> 
 
 
 def _roughly(quick_reading: QuickReading, rows: Mask, gap: Gap) -> bool:
-    """Whether the claim is met to within `WITNESSED`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
+    """Whether the claim is met to within `FINE`; if rounding is larger, to eight roundings, at most `ROUGHLY`."""
     short = quick_reading.short
-    allowed = np.maximum(WITNESSED * gap.scale, ROUNDINGS * short.rounding)
+    allowed = np.maximum(FINE * gap.scale, ROUNDINGS * short.rounding)
     seen: Mask = rows & short.certifies(quick_reading.reading.claimed, np.minimum(allowed, ROUGHLY * gap.scale))
     return bool(rows.any() and seen[rows].all())
 
@@ -186,11 +180,10 @@ def _short_start(site: Site, agreed: dict[Pair, Gap]) -> float:
 
 
 def _largest_value(site: Site, agreed: dict[Pair, Gap]) -> float:
-    """The largest value of a row, divided by the error that is allowed in the slope of its block (`WITNESSED`)."""
+    """The largest value of a row, divided by the error that is allowed in the slope of its block (`FINE`)."""
     values = np.abs(site.row_values())
     return max(
-        float(values[site.rows(output)].max(initial=0.0)) / (WITNESSED * gap.scale)
-        for (_, output), gap in agreed.items()
+        float(values[site.rows(output)].max(initial=0.0)) / (FINE * gap.scale) for (_, output), gap in agreed.items()
     )
 
 

@@ -16,10 +16,11 @@ from gradcli.numerics.claims.claim import WATCHED_OUTPUTS, Claim
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS, TINY
 from gradcli.numerics.maps.pieces import all_finite, dot, pieces
+from gradcli.numerics.maps.sizes import COMPUTED, FINEST
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Outcome, Verification
-from gradcli.numerics.reference.gap import ALIKE, FINEST, FLOOR
+from gradcli.numerics.reference.gap import FLOOR
 from gradcli.numerics.sampling.directions import entry_scales, random_direction, signed_cotangents, snap
 from gradcli.numerics.sampling.line import point_along
 from gradcli.numerics.screen.single_pair import changes, step_for, straightness
@@ -163,7 +164,7 @@ def _likenesses(form: Vector, reference: Vector, begun: Beginning) -> list[_Like
         if not (0 < largest < np.inf and 0 < scaled < np.inf):
             return None
         error = max(apart / largest, scaled_apart / scaled)
-        if not error <= ALIKE:
+        if not error <= COMPUTED:
             return None
         found.append(_Likeness(error, scaled, largest))
     return found

@@ -9,23 +9,23 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
-from gradcli.numerics.claims.site import NOTHING, VANISHING, QuickReading, Site
+from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
+from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
+from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.reference.gap import Gap
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, within
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
-LEAST = 1e-300
-"""Values below this count as zero."""
 SHORTEST_START = 2.0**-10
 """The smallest first step along a direction through many entries. Truncation falls with the sixth power of the step and
 rounding grows as its inverse, so that still smaller steps would only add rounding."""
 ROUNDINGS = 8.0
 """If rounding of the values hides a slope, it may differ from the claim by this many rounding errors of the slope."""
-STARTS = (0.02, 0.02 * 2.0**-9, 0.02 * 2.0**-18, 0.02 * 2.0**-27)
+STARTS = tuple(QUICK_STEP * 2.0**-k for k in (0, 9, 18, 27))
 """The first steps at which three pairs of values are tried in turn. The smaller ones are for functions that have a kink
 or a short period within the larger ones."""
 
@@ -112,7 +112,7 @@ def certified(
     rows, reading = site.rows(output), quick_reading.reading
     if quiet:
         scale = max(site.claim.entry_scale(places, output, site.scales) for places in slices)
-        allowed = np.full(rows.size, part * scale) if scale > 0 else NOTHING * reading.size + LEAST
+        allowed = np.full(rows.size, part * scale) if scale > 0 else MEASURABLE * reading.size + NOTHING
     else:
         known = site.claim.entry_scale(slices[input_], output, site.scales) if scale is None else scale
         allowed = np.full(rows.size, part * known)
@@ -125,20 +125,20 @@ def vanishing(reading: Reading, rows: Mask) -> bool:
     ours = rows & ~reading.claimless
     with np.errstate(all="ignore"):
         still = np.abs(reading.numeric) <= FAIL_FACTOR * reading.bound
-        none = np.abs(reading.claimed) <= VANISHING * reading.size
+        none = np.abs(reading.claimed) <= COMPUTED * reading.size
     return bool((still & none)[ours].all())
 
 
 def nothing_seen(quick_reading: QuickReading, rows: Mask) -> bool:
     """Whether claim and slope are negligible compared with the largest output, in all of the given rows.
 
-    The claim must be below `VANISHING`; the slope exactly zero, or equal to the claim to within `NOTHING`.
+    The claim must be below `COMPUTED`; the slope exactly zero, or equal to the claim to within `MEASURABLE`.
     """
     reading = quick_reading.reading
     size = np.full(rows.size, reading.size[rows].max(initial=0.0))
-    none = np.abs(reading.claimed) <= VANISHING * size
+    none = np.abs(reading.claimed) <= COMPUTED * size
     unmoved = (quick_reading.short.value == 0) & (quick_reading.short.kink == 0)
-    return bool(rows.any() and (none & (unmoved | quick_reading.met(NOTHING * size)))[rows].all())
+    return bool(rows.any() and (none & (unmoved | quick_reading.met(MEASURABLE * size)))[rows].all())
 
 
 def unmoved(site: Site, input_: int) -> Mask:

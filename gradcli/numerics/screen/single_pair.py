@@ -17,6 +17,7 @@ from gradcli.numerics.claims.compare import Reading
 from gradcli.numerics.claims.site import BudgetExceededError, Site
 from gradcli.numerics.maps.floats import EPS, TINY
 from gradcli.numerics.maps.pieces import all_finite
+from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.gap import Gap
@@ -24,9 +25,6 @@ from gradcli.numerics.sampling.directions import Focus, random_direction
 from gradcli.numerics.sampling.line import on_grid, point_along
 from gradcli.numerics.screen.pair_result import drawn_through
 
-FINEST, COARSEST = 1e-8, 1e-7
-"""The allowed part p lies between these: the smallest error that must be detected is 1e-7, and a tenth of that is
-enough."""
 NEAREST = 2.0**-17
 """The usual step; it is smaller for many entries and larger for large values."""
 CURVED = 0.6
@@ -35,9 +33,10 @@ ROUNDED = 8.0
 """Rounding, 4 ε |u·f| / t, takes half of the allowed part p if t = 8 ε |u·f| / p."""
 SPREAD = 0.25
 """The step is increased at random by up to this part of itself, so that every call uses another one."""
-STRAIGHT, MANY = 1e-3, 1e4
-"""The slope may change by this part of the pair's largest entry from one side of x to the other; at a kink it changes
-by more. For more than MANY entries the limit grows as the root of their number, as the sum of their curvatures does."""
+MANY = 1e4
+"""The slope may change by a thousandth (`COARSE`) of the pair's largest entry from one side of x to the other; at a
+kink it changes by more. For more entries than this the limit grows as the root of their number, as the sum of their
+curvatures does."""
 
 
 def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, Gap]) -> Reading | None:
@@ -121,7 +120,7 @@ def _step(site: Site, values: Vector, scales: Mapping[int, float]) -> tuple[floa
 
 
 def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, float] | None:
-    """Choose the step t and the allowed part p; None if rounding would need a p above `COARSEST`.
+    """Choose the step t and the allowed part p; None if rounding would need a p above `SIGNIFICANT`.
 
     With N = `value` and n = `size`, the conditions of `CURVED` and `ROUNDED` can both be met if p is at least
     (8 ε N n^¼ / √0.6)^⅔.
@@ -133,8 +132,8 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
     """
     rounding = ROUNDED * EPS * value
     entries = size**0.25
-    part = max(FINEST, (rounding * entries / CURVED**0.5) ** (2 / 3))
-    if not part <= COARSEST:
+    part = max(FINE, (rounding * entries / CURVED**0.5) ** (2 / 3))
+    if not part <= SIGNIFICANT:
         return None
     longest = (CURVED * part) ** 0.5 / entries
     step = max(min(NEAREST, longest), rounding / part)
@@ -143,7 +142,7 @@ def step_for(value: float, size: int, rng: np.random.Generator) -> tuple[float, 
 
 def straightness(size: int) -> float:
     """The limit of the change of slope for a map of `size` inputs, as a part of the pair's largest entry."""
-    return STRAIGHT * math.sqrt(max(1.0, size / MANY))
+    return COARSE * math.sqrt(max(1.0, size / MANY))
 
 
 def _reading(

@@ -11,6 +11,8 @@ from gradcli.numerics.claims.claim import fits_in_full
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
+from gradcli.numerics.differences.formats import SAMPLED
+from gradcli.numerics.maps.sizes import WANTED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Ruling, settle
@@ -27,10 +29,6 @@ an error of a thousandth in the smallest is at least 1e-7 of the largest, the si
 BY_CHANCE, AT_MOST = 1e-3, 1e-2
 """Slopes along a random direction may be small because terms cancel. Up to a thousandth of the slopes may be this small
 by chance; up to a hundredth, if most slopes are far below the largest."""
-SAMPLED = 500
-"""The median slope is taken from about this many of them. This affects only the cost."""
-LEAST = 1e-10
-"""A slope below this part of the output's value is rounding. Its output gets the weight of a slope of this size."""
 HEAVIEST = 1e15
 """No output is weighted by more than this."""
 
@@ -111,7 +109,7 @@ def _balanced(site: Site, output: int, seen: PairResult) -> Site | None:
     if site.claim.cotangents is None or not site.claim.watch or are_alike(seen.reading.numeric[places]):
         return None
     value = np.where(np.isfinite(site.outputs[places]), np.abs(site.outputs[places]), 0.0)
-    slopes = np.maximum(np.abs(seen.reading.numeric[places]), LEAST * value)
+    slopes = np.maximum(np.abs(seen.reading.numeric[places]), WANTED * value)
     known = slopes[np.isfinite(slopes) & (slopes > 0)]
     if not known.size or are_alike(known):
         return None

@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement
-from gradcli.numerics.claims.site import CERTIFIED, QuickReading, Site
+from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only

@@ -12,9 +12,10 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.persistence import along_symmetric_changes, confirm, confirm_sparse
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
+from gradcli.numerics.maps.sizes import COMPUTED
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Doubt, Outcome, Pair
 from gradcli.numerics.reference.arbitration import Dispute, Ruling, ruled_over_wide_steps, settle
-from gradcli.numerics.reference.gap import ALIKE, Gap, compare, compare_all, excess, wrong_focus
+from gradcli.numerics.reference.gap import Gap, compare, compare_all, excess, wrong_focus
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.formats import significance_of
 from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
@@ -87,7 +88,7 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
     agreed: dict[Pair, Gap] = {}
     apart: dict[Pair, Gap] = {}
     gaps = compare_all(site, pairs)
-    if site.few_rows and any(gap.error > ALIKE for gap in gaps.values()):
+    if site.few_rows and any(gap.error > COMPUTED for gap in gaps.values()):
         site.ask_again()
         gaps = compare_all(site, pairs)
     for pair, gap in gaps.items():
