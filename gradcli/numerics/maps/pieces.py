@@ -58,6 +58,24 @@ def products(rows: Matrix, v: Vector) -> Vector:
         return total
 
 
+def products_of_difference(rows: Matrix, one: Vector, other: Vector) -> Vector:
+    """Compute rows @ (one - other), piece by piece."""
+    total = np.zeros(len(rows))
+    with np.errstate(all="ignore"):
+        for piece in pieces(slice(0, one.size), UNTHREADED):
+            total += rows[:, piece] @ (one[piece] - other[piece])
+    return total
+
+
+def root_of_squares(rows: Matrix, v: Vector) -> Vector:
+    """The root of the sum of (row_i v_i)² for every row."""
+    total = np.zeros(len(rows))
+    for piece in pieces(slice(0, v.size), UNTHREADED):
+        terms = rows[:, piece] * v[piece]
+        total += np.einsum("ij,ij->i", terms, terms)
+    return np.sqrt(total)
+
+
 def dot(u: Vector, v: Vector) -> float:
     """The sum of u_i v_i, made of parts as in `products`."""
     if v.size <= THREADED:

@@ -8,21 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement
+from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import BFLOAT16
-from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
 from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
-from gradcli.numerics.sampling.directions import LONG, Focus, focuses, random_direction, within
+from gradcli.numerics.sampling.directions import LONG, Focus, focuses, within
+from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured, short_start
 from gradcli.numerics.screen.pair_result import (
-    ROUNDINGS,
-    SHORTEST_START,
     STARTS,
     PairResult,
     certified,
@@ -37,9 +35,6 @@ from gradcli.numerics.wording import of_largest
 QUIET = 1e-18
 """Claimed entries below this part of the outputs count as zeros. Those between this and the rounding of the outputs are
 measured along their input alone."""
-CLEARLY = 100.0
-"""In a large block, an error of more than this many bounds of three pairs of values is a difference, which is located
-and confirmed without a more accurate measurement first."""
 DROWNED = 1e-13
 """A difference in a block whose entries are below this part of the output may be rounding, and is not reported."""
 NEARER = (0.125, -0.125)
@@ -52,10 +47,6 @@ UNIT, LOST = 1e-17, 0.05
 nothing is left of rounding, and a lost term makes the block wrong by at most the second part of itself."""
 DROWNABLE = (Impression.DIFFERS, Impression.WEAK)
 """The results that rounding may explain."""
-GROUP_START = 0.2
-"""Entries of small scale are moved by up to 0.44 of their scale: at most 2.2 times this, so that none crosses zero,
-where many functions have a kink. They may miss the claim by rounding of the values, which are large compared with them;
-if they miss it by more, they are measured with smaller steps."""
 LARGE, LEAST_SEEN = 0.5, 5e-7
 """Entries of at least half of the largest (without scales) are measured alone if an error of 1e-6 in them could remain
 undetected: a direction shows at least half of an entry's error, 5e-7."""
@@ -222,15 +213,15 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
     open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
     found: dict[Pair, PairResult] = {}
-    starts = (_short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
+    starts = (short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
     for start in starts:
         quick_reading = quick_reading_through(site, inputs, start) if open_ else None
         if quick_reading is None:
             break
         if len(pairs) == 1 and start == starts[0] and _is_long(site, pairs[0]):
-            clear = _clear(site, pairs[0], quick_reading, significance)
-            if clear is not None:
-                return {pairs[0]: clear}
+            clear = clearly_wrong(site, pairs, quick_reading, significance)
+            if clear:
+                return clear
         if start == starts[0]:
             found |= _twice(site, inputs, start, quick_reading, {pair: pair in quiet for pair in open_})
         else:
@@ -243,22 +234,6 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
             if not same[site.rows(pair[1])].all():
                 del found[pair]
     return found
-
-
-def _short_start(site: Site, pairs: Sequence[Pair]) -> float:
-    """The largest of three steps along a direction through many entries, as small as rounding allows.
-
-    The truncation errors of all entries add up. The rounding error of the slope, 32 ε |u·f| / t, must stay below half
-    of the error allowed. Truncation falls with the sixth power of the steps, so that smaller steps are more accurate
-    although rounding grows.
-    """
-    values = np.abs(site.row_values())
-    largest = 0.0
-    for input_, output in pairs:
-        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
-        with np.errstate(all="ignore"):
-            largest = np.fmax(largest, np.nanmax(values[site.rows(output)], initial=0.0) / (CERTIFIED * scale))
-    return float(min(STARTS[0], max(SHORTEST_START, 2 * 32 * EPS * largest)))
 
 
 def _twice(
@@ -313,32 +288,22 @@ def _is_long(site: Site, pair: Pair) -> bool:
     return site.map.domain.blocks[pair[0]].size > LONG
 
 
-def _clear(site: Site, pair: Pair, quick_reading: QuickReading, significance: float) -> PairResult | None:
-    """The result of three pairs of values for a pair that differs by more than `CLEARLY` bounds; otherwise None."""
-    reading = quick_reading.rough()
-    judgement = site.judge(reading, *pair, significance)
-    if judgement.impression is not Impression.DIFFERS or judgement.error < CLEARLY * judgement.tolerance:
-        return None
-    return PairResult(site=site, judgement=judgement, reading=reading, resolution=None)
-
-
 def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: float) -> dict[Pair, PairResult]:
     """Judge pairs along two directions through their input block, or one through every group of scales."""
     places = site.map.domain.slices[input_]
     best: dict[Pair, PairResult] = {}
     chosen = focuses(site.scales, places)
     pairs = [(input_, output) for output in outputs]
-    for number, focus in enumerate(_directions(site, input_, outputs, chosen, best)):
-        reading = None
-        if _is_long(site, pairs[0]):
-            start = _short_start(site, pairs) if number == 0 else GROUP_START
-            quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start)
-            clear = {pair: _clear(site, pair, quick_reading, significance) for pair in pairs}
-            differing = {pair: seen for pair, seen in clear.items() if seen is not None}
+    for number, (focus, known) in enumerate(_directions(site, input_, outputs, chosen, best)):
+        reading = known
+        if reading is None and _is_long(site, pairs[0]):
+            grouped = len(chosen) > 1 and number > 0
+            start = GROUP_START if number else short_start(site, pairs)
+            quick_reading, met = measured(site, places, focus, start, grouped=grouped)
+            differing = {} if met else clearly_wrong(site, pairs, quick_reading, significance)
             if len(differing) == len(outputs):
                 return differing
-            rounding = ROUNDINGS * quick_reading.short.rounding if len(chosen) > 1 and number else 0.0
-            reading = quick_reading.reading if site.is_met(quick_reading, places, rounding) else None
+            reading = quick_reading.reading if met else None
         reading = reading or site.probe(places, focus)
         for output in outputs:
             judgement = site.judge(reading, input_, output, significance)
@@ -357,14 +322,20 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
 
 def _directions(
     site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, PairResult]
-) -> Iterator[Focus]:
-    """The directions to measure: through every group of scales, or two through all entries; then `_drowned_beside`."""
-    yield from chosen if len(chosen) > 1 else chosen * 2
+) -> Iterator[tuple[Focus, Reading | None]]:
+    """The directions to measure: through every group of scales, or two through all entries; then `_drowned_beside`.
+
+    The groups of a long input come with a reading, if one direction through all of them meets the claim.
+    """
+    yield chosen[0], None
+    places, groups = site.map.domain.slices[input_], chosen[1:] or chosen
+    joint = joint_reading(site, places, groups) if len(groups) > 1 and _is_long(site, (input_, outputs[0])) else None
+    yield from [(group, None) for group in groups] if joint is None else [(joint.focus, joint)]
     known = [(output, best[input_, output]) for output in outputs]
     coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
     drawn = _drowned_beside(site, input_, coarse)
     if drawn is not None:
-        yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max()))
+        yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max())), None
 
 
 def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:

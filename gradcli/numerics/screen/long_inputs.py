@@ -1,0 +1,94 @@
+"""Measures directions through inputs of many entries, in which rounding of the values hides single entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcli.numerics.claims.compare import Impression, Reading
+from gradcli.numerics.claims.site import QuickReading, Site
+from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.pieces import root_of_squares
+from gradcli.numerics.maps.sizes import CERTIFIED
+from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.outcome import Pair
+from gradcli.numerics.sampling.directions import Focus, random_direction
+from gradcli.numerics.screen.pair_result import ROUNDINGS, SHORTEST_START, STARTS, PairResult
+
+CLEARLY = 100.0
+"""In a large block, an error of more than this many bounds of three pairs of values is a difference, which is located
+and confirmed without a more accurate measurement first."""
+GROUP_START = 0.2
+"""Entries of small scale are moved by up to 0.44 of their scale: at most 2.2 times this, so that none crosses zero,
+where many functions have a kink. They may miss the claim by rounding of the values, which are large compared with them;
+if they miss it by more, they are measured with smaller steps."""
+
+
+def short_start(site: Site, pairs: Sequence[Pair]) -> float:
+    """The largest of three steps along a direction through many entries, as small as rounding allows.
+
+    The truncation errors of all entries add up. They fall with the fourth power of the steps for two pairs of values,
+    with the sixth for three, so that steps are as small as rounding allows: the slope has a rounding error of up to
+    32 ε |u·f| / t, which at t = 40 ε |u·f| / p takes 0.8 of the error p that is allowed.
+    """
+    sizes, largest = _row_sizes(site), 0.0
+    for input_, output in pairs:
+        scale = site.claim.entry_scale(site.map.domain.slices[input_], output, site.scales)
+        with np.errstate(all="ignore"):
+            largest = np.fmax(largest, np.nanmax(sizes[site.rows(output)], initial=0.0) / (CERTIFIED * scale))
+    return float(min(STARTS[0], max(SHORTEST_START, 40 * EPS * largest)))
+
+
+def _row_sizes(site: Site) -> Vector:
+    """For every row, |u·f|, or how large it is if its terms have random signs, where that is larger.
+
+    The sum itself may be small by accident, but the rounding errors of the values are not.
+    """
+    sizes = np.abs(site.row_values())
+    if site.claim.cotangents is not None:
+        with np.errstate(all="ignore"):
+            typical = root_of_squares(site.claim.cotangents, site.outputs)
+        sizes[-typical.size :] = np.fmax(sizes[-typical.size :], typical)
+    return sizes
+
+
+def measured(site: Site, places: slice, focus: Focus, start: float, *, grouped: bool) -> tuple[QuickReading, bool]:
+    """Two or three pairs of values along a random direction, and whether they meet the claim.
+
+    Args:
+        site: the point.
+        places: the input block.
+        focus: which of its entries are moved.
+        start: the largest step is between this and 2.2 times this.
+        grouped: whether these are a group of small scale, which may miss the claim by rounding of the values.
+    """
+
+    def met(seen: QuickReading) -> bool:
+        return site.is_met(seen, places, ROUNDINGS * seen.short.rounding if grouped else 0.0)
+
+    quick_reading = site.quick_reading(random_direction(site.rng, focus.drawn), focus, start, met)
+    return quick_reading, met(quick_reading)
+
+
+def joint_reading(site: Site, places: slice, groups: Sequence[Focus]) -> Reading | None:
+    """One direction through several groups of small scale, if it meets the claim; otherwise None.
+
+    It may miss the claim by no more than the group of the smallest scale may alone. Rounding of the values is the same
+    for all groups, so that moving them together hides nothing that each alone would show.
+    """
+    focus = Focus(drawn=np.sum([group.drawn for group in groups], axis=0), judged=groups[-1].judged)
+    quick_reading, met = measured(site, places, focus, GROUP_START, grouped=True)
+    return quick_reading.reading if met else None
+
+
+def clearly_wrong(
+    site: Site, pairs: Sequence[Pair], quick_reading: QuickReading, significance: float
+) -> dict[Pair, PairResult]:
+    """The pairs that differ by more than `CLEARLY` bounds of three pairs of values, with their results."""
+    reading, found = quick_reading.rough(), {}
+    for pair in pairs:
+        judgement = site.judge(reading, *pair, significance)
+        if judgement.impression is Impression.DIFFERS and judgement.error >= CLEARLY * judgement.tolerance:
+            found[pair] = PairResult(site=site, judgement=judgement, reading=reading, resolution=None)
+    return found
