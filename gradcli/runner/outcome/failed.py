@@ -11,6 +11,7 @@ from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
 from gradcli.inputs.shrinking import as_code
 from gradcli.results import CheckResult, Evidence, Finding
+from gradcli.runner.outcome.domains import positive_note
 from gradcli.runner.outcome.notes import doubtful_shapes, not_in_findings
 from gradcli.runner.outcome.reduce import smallest_failing
 from gradcli.runner.planning.plan import CheckCase
@@ -46,14 +47,21 @@ def explained(
     result = replace(result, findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
-    doubts = doubtful_shapes(result.inputs, findings) if result.inputs_from == InputsFrom.INFERRED.value else ()
+    is_inferred = result.inputs_from == InputsFrom.INFERRED.value
+    doubts = doubtful_shapes(result.inputs, findings) if is_inferred else ()
     notes = (*doubts, *not_in_findings(result.notes, findings))
     result = replace(result, excerpt=excerpt_for(findings[0]), notes=notes)
     if case.spec.expect.verdict != "passed" or not case.settings.shrink:
         return result
     with watchdog.during("shrinking", optional=True, share=SHRINKING_SECONDS):
         arguments = smallest_failing(subject, findings[0], evidence, case.settings, seed=case.seed)
-    result = replace(result, smallest=tuple(as_code(arguments)))
+        excuse = (
+            positive_note(result, case, subject, findings[0], evidence)
+            if is_inferred and not watchdog.is_slow
+            else None
+        )
+    notes = result.notes if excuse is None else (excuse, *result.notes)
+    result = replace(result, smallest=tuple(as_code(arguments)), notes=notes)
     return result if failures is None else _saved(result, case, arguments, findings[0], failures)
 
 

@@ -1,0 +1,93 @@
+"""A gradient that is wrong only at the negative numbers that gradcli drew comes with the flag that excludes these."""
+
+import pytest
+
+import gradcli
+from gradcli.runner.case import run_case
+from gradcli.runner.planning.gather import gather
+from gradcli.runner.planning.plan import plan
+from gradcli.settings import Settings
+from gradcli.verdict import Verdict
+
+FRAMEWORKS = ("gradcli.engine", "torch")
+SOURCE = """
+import {framework} as torch
+from {framework}.autograd import Function
+
+class Huber(Function):
+    @staticmethod
+    def forward(ctx, x, delta):
+        ctx.save_for_backward(x, delta)
+        size = x.abs()
+        return torch.where(size <= delta, 0.5 * x * x, delta * (size - 0.5 * delta))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, delta = ctx.saved_tensors
+        size = x.abs()
+        grad_x = g * torch.minimum(torch.maximum(x, -delta), delta)
+        return {factor} * grad_x, torch.where(size <= delta, 0.0 * size, size - delta) * g
+
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return (a * a * b * b + 1).sqrt()
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        y = (a * a * b * b + 1).sqrt()
+        return g * a.abs() * b * b.abs() / y, g * b.abs() * a * a.abs() / y
+"""
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def written(request, tmp_path):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+
+    def write(factor: float = 1.0) -> str:
+        file = tmp_path / "losses.py"
+        file.write_text(SOURCE.format(framework=request.param, factor=factor))
+        return str(file)
+
+    return write
+
+
+def first_note(target: str) -> str:
+    report = gradcli.check(target)
+    assert report.verdict is Verdict.FAILED, str(report)
+    return next(iter(report.cases[0].notes), "")
+
+
+def test_each_input_whose_sign_decides_is_listed_with_its_flag(written):
+    note = first_note(f"{written()}:Huber")
+    assert "right where x > 0, and where delta > 0" in note
+    assert "add -i x=3x4,domain=positive, or -i delta=3x4,domain=positive" in note
+
+
+def test_the_flag_makes_the_check_pass(written):
+    target = written()
+    from gradcli.inputs.flags import parse_input
+
+    (case,) = plan(gather([f"{target}:Huber"], [parse_input("delta=3x4,domain=positive")]), Settings())
+    assert run_case(case).verdict is Verdict.PASSED
+
+
+def test_inputs_that_have_to_be_positive_together_are_listed_together(written):
+    note = first_note(f"{written()}:Mean")
+    assert "right where a > 0 and b > 0:" in note
+
+
+def test_no_domain_excuses_a_gradient_that_is_wrong_at_positive_numbers_too(written):
+    assert "domain=positive" not in first_note(f"{written(1.001)}:Huber")
+
+
+def test_inputs_that_were_given_are_not_put_in_question(written):
+    import numpy as np
+
+    values = np.array([-1.0, 2.0, -0.5])
+    report = gradcli.check(f"{written()}:Huber", (values, np.array([0.5, -1.0, -0.1])))
+    assert report.verdict is Verdict.FAILED
+    assert "domain=positive" not in str(report)
