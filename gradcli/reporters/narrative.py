@@ -125,7 +125,7 @@ _SOURCES = {"inferred": "inferred", "flags": "by flags", "spec": "from the spec"
 
 
 def _failure(result: CheckResult) -> Iterator[Line]:
-    yield from (_note(note) for note in result.notes)
+    """The findings and their lines first; notes say under which circumstances these hold."""
     for finding in result.findings[:_FINDINGS]:
         yield from _finding(finding)
     if len(result.findings) > _FINDINGS:
@@ -135,6 +135,7 @@ def _failure(result: CheckResult) -> Iterator[Line]:
         yield from (_note(f"{_about(evidence)}: {evidence.note or 'failed'}") for evidence in failed)
     if result.excerpt is not None:
         yield from _excerpt(result.excerpt)
+    yield from (_note(note) for note in result.notes)
     if result.smallest:
         yield from _smallest(result.smallest)
     if result.replay is not None:
