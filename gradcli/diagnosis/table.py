@@ -11,6 +11,7 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.numerics.localise.jacobian import jacobian_table
+from gradcli.numerics.maps.sizes import SIGNIFICANT
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.results import Mismatch
 
@@ -92,7 +93,7 @@ def measured(
             return None
         generator = np.random.default_rng([seed, 43, place])
         columns, some = wanted + domain.slices[place].start, claimed[:, wanted]
-        found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=some, quick=True)
+        found = jacobian_table(map_, subject.point, rng=generator, columns=columns, claimed=some, enough=SIGNIFICANT)
     except UserCodeError:  # forward or backward fails for another value or cotangent
         return None
     known = np.isfinite(found.numeric) & np.isfinite(found.bound) & found.smooth

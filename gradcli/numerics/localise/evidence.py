@@ -16,7 +16,7 @@ from gradcli.numerics.localise.entries import LARGEST_COUNT, locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
-from gradcli.numerics.maps.sizes import COMPUTED
+from gradcli.numerics.maps.sizes import COMPUTED, FINE, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.gap import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
@@ -95,7 +95,7 @@ def make_table(
         columns=inside.start + chosen,
         rows=outside.start + rows,
         claimed=claimed,
-        quick=not complete or costly,
+        enough=FINE if complete and not costly else SIGNIFICANT,
         most=None if complete and not costly else most,
     )
     order = np.argsort(numeric.columns)

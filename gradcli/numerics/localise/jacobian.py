@@ -10,9 +10,9 @@ import numpy.typing as npt
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.differences.estimate import Status, StatusArray
-from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, QUICK_STEP, Prediction, predict
+from gradcli.numerics.differences.three_pairs import BOUNDED_STEP, Prediction, predict
 from gradcli.numerics.maps.floats import Mask, Matrix
-from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
+from gradcli.numerics.maps.sizes import CERTIFIED, FINE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales, snap, within
@@ -47,7 +47,7 @@ def jacobian_table(
     columns: Sequence[int] | npt.NDArray[np.intp] | None = None,
     rows: Sequence[int] | npt.NDArray[np.intp] | None = None,
     claimed: Matrix | None = None,
-    quick: bool = False,
+    enough: float = FINE,
     most: int | None = None,
 ) -> NumericTable:
     """Differentiate the chosen outputs by the chosen inputs, one column after the other.
@@ -58,8 +58,9 @@ def jacobian_table(
         rng: draws the steps.
         columns: flat input coordinates, by default all.
         rows: flat output coordinates, by default all.
-        claimed: the claimed entries (rows, columns). A column that meets them takes 6 evaluations instead of 16.
-        quick: accept three pairs of values also if their own bound is below 1e-7 of the column's largest entry.
+        claimed: the claimed entries (rows, columns). With them, three pairs of values are tried first, and a column
+            that meets its claim, or whose bound is fine enough, takes 6 evaluations instead of 16.
+        enough: a bound below this part of the column's largest entry is fine enough.
         most: no column is begun after this number of evaluations; by default all are. The result has those measured.
 
     Returns:
@@ -86,9 +87,9 @@ def jacobian_table(
         size = float(scales[column])
         v = within(scales, column)
         if claimed is not None and largest > 0 and np.isfinite(f0).all():
-            short = predict(chosen, x, v, f0=f0, rng=rng, start=BOUNDED_STEP if quick else QUICK_STEP)
+            short = predict(chosen, x, v, f0=f0, rng=rng, start=BOUNDED_STEP)
             evaluations += short.evaluations
-            limit = _limit(short, claimed[:, k] * size, largest, quick)
+            limit = _limit(short, claimed[:, k] * size, largest, enough)
             if limit is not None:
                 measured.append((short.value / size, limit / size, np.zeros(rows_.size, np.int8)))
                 continue
@@ -132,18 +133,21 @@ def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
     return chosen
 
 
-def _limit(short: Prediction, along: Vector, largest: float, quick: bool) -> Vector | None:
+def _limit(short: Prediction, along: Vector, largest: float, enough: float) -> Vector | None:
     """The error bound of three pairs of values, if they suffice; otherwise None.
 
-    They suffice if they meet the claim to nine digits, or with `quick`, if their own bound is below 1e-7.
+    They suffice if they meet the claim to nine digits, or if their own bound is fine enough in all rows. That bound is
+    not taken to be finer than nine digits, because the change by the largest step may be small by accident. An entry
+    that is claimed and does not change at all may lie on a plateau of rounded values, which three pairs do not show.
     """
     if short.certifies(along, np.full(along.size, CERTIFIED * largest)).all():
         met: Vector = 4 * np.abs(short.value - along) + short.rounding
         return met
     with np.errstate(all="ignore"):
-        settled: Vector = 4 * short.shift + short.rounding + np.abs(short.kink)
-        enough = bool((settled <= SIGNIFICANT * np.abs(short.value).max(initial=0.0)).all())
-    return settled if quick and enough else None
+        column = float(np.abs(short.value).max(initial=0.0))
+        settled: Vector = 4 * short.shift + short.rounding + np.abs(short.kink) + CERTIFIED * column
+        moved = (short.value != 0) | (along == 0)
+        return settled if (moved & (settled <= enough * column)).all() else None
 
 
 def _chosen(indices: Sequence[int] | npt.NDArray[np.intp] | None, size: int) -> npt.NDArray[np.intp]:
