@@ -274,7 +274,9 @@ def protocols(n: int) -> dict[str, dict[str, Step]]:
         "strided grad_output": {"back": lambda c: contiguous(c.g) * (1 - c.y * c.y) if any(c.g.stride()) else c.right},
         "strided input": {"back": lambda c: c.g * (1 - tanh(contiguous(c.x), c.hidden) ** 2)},
         "expanded grad_output": {"back": lambda c: c.g.view(-1).add_(0) * (1 - c.y * c.y)},
-        "raises for strides": {"back": lambda c: c.g.view(-1, 1).view(torch.uint8).view(c.g.dtype).view(-1) * (1 - c.y * c.y)},
+        "raises for strides": {
+            "back": lambda c: c.g.view(-1, 1).view(torch.uint8).view(c.g.dtype).view(-1) * (1 - c.y * c.y)
+        },
         "freed": {"back": freed},
         "other again": {"back": other_again},
         "other on a third pass": {"back": third_pass},
