@@ -159,7 +159,7 @@ MECHANISMS = [
     Mechanism("screen.survey", "_unless_apart", argument(2)),
     Mechanism("screen.survey", "_at_its_precision", argument(2)),
     Mechanism("screen.survey", "_together", found_none, spares=True),
-    Mechanism("screen.survey", "_clear", NOTHING, spares=True),
+    Mechanism("screen.long_inputs", "clearly_wrong", found_none, spares=True),
     Mechanism("screen.survey", "as_step_function", argument(2)),
     Mechanism("screen.with_reference", "_forgive", argument(3)),
     Mechanism("screen.with_reference", "_confirmed", NOTHING),
