@@ -24,8 +24,8 @@ PLAIN = (0, 1, 2, 3, 4, -1, 0.5)
 """Numbers that a formula has without deciding anything."""
 HEAD = """# The constants of the numerics
 
-Written by `python -m tools.constants`, from the code. A value without a reason here was chosen because the measurements
-in [numerics.md](numerics.md) came out well with it. "Part" means part of the largest entry, value or slope compared.
+Written by `python -m tools.constants`, from the code. A value without a reason here was chosen because the
+[measurements](measurements.md) came out well with it. "Part" means part of the largest entry, value or slope compared.
 
 The last two columns say what happens at half and at twice the value, as `benchmarks/sensitivity.py` measured it on a
 sample of the recorded cases: one case whose verdict or wrong entries change, or in how many cases that use the constant

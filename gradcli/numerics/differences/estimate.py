@@ -12,7 +12,7 @@ from gradcli.numerics.maps.space import Vector
 
 FAIL_FACTOR = 3.0
 """A claim differs only if it is wrong by more than this many error bounds, because on difficult functions one bound in
-a thousand does not hold (docs/numerics.md, section 10)."""
+a thousand does not hold (docs/measurements.md)."""
 
 
 class Status(IntEnum):
