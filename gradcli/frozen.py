@@ -37,8 +37,7 @@ def _frozen(plain: type, *, eq: bool, kw_only: bool) -> type:
         "__init__": _initializer(made, fields),
         "__repr__": _representation(fields),
         **_immutability(made, frozenset(field.name for field in fields)),
-        "__getstate__": _state,
-        "__setstate__": _put_state,
+        **_pickling(made, fields),
         **(_comparison(fields) if eq else {}),
     }
     for name, method in methods.items():
@@ -135,10 +134,15 @@ def _immutability(made: type, names: frozenset[str]) -> dict[str, Callable[..., 
     return {"__setattr__": __setattr__, "__delattr__": __delattr__}
 
 
-def _state(self: Any) -> list[Any]:
-    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+def _pickling(made: Any, fields: tuple[Field[Any], ...]) -> dict[str, Callable[..., Any]]:
+    values = _values(tuple(field.name for field in fields))
+    slots = tuple(getattr(made, field.name).__set__ for field in fields)
 
+    def __getstate__(self: Any) -> list[Any]:  # noqa: N807
+        return list(values(self))
 
-def _put_state(self: Any, state: list[Any]) -> None:
-    for field, value in zip(dataclasses.fields(self), state, strict=True):
-        object.__setattr__(self, field.name, value)
+    def __setstate__(self: Any, state: list[Any]) -> None:  # noqa: N807
+        for put, value in zip(slots, state, strict=True):
+            put(self, value)
+
+    return {"__getstate__": __getstate__, "__setstate__": __setstate__}

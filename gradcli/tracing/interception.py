@@ -126,8 +126,10 @@ class OperationWatch:
 
         @functools.wraps(function)
         def watched(*args: Any, **keywords: Any) -> Any:
+            if self._inside or not log.listening:
+                return function(*args, **keywords)
             frame = sys._getframe(1)
-            if self._inside or not log.listening or frame.f_code.co_filename.startswith(OWN_FOLDER):
+            if frame.f_code.co_filename.startswith(OWN_FOLDER):
                 return function(*args, **keywords)
             self._inside = True
             try:

@@ -2,8 +2,8 @@
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from types import FrameType
 from typing import Any, final
@@ -30,24 +30,28 @@ _BAD = 4096
 Copies = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-@contextmanager
-def unprofiled() -> Iterator[None]:
+@final
+class Unprofiled:
     """A context for the trace's own steps, during which the slow profile function that notes locals is off."""
-    profile = sys.getprofile()
-    if not callable(profile):  # none, or a profiler in C, which cannot be put back from here
-        yield
-        return
-    sys.setprofile(None)
-    try:
-        yield
-    finally:
-        sys.setprofile(profile)
+
+    __slots__ = ("_profile",)
+
+    def __enter__(self) -> None:
+        self._profile = sys.getprofile()
+        if callable(self._profile):  # not a profiler in C, which could not be restored from here
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if callable(self._profile):
+            sys.setprofile(self._profile)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Operation:
     """One call. Values are numbered; the same tensor has a new number after each operation that writes to it.
+
+    Nobody changes it. It is not frozen, because there are thousands, and making a frozen one takes three times as long.
 
     `tracked` says of each input, `tracked_out` of each output, whether gradients follow it; `dtype` is that of the
     first output ("" for a number). `last_node` numbers the newest graph node when the call ended, `mode`
@@ -119,10 +123,10 @@ class OperationLog:
         name = _plain(name)
         if name in NO_OPERATIONS or len(self.operations) >= _MOST:
             return call(*args, **keywords)
-        with unprofiled():
+        with Unprofiled():
             given, inputs, tracked, kept = self._taken(name, args, keywords, function)
         result = call(*args, **keywords)
-        with unprofiled():
+        with Unprofiled():
             self._keep(kept, name, call, result, function, frame)
             self._note(name, args, keywords, given, inputs, tracked, result, frame, function)
         return result

@@ -1,7 +1,8 @@
 """Reads tensors without changing them: their values, a summary, and the tensors that a value contains."""
 
+import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, final
 
@@ -40,9 +41,9 @@ class Lens:
         """The values as an array, sharing memory if possible; None if the framework cannot return them."""
         try:
             plain = tensor.detach()
-            if str(plain.dtype).endswith("bfloat16"):
+            if dtype_name(plain.dtype) == "bfloat16":
                 plain = plain.float()
-            if plain.is_complex():  # a lazy conjugate has no array of its own
+            if plain.dtype.is_complex:  # a lazy conjugate has no array of its own
                 return np.array(plain.tolist(), dtype=dtype_name(plain.dtype))
             return np.asarray(plain.cpu().numpy() if plain.device.type != "cpu" else plain.numpy())
         except (RuntimeError, TypeError, ValueError):  # sparse, meta and vmapped tensors have no array
@@ -86,11 +87,12 @@ class Lens:
 
     def is_not_finite(self, tensor: Any) -> bool:
         """Whether any entry is NaN or infinite; False if the values cannot be read."""
-        if not tensor.is_floating_point() and not tensor.is_complex():
+        if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
             return False
-        if tensor.device.type == "meta":
+        device = tensor.device.type
+        if device == "meta":
             return False
-        if tensor.device.type != "cpu":
+        if device != "cpu":
             return not bool(self.namespace.isfinite(tensor.detach()).all())
         array = self.array(tensor)
         return array is not None and not np.isfinite(array).all()
@@ -140,7 +142,8 @@ def requires_grad(tensor: Any) -> bool:
         return False
 
 
-def dtype_name(dtype: object) -> str:
+@functools.lru_cache(maxsize=64)
+def dtype_name(dtype: Hashable) -> str:
     """A dtype without the framework's name: "float64"."""
     return str(dtype).rsplit(".", 1)[-1]
 

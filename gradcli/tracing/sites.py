@@ -52,10 +52,13 @@ def called_by_user(depth: int) -> FrameType | None:
 
 def site_of_frame(frame: FrameType | None) -> SourceSite | None:
     """The site of a frame."""
-    if frame is None:
-        return None
-    code = frame.f_code
-    return SourceSite(file=shown_path(code.co_filename), line=frame.f_lineno, function=code.co_name)
+    return None if frame is None else _site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _site(filename: str, line: int, function: str) -> SourceSite:
+    """One object for each line of the user's code, which many nodes share."""
+    return SourceSite(file=shown_path(filename), line=line, function=function)
 
 
 def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
@@ -68,7 +71,7 @@ def site_of_stack(stack: Sequence[str]) -> SourceSite | None:
         if is_home(match["file"], function):
             return None
         if of_user(match["file"]) and match["file"] not in (MODULE_ENTRY, PACKED_ENTRY):
-            return SourceSite(file=shown_path(match["file"]), line=int(match["line"]), function=function)
+            return _site(match["file"], int(match["line"]), function)
     return None
 
 
