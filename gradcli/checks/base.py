@@ -28,7 +28,7 @@ LONG = 10_000
 CANCELLED = 2.0**-42
 """Below this part of the largest cotangent, a gradient may be only the rounding error of terms that cancel."""
 FACTORS = (-3.0, 2.0)
-"""Factors of the cotangents u and v in their mixture (`mixed`), of different signs."""
+"""Factors of the cotangents u and v in their combination (`combined`), of different signs."""
 REPEAT_TOLERANCE = 1e-9
 """Relative; the same code on the same numbers differs by a reordering of sums at most."""
 FIRST_ORDER_ERRORS = "errors-of-order-1"
@@ -68,7 +68,7 @@ class Situation:
             self._runs["together"] = passed_together(
                 self.subject,
                 self.raw_backward(),
-                (u, v, mixed(u, v)),
+                (u, v, combined(u, v)),
                 (FACTORS[0], FACTORS[1] / LARGE),
                 tolerance=self.tolerance(REPEAT_TOLERANCE),
                 laid_out=self.settings.wants("layout"),
@@ -249,8 +249,8 @@ class Situation:
         return self.subject.arguments[position].name
 
 
-def mixed(u: Sequence[NDArray[Any]], v: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """The cotangents u and v, the second one large, mixed by `FACTORS`."""
+def combined(u: Sequence[NDArray[Any]], v: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The cotangents u and v, the second one large, combined with `FACTORS`."""
     return [FACTORS[0] * p + FACTORS[1] / LARGE * q for p, q in zip(u, v, strict=True)]
 
 

@@ -164,8 +164,8 @@ def evidence_of(
             if block.outcome is Outcome.UNDECIDED:
                 continue
         name = map_.domain.blocks[block.input].name
-        told = block.note is not None and not (order > 1 and block.zero_everywhere)
-        notes = [*kinks, str(block.note)] if told else kinks
+        is_noted = block.note is not None and not (order > 1 and block.zero_everywhere)
+        notes = [*kinks, str(block.note)] if is_noted else kinks
         yield Evidence(
             check=check,
             order=order,

@@ -41,8 +41,8 @@ class LayoutCheck(Check):
             yield self.passed()
             return
         found = [*self._outputs(situation), *self._inputs(situation, situation.cotangents(), situation.reference())]
-        told = next((e for e in found if e.verdict is Verdict.FAILED), None)
-        yield told or next((e for e in found if e.note), None) or next(filter(None, together))
+        failure = next((e for e in found if e.verdict is Verdict.FAILED), None)
+        yield failure or next((e for e in found if e.note), None) or next(filter(None, together))
 
     def _together(self, situation: Situation, inputs: Layout, outputs: Layout) -> Evidence | None:
         """What is wrong with these layouts of inputs and grad_output at once; mostly nothing: none is tried alone."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Gradients
-from gradcli.checks.base import FACTORS, LARGE, Check, Situation, mixed, relative_gap
+from gradcli.checks.base import FACTORS, LARGE, Check, Situation, combined, relative_gap
 from gradcli.findings import FindingKind
 from gradcli.numerics.differences.formats import stored_roundoff
 from gradcli.results import Evidence
@@ -33,10 +33,10 @@ class LinearityCheck(Check):
             yield self.passed()
             return
         u, v = situation.cotangents(), situation.constant_cotangents()
-        subject, mixture = situation.subject, mixed(u, v)
+        subject, combination = situation.subject, combined(u, v)
         parts = situation.reference(), situation.of_constant()
         ignored = self._ignored(situation, *parts)
-        got = subject.backward(mixture)
+        got = subject.backward(combination)
         broken = False
         for place, position in enumerate(subject.active):
             name = situation.input_name(position)
@@ -48,7 +48,7 @@ class LinearityCheck(Check):
                     "of grad_output, and for zeros",
                     input=name,
                 )
-            elif self._nonlinear(situation, place, (u, v, mixture), (*parts, got)):
+            elif self._nonlinear(situation, place, (u, v, combination), (*parts, got)):
                 broken = True
                 yield self.failed(
                     FindingKind.NONLINEAR_BACKWARD,
@@ -80,16 +80,16 @@ class LinearityCheck(Check):
         gradients: tuple[Gradients, Gradients, Gradients],
     ) -> bool:
         """Whether the gradient for the combined cotangents differs from the combined gradients, beyond rounding."""
-        of_u, of_v, of_mixed = (each[place] for each in gradients)
-        if of_u is None or of_v is None or of_mixed is None:
+        of_u, of_v, of_combination = (each[place] for each in gradients)
+        if of_u is None or of_v is None or of_combination is None:
             return False
-        if not departs(of_mixed, _A * of_u, _B * of_v):
+        if not departs(of_combination, _A * of_u, _B * of_v):
             return False
         for known in (situation.value_floor, situation.rounding_floor, situation.coarse_floor):
-            floor_u, floor_v, floor_mixed = (known(c)[place] for c in cotangents)
-            floor = abs(_A) * floor_u + abs(_B) * floor_v + floor_mixed
-            tolerance = self._tolerance(situation, of_u, of_mixed)
-            if not departs(of_mixed, _A * of_u, _B * of_v, floor, tolerance=tolerance):
+            floor_u, floor_v, floor_combination = (known(c)[place] for c in cotangents)
+            floor = abs(_A) * floor_u + abs(_B) * floor_v + floor_combination
+            tolerance = self._tolerance(situation, of_u, of_combination)
+            if not departs(of_combination, _A * of_u, _B * of_v, floor, tolerance=tolerance):
                 return False
         return True
 

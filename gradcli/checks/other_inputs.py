@@ -11,8 +11,16 @@ from gradcli.checks.base import Check, Situation
 from gradcli.checks.gradient import comparable
 from gradcli.checks.iteration import iterates
 from gradcli.checks.other_points.failing import failures
-from gradcli.checks.other_points.points import MIXED, Arguments, Room, is_drawn, mixed_point, other_points, rooms_of
-from gradcli.checks.other_points.proof import simplest, told, wrong_at
+from gradcli.checks.other_points.points import (
+    TOGETHER,
+    Arguments,
+    Bounds,
+    all_bounds_of,
+    combined_point,
+    is_drawn,
+    other_points,
+)
+from gradcli.checks.other_points.proof import note_of, simplest, wrong_at
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -56,10 +64,10 @@ class OtherInputsCheck(Check):
         witness = subject.body_map(1)
         if witness is None and (self.name not in situation.settings.only or subject.info.backward is None):
             return
-        rooms = rooms_of(subject.arguments, subject.active)
-        drawn = {place: room for place, room in rooms.items() if is_drawn(subject.arguments[place])}
+        all_bounds = all_bounds_of(subject.arguments, subject.active)
+        drawn = {place: bounds for place, bounds in all_bounds.items() if is_drawn(subject.arguments[place])}
         compared = False
-        for part in ([drawn] if drawn else []) + ([rooms] if rooms != drawn else []):
+        for part in ([drawn] if drawn else []) + ([all_bounds] if all_bounds != drawn else []):
             sweep = _Sweep(situation, witness, part)
             for found in sweep.doubtful():
                 evidence = self._judged(situation, found, counts=part is drawn)
@@ -82,16 +90,16 @@ class OtherInputsCheck(Check):
         if counts:
             lone = "the gradient at a kink is a matter of convention"
             why = "forward iterates, and may not have converged at these inputs" if steps else lone
-        return [self.passed(told(*simplest(situation, found.arguments, wrong), why))]
+        return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
 
 
 @final
 class _Sweep:
     """Gradient and reference at other values of some inputs; `compared` says whether any point could be compared."""
 
-    def __init__(self, situation: Situation, witness: VectorMap | None, rooms: Mapping[int, Room]) -> None:
+    def __init__(self, situation: Situation, witness: VectorMap | None, all_bounds: Mapping[int, Bounds]) -> None:
         self.compared = False
-        self._situation, self._witness, self._rooms = situation, witness, rooms
+        self._situation, self._witness, self._all_bounds = situation, witness, all_bounds
 
     def doubtful(self) -> Iterator["Comparison"]:
         """The inputs to be checked by differences, up to a limit."""
@@ -99,11 +107,11 @@ class _Sweep:
         generator = np.random.default_rng([situation.seed, 23])
         asked = 0
         cotangent = subject.codomain.flatten(situation.cotangents(number=1))
-        together = mixed_point(subject.arguments, self._rooms, generator)
-        mixed = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
-        tried = MIXED if mixed is not None and not mixed.apart(situation) else ()
+        together = combined_point(subject.arguments, self._all_bounds, generator)
+        combined = None if together is None or witness is None else _compared(situation, witness, cotangent, [together])
+        tried = TOGETHER if combined is not None and not combined.apart(situation) else ()
         self.compared = bool(tried)
-        for candidates in other_points(subject.arguments, self._rooms, generator, tried):
+        for candidates in other_points(subject.arguments, self._all_bounds, generator, tried):
             found = _compared(situation, witness, cotangent, candidates)
             self.compared = self.compared or found is not None
             if found is None or asked == ARBITRATED or not found.doubtful(situation):

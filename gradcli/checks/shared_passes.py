@@ -44,20 +44,20 @@ def passed_together(
         cotangents: u, v (whose entries are all equal) and a u + b v.
         factors: a and b.
         tolerance: the error allowed in the combination, relative to the largest entries of its two terms.
-        laid_out: make grad_output one number expanded for v, and strided for the mixture.
+        laid_out: make grad_output one number expanded for v, and strided for the combination.
     """
-    u, v, mixture = cotangents
+    u, v, combination = cotangents
     own = _passed_on(subject, raw)
     layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
-    passes = [Pass(cotangents=each, layout=layout) for each, layout in zip((v, mixture), layouts, strict=True)]
+    passes = [Pass(cotangents=each, layout=layout) for each, layout in zip((v, combination), layouts, strict=True)]
     try:
         found = subject.backward_further(passes if own is not None else [Pass(cotangents=u), *passes])
     except UserCodeError:
         return None
     if found is None:
         return None
-    of_u, of_v, of_mixture = found if own is None else (own, *found)
-    if not all(_fits(*each, factors, tolerance) for each in zip(of_u, of_v, of_mixture, strict=True)):
+    of_u, of_v, of_combination = found if own is None else (own, *found)
+    if not all(_fits(*each, factors, tolerance) for each in zip(of_u, of_v, of_combination, strict=True)):
         return None
     return Together(of_u=of_u, of_v=of_v, laid_out=laid_out)
 
@@ -85,17 +85,17 @@ def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
 def _fits(
     of_u: NDArray[Any] | None,
     of_v: NDArray[Any] | None,
-    of_mixture: NDArray[Any] | None,
+    of_combination: NDArray[Any] | None,
     factors: tuple[float, float],
     tolerance: float,
 ) -> bool:
     """Whether the gradient for the combination is the combination of the gradients, and all of them are finite."""
-    if of_u is None or of_v is None or of_mixture is None:
-        return of_u is None and of_v is None and of_mixture is None
+    if of_u is None or of_v is None or of_combination is None:
+        return of_u is None and of_v is None and of_combination is None
     if not of_u.size:
         return True
     with np.errstate(all="ignore"):
         first, second = factors[0] * of_u, factors[1] * of_v
         scale = np.abs(first).max() + np.abs(second).max()
-        gap = np.abs(of_mixture - (first + second)).max()
+        gap = np.abs(of_combination - (first + second)).max()
     return bool(gap <= tolerance * scale) and bool(np.isfinite(scale))

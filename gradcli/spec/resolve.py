@@ -242,8 +242,8 @@ def _missing_module(name: str, missing: str) -> str:
     close = closest(last, known)
     hint = f" (did you mean {f'{parent}.{close}' if parent else close}?)" if close else ""
     file = Path(name.replace(".", os.sep))
-    told = f"; for the file write {file}.py:Name" if not parent and file.with_suffix(".py").is_file() else ""
-    return f"no module named {missing!r}: looked {where}{hint}{told}"
+    advice = f"; for the file write {file}.py:Name" if not parent and file.with_suffix(".py").is_file() else ""
+    return f"no module named {missing!r}: looked {where}{hint}{advice}"
 
 
 def _installed_names() -> list[str]:

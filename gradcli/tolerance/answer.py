@@ -86,7 +86,7 @@ def _check(problem: Problem, options: Options) -> None:
     outputs = problem.dense_outputs()
     if options.check_backward_ad:
         passed = _check_backward(problem, options)
-        _check_manners(problem, options, outputs if passed else None)
+        _check_requirements(problem, options, outputs if passed else None)
     if options.check_forward_ad:
         check_forward_mode(problem, options, significance_of(problem))
 
@@ -100,12 +100,12 @@ def _check_second(problem: Problem, options: Options, grad_outputs: Any) -> None
         return
     if options.check_backward_ad:
         _check_backward(problem, options)
-        _check_manners(first, options)
+        _check_requirements(first, options)
     if options.check_forward_ad:
         check_forward_mode(first, options, significance_of(first))
 
 
-def _check_manners(problem: Problem, options: Options, passed: list[Any] | None = None) -> None:
+def _check_requirements(problem: Problem, options: Options, passed: list[Any] | None = None) -> None:
     """What is asked of backward apart from its values.
 
     Where the battery has passed the problem at first order, its outputs may be given, for their graph serves still; and

@@ -159,12 +159,12 @@ def _head(finding: Finding, subject: Subject) -> str:
     if finding.kind in _HEADS:
         return _HEADS[finding.kind]
     names = [subject.arguments[place].name for place in subject.active]
-    if finding.input not in names or finding.kind in _MANNERS:
+    if finding.input not in names or finding.kind in _REQUIREMENTS:
         return finding.kind.sentence
     return f"Jacobian mismatch for output {finding.output or 0} with respect to input {names.index(finding.input)},"
 
 
-_MANNERS = frozenset(
+_REQUIREMENTS = frozenset(
     {
         FindingKind.MUTATES_INPUT,
         FindingKind.MUTATES_SAVED,

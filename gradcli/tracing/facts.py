@@ -110,11 +110,11 @@ class Facts:
 
     def version_conflict(self, error: str | None) -> VersionConflict | None:
         """The operation that saved a tensor and the one that changed it, if backward raised because of that."""
-        told = _CHANGED.search(error or "")
-        if told is None or self.graph is None or self.graph.failed is None:
+        matched = _CHANGED.search(error or "")
+        if matched is None or self.graph is None or self.graph.failed is None:
             return None
         record = self.graph.records[self.graph.failed]
-        then, shape = int(told["then"]), tuple(int(size) for size in re.findall(r"\d+", told["shape"]))
+        then, shape = int(matched["then"]), tuple(int(size) for size in re.findall(r"\d+", matched["shape"]))
         number = record.node._sequence_nr()
         later = [o for o in self.operations.operations if o.version == then + 1 and o.last_node >= number]
         changed = next((o for o in later if o.shape == shape), next(iter(later), None))

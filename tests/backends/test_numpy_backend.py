@@ -355,7 +355,7 @@ def scaled_wrong(g, x, w, b, s):
 
 
 @pytest.mark.parametrize(
-    ("pair", "code", "told"),
+    ("pair", "code", "text"),
     [
         ("affine right", 0, "-i x=3x4 -i gain=4 -i bias=scalar"),
         ("affine wrong", 1, "bias: the returned gradient is 2 times the right one"),
@@ -365,15 +365,15 @@ def scaled_wrong(g, x, w, b, s):
         ("scaled scaled_wrong", 1, "input=s "),
     ],
 )
-def test_a_derivative_may_leave_out_parameters_and_sum_over_all_axes(run, tmp_path, pair, code, told):
+def test_a_derivative_may_leave_out_parameters_and_sum_over_all_axes(run, tmp_path, pair, code, text):
     (tmp_path / "fewer.py").write_text(FEWER)
     target, gradient = pair.split()
     ended = run("check", f"fewer:{target}", "--grad", gradient)
-    assert (ended.returncode, told in ended.stdout + ended.stderr) == (code, True), ended.stdout + ended.stderr
+    assert (ended.returncode, text in ended.stdout + ended.stderr) == (code, True), ended.stdout + ended.stderr
 
 
 def test_slips_are_told_in_a_sentence(run):
-    for arguments, told in (
+    for arguments, text in (
         (("arrays:sine",), "--grad module:attr"),
         (("arrays:squares", "--grad", "arrays:slops"), "did you mean 'slopes'"),
         (("arrays:squares", "--grad", "slops"), "did you mean 'slopes'"),
@@ -381,7 +381,7 @@ def test_slips_are_told_in_a_sentence(run):
     ):
         ended = run("check", *arguments)
         assert ended.returncode == 2
-        assert told in ended.stderr
+        assert text in ended.stderr
         assert "Traceback" not in ended.stderr
 
 

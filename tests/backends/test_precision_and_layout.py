@@ -296,5 +296,5 @@ def test_a_second_order_that_only_64_bits_cut_is_judged_as_given(made, dtype, ve
     x = torch.linspace(-1.1, 1.3, 6).to(dtype).requires_grad_()
     report = gradcli.check(made, (x,), samples=1, only=("gradient", "higher-order"), shrink=False)
     assert report.verdict is verdict, str(report)
-    told = any("is right in float32" in note for note in report.cases[0].notes)
-    assert told == (verdict is Verdict.PASSED)
+    noted = any("is right in float32" in note for note in report.cases[0].notes)
+    assert noted == (verdict is Verdict.PASSED)

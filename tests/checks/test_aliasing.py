@@ -149,8 +149,8 @@ def test_domains_that_the_first_leaves_are_tried_with_the_second(backend, ns):
 @pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 def test_the_table_passes_and_is_compared_where_two_inputs_fit(backend, ns, row):
     _, evidence, _ = examined(backend, row.build(ns), *arguments(row))
-    told = [e.verdict for e in evidence if e.check == "aliasing"]
-    assert told == ([Verdict.PASSED] if row.name in ("two-outputs", "layer-norm") else [])
+    noted = [e.verdict for e in evidence if e.check == "aliasing"]
+    assert noted == ([Verdict.PASSED] if row.name in ("two-outputs", "layer-norm") else [])
 
 
 def test_without_a_graph_it_is_skipped_and_the_reason_is_told():

@@ -29,8 +29,8 @@ def scaled(ns, forward_extra=lambda x: x, backward=lambda ctx, g: g * ctx.k):
     return Scaled
 
 
-@pytest.mark.parametrize(("returned", "told"), [(1, True), (2, False)])
-def test_values_missing_for_parameters_left_at_their_defaults_are_noted(backend, ns, returned, told):
+@pytest.mark.parametrize(("returned", "noted"), [(1, True), (2, False)])
+def test_values_missing_for_parameters_left_at_their_defaults_are_noted(backend, ns, returned, noted):
     class Halved(ns.autograd.Function):
         @staticmethod
         def forward(ctx, x, mode="half"):
@@ -47,7 +47,7 @@ def test_values_missing_for_parameters_left_at_their_defaults_are_noted(backend,
         "backward returns 1 value for 2 parameters: a call that passes mode will fail; return one value for each "
         "parameter"
     )
-    assert notes == [expected if told else None]
+    assert notes == [expected if noted else None]
 
 
 def test_names_are_unique_and_every_check_says_what_it_holds():

@@ -47,8 +47,8 @@ def test_a_mistake_beside_an_empty_output_is_found() -> None:
 def test_an_empty_input_beside_another_is_told_and_passes() -> None:
     case = checked(both, leaf(2), leaf(0, 3))
     assert case.verdict is Verdict.PASSED
-    told = "y is empty: it has no entries to check; output 1 is empty: it has no entries to check"
-    assert told in case.notes
+    noted = "y is empty: it has no entries to check; output 1 is empty: it has no entries to check"
+    assert noted in case.notes
 
 
 def test_where_all_is_empty_nothing_is_claimed() -> None:

@@ -14,7 +14,7 @@ import gradcli
 from gradcli.backends.executed_lines import LinesSeen, at_most
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
-from gradcli.checks.other_points.points import Manner, other_points, room_of, rooms_of
+from gradcli.checks.other_points.points import Change, all_bounds_of, bounds_of, other_points
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
@@ -148,7 +148,7 @@ def checked(backend: Any, target: Any, *values: Any, **options: Any) -> CheckRes
     return result
 
 
-def told(result: CheckResult) -> list[str]:
+def notes_of(result: CheckResult) -> list[str]:
     return [note for note in result.notes if "not among them" in note]
 
 
@@ -158,7 +158,7 @@ def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(bac
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
     result = checked(backend, target, list(planted.given), order=1, shrink=False)
     assert result.verdict is Verdict.PASSED
-    (note,) = told(result)
+    (note,) = notes_of(result)
     assert [e.note for e in result.evidence if e.check == "other-inputs"] == [note]
     found = NOTE.match(note)
     assert found is not None
@@ -173,7 +173,7 @@ def test_what_the_given_inputs_hide_is_told_with_its_place_and_fails_nothing(bac
 def test_the_flags_in_the_note_make_a_case_that_fails(backend, name):
     planted = PLANTED[name]
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
-    (note,) = told(checked(backend, target, list(planted.given), order=1))
+    (note,) = notes_of(checked(backend, target, list(planted.given), order=1))
     given = shlex.split(note.partition("to make it a failure, run with ")[2])
     specs = tuple(parse_input(text) for text in given[1::2])
     case = case_of(CheckSpec(target="planted:Planted", inputs=specs, inputs_from=InputsFrom.FLAGS), Settings(order=1))
@@ -189,7 +189,7 @@ def test_a_mistake_at_equal_entries_alone_is_told(backend):
         return g * ns.where(equal, 3 * x, 2 * x)
 
     result = checked(backend, function_of(ns, lambda ns, x: x * x, backward), MODEST, order=1)
-    (note,) = told(result)
+    (note,) = notes_of(result)
     assert "at exactly this point" in note
     assert "x[" in note
 
@@ -208,7 +208,7 @@ def test_two_inputs_name_the_one_whose_gradient_is_wrong(backend):
             x, gate = ctx.saved_tensors
             return g * ns.where(gate > 0, gate, 0.2 * gate), g * x
 
-    (note,) = told(checked(backend, Gated, MODEST, [0.5, 1.5, 2.5, 0.7, 0.9], order=1))
+    (note,) = notes_of(checked(backend, Gated, MODEST, [0.5, 1.5, 2.5, 0.7, 0.9], order=1))
     found = NOTE.match(note)
     assert found is not None
     assert found["name"] == "gate"
@@ -238,7 +238,7 @@ def test_of_what_is_right_everywhere_nothing_is_told_for_few_runs(backend, name,
     given = np.random.default_rng(size).uniform(0.3, 2.0, size).round(3).tolist()
     result = checked(backend, function_of(backend.framework.namespace, forward, backward), given, order=1)
     assert result.verdict is Verdict.PASSED
-    assert not told(result)
+    assert not notes_of(result)
     assert any(e.check == "other-inputs" and e.verdict is Verdict.PASSED for e in result.evidence)
     if name in ("exponential", "sine", "sigmoid"):
         cost = dict(result.stages)["other-inputs"]
@@ -265,7 +265,7 @@ def test_what_was_drawn_stays_in_its_domain(backend):
     target = function_of(backend.framework.namespace, planted.forward, planted.backward)
     (case,) = gradcli.check(target, {"x": {"shape": [4], "domain": "positive"}}).cases
     assert case.verdict is Verdict.PASSED
-    assert not told(case)
+    assert not notes_of(case)
 
 
 def test_where_forward_refuses_other_inputs_nothing_is_told(backend):
@@ -279,7 +279,7 @@ def test_where_forward_refuses_other_inputs_nothing_is_told(backend):
     target = function_of(backend.framework.namespace, strict, planted.backward)
     result = checked(backend, target, MODEST)
     assert result.verdict is Verdict.PASSED
-    assert not told(result)
+    assert not notes_of(result)
 
 
 def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
@@ -292,7 +292,7 @@ def test_an_iteration_that_never_ends_elsewhere_is_stopped(backend):
     target = function_of(backend.framework.namespace, halved_until_small, lambda ns, x, g: 2 * g)
     result = checked(backend, target, MODEST)
     assert result.verdict is Verdict.PASSED
-    assert not told(result)
+    assert not notes_of(result)
     (note,) = [note for note in result.notes if "gradcli chose" in note]
     assert "stopped after" in note
 
@@ -312,7 +312,7 @@ def test_an_iteration_is_not_held_to_its_limit_where_it_takes_other_steps(backen
 
     result = checked(backend, function_of(backend.framework.namespace, root, backward), MODEST, order=1)
     assert result.verdict is Verdict.PASSED
-    assert not told(result)
+    assert not notes_of(result)
 
 
 def test_without_a_body_to_differentiate_it_runs_by_name_alone(backend):
@@ -324,12 +324,12 @@ def test_without_a_body_to_differentiate_it_runs_by_name_alone(backend):
 
     target = function_of(ns, closed, planted.backward)
     result = checked(backend, target, MODEST)
-    assert not told(result)
+    assert not notes_of(result)
     cost = dict(result.stages)["other-inputs"]
     assert (cost.forward, cost.backward) in [(0, 0), (1, 0)]
     asked = checked(backend, target, MODEST, only=("gradient", "other-inputs"))
     assert asked.verdict is Verdict.PASSED
-    assert len(told(asked)) == 1
+    assert len(notes_of(asked)) == 1
 
 
 def test_a_declared_surrogate_and_a_plain_callable_are_left_alone(backend):
@@ -341,11 +341,11 @@ def test_a_declared_surrogate_and_a_plain_callable_are_left_alone(backend):
         inputs_from=InputsFrom.SPEC,
         expect=Expectation(verdict="surrogate"),
     )
-    assert not told(check_object(target, case_of(spec, Settings(order=1))))
+    assert not notes_of(check_object(target, case_of(spec, Settings(order=1))))
     result = checked(backend, lambda x: target.apply(x), MODEST, only=("gradient", "other-inputs"))
     assert result.verdict is Verdict.PASSED
     plain = checked(backend, lambda x: planted.forward(ns, x), MODEST, only=("gradient", "other-inputs"))
-    assert not told(plain)
+    assert not notes_of(plain)
 
 
 def test_once_anything_failed_other_inputs_are_not_looked_at(backend):
@@ -372,30 +372,30 @@ def array(value: Any, domain: str | None = None) -> Argument:
     ],
 )
 def test_a_structure_that_single_entries_would_break_is_kept(value):
-    assert room_of(array(value)) is None
+    assert bounds_of(array(value)) is None
 
 
 def test_every_point_lies_where_its_domain_allows():
     for domain, low, high in [("unit", 0.0, 1.0), ("open-interval(2, 3)", 2.0, 3.0), ("positive", 0.0, np.inf)]:
         given = array(np.linspace(0.1, 0.9, 20) + (2.0 if low else 0.0), domain)
-        manners = [list(each) for each in other_points([given], rooms_of([given], [0]), np.random.default_rng(0))]
-        assert manners
-        for (changed,) in (arguments for candidates in manners for arguments in candidates):
+        changes = [list(each) for each in other_points([given], all_bounds_of([given], [0]), np.random.default_rng(0))]
+        assert changes
+        for (changed,) in (arguments for candidates in changes for arguments in candidates):
             assert changed.value.shape == given.value.shape
             assert ((changed.value > low) & (changed.value < high)).all()
     for domain in ("spd", "triangular", "orthogonal", "one-hot"):
-        assert room_of(array(np.eye(3) * 2, domain)) is None
+        assert bounds_of(array(np.eye(3) * 2, domain)) is None
 
 
 def test_distinct_entries_stay_distinct():
     given = array(np.arange(20) + 0.5, "distinct")
-    for candidates in other_points([given], rooms_of([given], [0]), np.random.default_rng(0)):
+    for candidates in other_points([given], all_bounds_of([given], [0]), np.random.default_rng(0)):
         for (changed,) in candidates:
             assert np.unique(changed.value).size == 20
 
 
 def test_every_manner_says_what_it_does():
-    assert all(manner.sentence and manner.values for manner in Manner)
+    assert all(change.sentence and change.values for change in Change)
 
 
 def test_a_loop_is_stopped_after_its_lines_and_the_tracer_put_back():
@@ -448,7 +448,7 @@ def test_arguments_are_pinned_with_their_fixed_values(backend):
             (x,) = ctx.saved_tensors
             return g * ctx.p * ns.abs(x) ** (ctx.p - 1), None
 
-    (note,) = told(checked(backend, Power, MODEST, 2, order=1))
+    (note,) = notes_of(checked(backend, Power, MODEST, 2, order=1))
     flags = shlex.split(note.partition("to make it a failure, run with ")[2])
     assert flags[0::2] == ["-i", "-a"]
     assert parse_argument(flags[3]).value == 2

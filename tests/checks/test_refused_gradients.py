@@ -134,7 +134,7 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     weight = tensor("weight", [[1.0, 0.5, -1.0], [0.25, 2.0, 1.5]])
     verdict, _, _ = examined(backend, linear(ns, lambda g: None), INPUT, weight, order=1)
     assert verdict is Verdict.PASSED
-    told = {
+    noted = {
         "bias was not passed, so backward must return None for it": linear(
             ns, lambda g: None, middle=lambda g: g.sum(0)
         ),
@@ -143,7 +143,7 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
             ns, lambda g: g.sum(), middle=lambda g: g.sum(0)
         ),
     }
-    for tail, function in told.items():
+    for tail, function in noted.items():
         verdict, _, findings = examined(backend, function, INPUT, weight, order=1)
         assert verdict is Verdict.FAILED
         assert findings[0].kind is FindingKind.WRONG_ARITY

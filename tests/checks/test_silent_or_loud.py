@@ -123,9 +123,9 @@ def _without_graph(ns, x):
 def test_a_backward_that_raises_when_differentiated_fails_only_where_that_was_asked_for(backend, ns, slope):
     verdict, evidence, findings = examined(backend, cubed(ns, slope), X)
     assert verdict is Verdict.PASSED, findings
-    (told,) = [e for e in evidence if e.check == "higher-order"]
-    assert told.verdict is Verdict.SKIPPED
-    assert told.note.startswith("only order 1 was checked: backward raises when it is differentiated")
+    (noted,) = [e for e in evidence if e.check == "higher-order"]
+    assert noted.verdict is Verdict.SKIPPED
+    assert noted.note.startswith("only order 1 was checked: backward raises when it is differentiated")
 
     verdict, _, findings = examined(backend, cubed(ns, slope), X, order_asked=True)
     assert verdict is Verdict.FAILED
@@ -281,9 +281,9 @@ def test_a_jvp_that_is_none_or_raises_is_a_note(backend, ns, rule, outputs):
     function = with_jvp(ns, rule, outputs)
     verdict, evidence, findings = examined(backend, function, X, tensor("w", [1.5, 0.25, -2.0]), order=1)
     assert verdict is Verdict.PASSED, findings
-    (told,) = [e for e in evidence if e.check == "forward-mode"]
-    assert told.verdict is Verdict.PASSED
-    assert told.note.startswith("forward mode was not checked: jvp")
+    (noted,) = [e for e in evidence if e.check == "forward-mode"]
+    assert noted.verdict is Verdict.PASSED
+    assert noted.note.startswith("forward mode was not checked: jvp")
 
 
 @pytest.mark.parametrize("rule", [zeros, forgetful, second_none], ids=lambda rule: rule.__name__)

@@ -322,8 +322,8 @@ def _positive(count):
 def test_a_backward_that_raises_for_an_empty_batch_is_a_note(backend, ns, backward):
     verdict, evidence, findings = examined(backend, of_rows(ns, scale_rows, backward), X, W, sweep=True, order=1)
     assert verdict is Verdict.PASSED, findings
-    (told,) = [e for e in evidence if e.check == "empty"]
-    assert told.note.startswith("backward raises when the leading axis of x has size 0, which forward accepts")
+    (noted,) = [e for e in evidence if e.check == "empty"]
+    assert noted.note.startswith("backward raises when the leading axis of x has size 0, which forward accepts")
 
 
 def test_an_empty_batch_is_tried_and_what_fails_there_is_found(backend, ns):
@@ -331,11 +331,11 @@ def test_an_empty_batch_is_tried_and_what_fails_there_is_found(backend, ns):
         "is not finite": lambda x, w, g: (g * w, (g * x).mean(0) * float(x.shape[0])),
         "is not zero": lambda x, w, g: (g * w, (g * x).sum(0) + (0.0 if x.shape[0] else 1.0)),
     }
-    for told, backward in cases.items():
+    for noted, backward in cases.items():
         verdict, evidence, findings = examined(backend, of_rows(ns, scale_rows, backward), X, W, sweep=True)
-        assert verdict is Verdict.FAILED, told
+        assert verdict is Verdict.FAILED, noted
         assert [finding.kind for finding in findings] == [FindingKind.ZERO_SIZE]
-        assert told in findings[0].message
+        assert noted in findings[0].message
         assert [e.check for e in evidence if e.verdict is Verdict.FAILED] == ["empty"]
 
 

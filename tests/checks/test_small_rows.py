@@ -60,5 +60,5 @@ def test_a_mistake_in_one_small_output_fails_and_is_told_of_that_output(scaled, 
 def test_what_rounding_of_the_output_itself_hides_is_never_held_against_anyone(scaled, hidden) -> None:
     case = check(torch, scaled, spoilt=True, hidden=hidden)
     assert case.verdict is Verdict.PASSED
-    told = [e.note for e in case.evidence if e.check == "gradient"]
-    assert any("hidden by rounding of forward's values" in str(note) for note in told)
+    noted = [e.note for e in case.evidence if e.check == "gradient"]
+    assert any("hidden by rounding of forward's values" in str(note) for note in noted)

@@ -132,15 +132,15 @@ def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return bool(np.allclose(one, other, rtol=0.0, atol=_ROUNDING * largest, equal_nan=True))
 
 
-Manner = Callable[[Tensors, Tensors], tuple[tuple[Any, ...], tuple[Any, ...]]]
+Variant = Callable[[Tensors, Tensors], tuple[tuple[Any, ...], tuple[Any, ...]]]
 """A call at a point with cotangents: the outputs and the gradients."""
 
 
-def compiled_manners(transforms: "Transforms", function: Callable[..., Any]) -> tuple[Manner, ...]:
-    """The two ways to compile a function and its gradient: differentiate what is compiled, or compile the gradient.
+def compiled_variants(transforms: "Transforms", function: Callable[..., Any]) -> tuple[Variant, ...]:
+    """Two ways to compile a function and its gradient: differentiate the compiled function, or compile the gradient.
 
-    A loop whose body closes over its surroundings may run in the second alone: the first takes what the rule's fwd has
-    traced for a constant.
+    A loop whose body is a closure may run only in the second: the first takes what the rule's fwd has traced for a
+    constant.
     """
 
     def differentiated(tensors: Tensors, seeds: Tensors) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -162,13 +162,13 @@ def pulled(
 
 
 def first_that_runs(
-    manners: Sequence[Manner], tensors: Tensors, seeds: Tensors
+    variants: Sequence[Variant], tensors: Tensors, seeds: Tensors
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The result of the first way that does not raise. Raises the last error if all of them do."""
-    for manner in manners[:-1]:
+    """The result of the first variant that does not raise. Raises the last error if all of them do."""
+    for variant in variants[:-1]:
         with contextlib.suppress(Exception):  # the function runs compiled if one of them does
-            return manner(tensors, seeds)
-    return manners[-1](tensors, seeds)
+            return variant(tensors, seeds)
+    return variants[-1](tensors, seeds)
 
 
 def of_order(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.arrays.caller import ArrayCaller
-from gradcli.backends.arrays.programs import Manner, Program, first_that_runs, of_order, signature
+from gradcli.backends.arrays.programs import Program, Variant, first_that_runs, of_order, signature
 from gradcli.backends.arrays.subject import ArrayMap, Arrays, ArraySubject, Derivatives, Gradients
 from gradcli.backends.arrays.trees import Trees, assembled, spread
 from gradcli.backends.attribution import user_code_error
@@ -74,7 +74,9 @@ class Transforms(Trees):
         """The cotangent of an output as the user's rule expects it, from one for Re <a, b>; None: one of no value."""
 
     @abstractmethod
-    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> AbstractContextManager[Sequence[Manner]]:
+    def otherwise_compiled(
+        self, target: Any, function: Callable[..., Any]
+    ) -> AbstractContextManager[Sequence[Variant]]:
         """`function`, which calls `target`, and its gradient: compiled where that is not, and the reverse."""
 
     @abstractmethod
@@ -202,12 +204,12 @@ class TransformedSubject(ArraySubject):
         """Under jit where the target is not compiled, without where it is; None where it cannot be compiled."""
         function = self._caller.on(self.active, self.output_numbers, self.values())
         try:
-            with self.running(), self._transforms.otherwise_compiled(self._target, function) as manners:
+            with self.running(), self._transforms.otherwise_compiled(self._target, function) as variants:
                 self.counters.forward += 1
                 self.counters.backward += 1
                 tensors = self._tensors([self.arguments[i].value for i in self.active])
                 seeds = self._tensors(self.materialised(cotangents))
-                outputs, gradients = (self._arrays(a) for a in first_that_runs(manners, tensors, seeds))
+                outputs, gradients = (self._arrays(a) for a in first_that_runs(variants, tensors, seeds))
                 return Compiled(outputs=outputs, gradients=gradients, roundoff=self.roundoff_inside)
         except (Exception, SystemExit) as error:
             if self._transforms.asks_for_values(error):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.arrays.caller import ArrayCaller
-from gradcli.backends.arrays.programs import Manner, Program, compiled_manners, pulled
+from gradcli.backends.arrays.programs import Program, Variant, compiled_variants, pulled
 from gradcli.backends.arrays.subject import adopted, number
 from gradcli.backends.arrays.transforms import Pull, TransformedSubject, Transforms
 from gradcli.backends.arrays.trees import expanded
@@ -181,7 +181,7 @@ class JaxTransforms(Transforms):
         return jax.numpy.conj(value).astype(output.dtype)
 
     @contextlib.contextmanager
-    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Sequence[Manner]]:
+    def otherwise_compiled(self, target: Any, function: Callable[..., Any]) -> Iterator[Sequence[Variant]]:
         """jax.jit, or jax.disable_jit for a target that is jitted."""
         import jax
 
@@ -189,7 +189,7 @@ class JaxTransforms(Transforms):
             with jax.disable_jit():
                 yield (partial(pulled, self, function),)
             return
-        yield compiled_manners(self, function)
+        yield compiled_variants(self, function)
 
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """jax.jit."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument, InputSpec
 from gradcli.checks.base import Situation
 from gradcli.checks.gradient import evidence_of
-from gradcli.checks.other_points.points import room_of
+from gradcli.checks.other_points.points import bounds_of
 from gradcli.checks.other_points.proof import Proof, Wrong, proof_at, wrong_at
 from gradcli.numerics.verify import BlockOutcome, Outcome
 from gradcli.results import Evidence
@@ -58,8 +58,8 @@ def _counted(block: BlockOutcome) -> BlockOutcome:
 def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
     """The evidence with the subject at which it was measured, and what to say of the inputs there."""
     finding = evidence.finding
-    told = None if finding is None else replace(finding, message=f"{finding.message}; the error appears {label}")
-    return replace(evidence, witness=proof.subject, note=label, finding=told)
+    labelled = None if finding is None else replace(finding, message=f"{finding.message}; the error appears {label}")
+    return replace(evidence, witness=proof.subject, note=label, finding=labelled)
 
 
 def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
@@ -93,8 +93,8 @@ def _excluding(drawn: Argument, wrong: Wrong) -> str | None:
         return None
     for domain, parameters in _domains(own, value):
         text = domain if not parameters else f"{domain}({parameters[0][1]}, {parameters[1][1]})"
-        room = room_of(replace(drawn, domain=text))
-        if room is not None and not bool(room.holds(np.array([value]))[0]):
+        bounds = bounds_of(replace(drawn, domain=text))
+        if bounds is not None and not bool(bounds.holds(np.array([value]))[0]):
             spec = InputSpec(name=drawn.name, shape=drawn.shape, domain=domain, parameters=parameters)
             dtype = drawn.dtype_name
             return replace(spec, dtype=None if dtype == "float64" else dtype).as_flag()

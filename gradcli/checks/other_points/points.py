@@ -21,7 +21,7 @@ FEW = 7
 _HALVED = 12
 """In an input with fewer entries half of them change at a time, in a larger one a third."""
 _MANY = 15
-"""From so many entries in all inputs on, one call tries several manners, each on a part of the entries."""
+"""From so many entries in all inputs on, one call tries several changes, each on a part of the entries."""
 _NAMED = {
     "scaled": ((-1.0, 16.0, 0.125, 4.0), (4.0, 0.125)),
     "special": ((0.0, 1.0, -1.0, 2.0, 0.5), (1.0, 2.0, 0.5)),
@@ -36,7 +36,7 @@ _KEPT_AS_DRAWN = ("spd", "triangular", "orthogonal", "one-hot", "indices", "bool
 _DRAWN_FREELY = ("normal", "uniform", "positive", "unit", "open-interval", "distinct")
 
 
-class Manner(Enum):
+class Change(Enum):
     """How inputs are changed."""
 
     SCALED = "scaled"
@@ -58,17 +58,17 @@ class Manner(Enum):
 
 
 _SENTENCES = {
-    Manner.SCALED: "Every entry is multiplied by -1, 4, 16 or 1/8.",
-    Manner.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
-    Manner.LARGE: "A third of the entries (half in a small input) become 30, -30, 800 or -800.",
-    Manner.THIRTIES: "Half of the entries of a small input become 30 or -30.",
-    Manner.HUNDREDS: "Half of the entries of a small input become 800 or -800.",
-    Manner.SMALL: "Every entry becomes about 0.001 or -0.001, or comes that close to an end of its interval.",
+    Change.SCALED: "Every entry is multiplied by -1, 4, 16 or 1/8.",
+    Change.SPECIAL: "Some entries become 0, 1, -1, 2 or 1/2, and some others equal to each other.",
+    Change.LARGE: "A third of the entries (half in a small input) become 30, -30, 800 or -800.",
+    Change.THIRTIES: "Half of the entries of a small input become 30 or -30.",
+    Change.HUNDREDS: "Half of the entries of a small input become 800 or -800.",
+    Change.SMALL: "Every entry becomes about 0.001 or -0.001, or comes that close to an end of its interval.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Bounds:
     """Where the entries of an input may lie: in an open interval, and whether two of them may be equal."""
 
     low: float
@@ -81,57 +81,57 @@ class Room:
         return inside
 
 
-MIXED = (Manner.SCALED, Manner.SPECIAL, Manner.SMALL)
-"""Manners that seldom make a forward overflow, so that one call may try them together."""
+TOGETHER = (Change.SCALED, Change.SPECIAL, Change.SMALL)
+"""Changes that seldom make a forward overflow, so one call may try them together."""
 
 
-def mixed_point(
-    arguments: Sequence[Argument], rooms: Mapping[int, Room], generator: np.random.Generator
+def combined_point(
+    arguments: Sequence[Argument], all_bounds: Mapping[int, Bounds], generator: np.random.Generator
 ) -> Arguments | None:
-    """The arguments with a third of the entries changed in each manner of `MIXED`; None where there are few."""
-    sizes = [arguments[i].value.size for i in rooms]
-    if sum(sizes) < _MANY or min(sizes) < len(MIXED):
+    """The arguments with a third of the entries changed in each way of `TOGETHER`; None where there are few."""
+    sizes = [arguments[i].value.size for i in all_bounds]
+    if sum(sizes) < _MANY or min(sizes) < len(TOGETHER):
         return None
 
-    def moved(entries: NDArray[Any], room: Room) -> NDArray[Any]:
+    def moved(entries: NDArray[Any], bounds: Bounds) -> NDArray[Any]:
         found = entries.copy()
-        parts = np.array_split(generator.permutation(entries.size), len(MIXED))
-        for part, manner in zip(parts, MIXED, strict=True):
-            found[part] = _moved(entries[part], room, manner, manner.values[0], generator)
+        parts = np.array_split(generator.permutation(entries.size), len(TOGETHER))
+        for part, change in zip(parts, TOGETHER, strict=True):
+            found[part] = _moved(entries[part], bounds, change, change.values[0], generator)
         return found
 
-    return _changed(arguments, rooms, moved)
+    return _changed(arguments, all_bounds, moved)
 
 
 def other_points(
     arguments: Sequence[Argument],
-    rooms: Mapping[int, Room],
+    all_bounds: Mapping[int, Bounds],
     generator: np.random.Generator,
-    left_out: Collection[Manner] = (),
+    left_out: Collection[Change] = (),
 ) -> Iterator[Iterator[Arguments]]:
-    """The arguments changed in each manner; for each, smaller changes to try if forward rejects the first.
+    """The arguments changed in each way; for each, smaller changes to try if forward rejects the first.
 
     Args:
         arguments: as they were given or inferred.
         rooms: where the entries of each input that may change may lie, by position.
         generator: decides which entry gets which value.
-        left_out: manners that were tried already.
+        left_out: changes that were tried already.
     """
-    if not rooms:
+    if not all_bounds:
         return
-    few = max(arguments[i].value.size for i in rooms) < FEW
-    unfit = {Manner.LARGE} if few else {Manner.THIRTIES, Manner.HUNDREDS}
-    for manner in Manner:
-        if manner not in unfit and manner not in left_out:
+    few = max(arguments[i].value.size for i in all_bounds) < FEW
+    unfit = {Change.LARGE} if few else {Change.THIRTIES, Change.HUNDREDS}
+    for change in Change:
+        if change not in unfit and change not in left_out:
             yield (
-                _changed(arguments, rooms, partial(_moved, manner=manner, values=values, generator=generator))
-                for values in manner.values
+                _changed(arguments, all_bounds, partial(_moved, change=change, values=values, generator=generator))
+                for values in change.values
             )
 
 
-def rooms_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Room]:
+def all_bounds_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Bounds]:
     """Where the entries of each active input may go, without inputs whose structure a change of entries would break."""
-    return {i: room for i in active if (room := room_of(arguments[i])) is not None and arguments[i].value.size}
+    return {i: bounds for i in active if (bounds := bounds_of(arguments[i])) is not None and arguments[i].value.size}
 
 
 def is_drawn(argument: Argument) -> bool:
@@ -139,7 +139,7 @@ def is_drawn(argument: Argument) -> bool:
     return argument.domain is not None and parse_domain(argument.domain)[0].random
 
 
-def room_of(argument: Argument) -> Room | None:
+def bounds_of(argument: Argument) -> Bounds | None:
     """Where an input's entries may go; None if it has a structure that a change of entries would break.
 
     What was drawn stays in its domain. What was given by value may go anywhere, unless it is visibly a symmetric,
@@ -148,10 +148,10 @@ def room_of(argument: Argument) -> Room | None:
     name = None if argument.domain is None else parse_domain(argument.domain)[0].name
     if name in _DRAWN_FREELY:
         low, high = interval_of(str(argument.domain))
-        return Room(low=low, high=high, distinct=name == "distinct")
+        return Bounds(low=low, high=high, distinct=name == "distinct")
     if name in _KEPT_AS_DRAWN or _has_structure(argument.value):
         return None
-    return Room(low=-math.inf, high=math.inf, distinct=False)
+    return Bounds(low=-math.inf, high=math.inf, distinct=False)
 
 
 def _has_structure(value: NDArray[Any]) -> bool:
@@ -176,36 +176,38 @@ def _is_orthogonal(value: NDArray[Any]) -> bool:
 
 
 def _changed(
-    arguments: Sequence[Argument], rooms: Mapping[int, Room], moved: Callable[[NDArray[Any], Room], NDArray[Any]]
+    arguments: Sequence[Argument],
+    all_bounds: Mapping[int, Bounds],
+    moved: Callable[[NDArray[Any], Bounds], NDArray[Any]],
 ) -> Arguments:
     changed = list(arguments)
-    for position, room in rooms.items():
+    for position, bounds in all_bounds.items():
         entries = arguments[position].value.reshape(-1)
-        found = moved(entries, room)
-        kept = np.where(room.holds(found) & np.isfinite(found), found, entries)
+        found = moved(entries, bounds)
+        kept = np.where(bounds.holds(found) & np.isfinite(found), found, entries)
         value = kept.reshape(arguments[position].value.shape).astype(entries.dtype)
         changed[position] = replace(arguments[position], value=value)
     return tuple(changed)
 
 
 def _moved(
-    entries: NDArray[Any], room: Room, manner: Manner, values: Values, generator: np.random.Generator
+    entries: NDArray[Any], bounds: Bounds, change: Change, values: Values, generator: np.random.Generator
 ) -> NDArray[Any]:
-    """The entries of one input, changed; what falls outside its room is put back by the caller."""
+    """The entries of one input, changed; the caller restores what falls outside its bounds."""
     size = entries.size
-    if manner is Manner.SCALED:
-        factors = [v for v in values if v > 0 or room.low < 0 < room.high]
+    if change is Change.SCALED:
+        factors = [v for v in values if v > 0 or bounds.low < 0 < bounds.high]
         return np.asarray(entries * generator.permutation(_repeated(factors, size)))
-    if manner is Manner.SMALL:
-        return _close_to_the_ends(entries, room, np.sign(values), generator)
-    fitting = [v for v in values if room.low < v < room.high]
-    if room.distinct or not fitting:
+    if change is Change.SMALL:
+        return _close_to_the_ends(entries, bounds, np.sign(values), generator)
+    fitting = [v for v in values if bounds.low < v < bounds.high]
+    if bounds.distinct or not fitting:
         return entries
     count = math.ceil(size / 2) if size < _HALVED else math.ceil(size / 3)
     order = generator.permutation(size)
     chosen, others = order[:count], order[count:]
     moved = entries.copy()
-    if manner is Manner.SPECIAL and others.size > 1:
+    if change is Change.SPECIAL and others.size > 1:
         equal = others[: max(1, size // 4)]
         moved[equal] = entries[others[-1]]
     moved[chosen] = _repeated(fitting, count) * _directions(entries[chosen])
@@ -213,14 +215,14 @@ def _moved(
 
 
 def _close_to_the_ends(
-    entries: NDArray[Any], room: Room, signs: NDArray[np.float64], generator: np.random.Generator
+    entries: NDArray[Any], bounds: Bounds, signs: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[Any]:
     """Entries about 1e-3 away from zero or from an end of their interval, each by a different amount."""
     size = entries.size
-    steps = 1e-3 * generator.uniform(0.5, 2.0, size) * min(1.0, room.high - room.low)
-    anchors = [a for a in (0.0, room.low, room.high) if room.low <= a <= room.high and math.isfinite(a)]
+    steps = 1e-3 * generator.uniform(0.5, 2.0, size) * min(1.0, bounds.high - bounds.low)
+    anchors = [a for a in (0.0, bounds.low, bounds.high) if bounds.low <= a <= bounds.high and math.isfinite(a)]
     near = generator.permutation(_repeated(anchors or [0.0], size))
-    inward = np.where(near <= room.low, 1.0, np.where(near >= room.high, -1.0, _repeated(signs, size)))
+    inward = np.where(near <= bounds.low, 1.0, np.where(near >= bounds.high, -1.0, _repeated(signs, size)))
     return np.asarray(near + inward * steps * _directions(entries))
 
 

@@ -144,7 +144,7 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
     return any(bool((a.value == 0).any()) for a in arguments if a.is_tensor and a.requires_grad)
 
 
-def told(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
+def note_of(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where the gradient is wrong, both values, why that is accepted, and how to make it a failure."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
     at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""

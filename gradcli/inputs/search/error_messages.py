@@ -153,13 +153,13 @@ def aligned_sizes(message: str) -> tuple[tuple[int, int], ...]:
 
 
 def _shapes(message: str) -> list[tuple[int, ...]]:
-    told = [tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"[(\[]([\d, ]*)[)\]]", message)]
-    return [shape for shape in told if shape]
+    given = [tuple(map(int, re.findall(r"\d+", each))) for each in re.findall(r"[(\[]([\d, ]*)[)\]]", message)]
+    return [shape for shape in given if shape]
 
 
 def _loose_pairs(message: str) -> list[tuple[float, int, int]]:
-    told = re.sub(r"dim(?:ension)?:? ?-?\d+|\bdim=-?\d+|axis -?\d+|argument \d+|operand \d+|\d+-?D", "", message)
-    numbers: Sequence[int] = [int(number) for number in re.findall(r"(?<![\w.])\d{1,3}(?![\w.])", told)][:12]
+    given = re.sub(r"dim(?:ension)?:? ?-?\d+|\bdim=-?\d+|axis -?\d+|argument \d+|operand \d+|\d+-?D", "", message)
+    numbers: Sequence[int] = [int(number) for number in re.findall(r"(?<![\w.])\d{1,3}(?![\w.])", given)][:12]
     distinct = list(dict.fromkeys(numbers))
     cost = 0.0 if len(distinct) <= 2 else 0.15
     return [(cost, one, other) for one, other in itertools.combinations(distinct, 2)]

@@ -135,10 +135,10 @@ class Recheck:
                     return False
                 block = names.index(proof.finding.input)
                 point = other.base_point(order, self._seed)
-                told = refuted(map_, point, block, seed=self._seed, significance=situation.significance)
+                answer = refuted(map_, point, block, seed=self._seed, significance=situation.significance)
         except GradcliError:  # as above
             return False
-        return told is True
+        return answer is True
 
 
 def point_elsewhere(subject: Subject, finding: Finding, evidence: Sequence[Evidence]) -> FloatArray | None:
