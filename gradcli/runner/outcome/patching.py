@@ -1,8 +1,9 @@
 """A failed case with a patch: the correction that came with its name, put to the whole check."""
 
+import itertools
 from dataclasses import replace
 
-from gradcli.edits.draft import draft_for
+from gradcli.edits.draft import drafts_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
@@ -32,11 +33,9 @@ def with_patch(
         return result
     texts = dict.fromkeys(f.corrected for f in result.findings if f.corrected is not None)
     is_wanted = ready.case.settings.shrink and ready.case.spec.expect.verdict == "passed"
-    draft = draft_for(ready.info) if texts and is_wanted and left >= _LEAST_SECONDS else None
-    if draft is None:
-        return result
+    drafts = list(drafts_for(ready.info).values()) if texts and is_wanted and left >= _LEAST_SECONDS else []
     limit = TimeLimit(PATCHING_SECONDS, clock=left)
-    for text in texts:
+    for draft, text in itertools.product(drafts, texts):
         made = draft.at(text)
         proof = None if made is None else proof_of(ready, target, made.codes, check=check, limit=limit)
         if proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text)):

@@ -16,6 +16,7 @@ from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.outcome.modes import other_modes
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.verdict import Verdict
 from gradcli.watchdog.limit import TimeLimit
@@ -31,9 +32,10 @@ _OTHERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """What a patched target passed, a sentence each; and whether other sizes could be tried."""
+    """What a patched target passed, a sentence each, at which orders, and whether other sizes could be tried."""
 
     sentences: tuple[str, ...]
+    orders: tuple[int, ...]
     sizes_tried: bool
 
 
@@ -71,11 +73,18 @@ def _proof(
             if there is None or there.verdict is Verdict.FAILED:
                 return None
         elsewhere = _elsewhere(ready, target, codes, check, limit)
-    if elsewhere is None or any(
-        _wrong_shapes_of(check, ready, target, inputs) != names for inputs, names in elsewhere.refused
-    ):
+        if elsewhere is None:
+            return None
+        modes = {text: _checked(check, ready, rebuilt(ready, target, codes), each) for text, each in other_modes(ready)}
+    spoilt = any(
+        _has_failed(modes[text]) and not _has_failed(_checked(check, ready, target, inputs))
+        for text, inputs in other_modes(ready)
+    )
+    if spoilt or any(_wrong_shapes_of(check, ready, target, inputs) != names for inputs, names in elsewhere.refused):
         return None
-    return Proof(sentences=tuple(_sentences(own, elsewhere.passed)), sizes_tried=elsewhere.tried)
+    kept = [text for text, result in modes.items() if result is not None and result.verdict is Verdict.PASSED]
+    sentences = tuple(_sentences(own, elsewhere.passed, kept))
+    return Proof(sentences=sentences, orders=own.orders, sizes_tried=elsewhere.tried)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +134,19 @@ def _shapes_among(result: CheckResult) -> frozenset[str | None]:
     return frozenset(f.input for f in result.findings if f.kind is FindingKind.WRONG_SHAPE)
 
 
-def _sentences(own: CheckResult, others: int) -> Iterator[str]:
+def _has_failed(result: CheckResult | None) -> bool:
+    return result is not None and result.verdict is Verdict.FAILED
+
+
+def _sentences(own: CheckResult, others: int, modes: Sequence[str]) -> Iterator[str]:
     orders = " and ".join(map(str, own.orders))
     samples = f"{own.samples} sample{'s' if own.samples != 1 else ''}"
     caught = "" if own.resolution is None else f"; a relative error of {own.resolution:.0e} would have been caught"
     yield f"the patched Function passes the whole check: {samples}, order{'s' * ('and' in orders)} {orders}{caught}"
     if others:
         yield f"it passes at {others} other set{'s' * (others > 1)} of input sizes"
+    if modes:
+        yield f"it passes with {', with '.join(modes)}"
 
 
 def _checked(
