@@ -11,7 +11,8 @@ from gradcli.verdict import Verdict
 class Patch:
     """New text for a file of the user's; `proven` says, a sentence each, what the patched Function passed.
 
-    `recomputes` marks a backward that differentiates forward by autograd instead of correcting the formula.
+    `recomputes` marks a backward that differentiates forward by autograd instead of correcting the formula,
+    `once` one that is marked as differentiable only once.
     """
 
     file: str
@@ -19,6 +20,7 @@ class Patch:
     after: str
     proven: tuple[str, ...]
     recomputes: bool = False
+    once: bool = False
 
     @property
     def shown_file(self) -> str:

@@ -23,11 +23,22 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """A Function that a target goes through: its name, and its parts, for their source."""
+
+    name: str
+    forward: Callable[..., Any] | None
+    setup_context: Callable[..., Any] | None
+    backward: Callable[..., Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TargetInfo:
     """What can be known of a target without running it.
 
     `forward` and `backward` are the Python functions behind it where they exist, for their source; `inner` says that
-    `backward` is that of a Function which the target calls, not of the target itself. `jvp` and `vmap` are the user's
+    `backward` is that of a Function which the target calls, not of the target itself, and `called` are all of these,
+    known once the target has run. `jvp` and `vmap` are the user's
     rules for forward mode and for batches, `rules` those for single arguments. `held` are the parameters that a module
     brings along, inputs beside forward's own, with their values. `outer` are the parameters of a decorator's wrapper,
     where `parameters` are those of what it wraps; `takes_keywords` says that any further name may be given.
@@ -46,6 +57,7 @@ class TargetInfo:
     vmap: Callable[..., Any] | None = None
     rules: tuple[Callable[..., Any] | None, ...] = ()
     inner: bool = False
+    called: tuple[Called, ...] = ()
     held: "tuple[tuple[str, NDArray[Any]], ...]" = ()
     outer: tuple[Parameter, ...] = ()
     takes_keywords: bool = False

@@ -7,6 +7,7 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.source import function_tree
+from gradcli.diagnosis.kept_constant import kept_constant
 from gradcli.edits.source import written
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
@@ -36,7 +37,8 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
             input=worst[0].input,
             output=worst[0].output,
         )
-    cause, location = _cause(subject)
+    kept, tried = kept_constant(worst, subject)
+    cause, location = _cause(subject, tried=tried) if kept is None else (kept.said, kept.location)
     missing = all(_claims_nothing(e) for e in worst)
     result = "zero" if missing else "an incomplete result"
     if cause is not None or missing:
@@ -49,6 +51,7 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
             input=worst[0].input,
             output=worst[0].output,
             location=location,
+            corrected=None if kept is None else kept.corrected,
         )
     errors = [e.max_rel_error for e in worst if e.max_rel_error is not None]
     size = f" by up to {of_largest(max(errors), 'derivative')}" if errors else ""
@@ -67,10 +70,13 @@ def _claims_nothing(evidence: Evidence) -> bool:
     return evidence.mismatch is not None and not np.any(evidence.mismatch.claimed)
 
 
-def _cause(subject: Subject) -> tuple[str | None, Location | None]:
-    """How the graph is cut in backward: by a saved intermediate, or by a call that detaches."""
+def _cause(subject: Subject, *, tried: bool) -> tuple[str | None, Location | None]:
+    """How the graph is cut in backward: by a saved intermediate, or by a call that detaches.
+
+    Intermediates that were `tried` in vain are not blamed.
+    """
     leaving = next(_leaving_calls(subject), None)
-    strangers = subject.call().saved_strangers
+    strangers = () if tried else subject.call().saved_strangers
     if strangers:
         return (
             f"ctx.saved_tensors[{strangers[0]}] is neither an input nor an output of forward, so no gradient "
@@ -79,7 +85,7 @@ def _cause(subject: Subject) -> tuple[str | None, Location | None]:
         )
     if leaving is not None:
         return leaving
-    attributes = subject.call().context_tensors
+    attributes = () if tried else subject.call().context_tensors
     if attributes:
         stored = f"ctx.{attributes[0]} is a tensor computed inside forward, so no gradient flows through it"
         where = _storing_line(subject, attributes[0])

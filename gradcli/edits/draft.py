@@ -1,10 +1,11 @@
 """A version of the user's file in the making: its functions' definitions, and what running them takes."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import final
+from typing import Any, final
 
 from gradcli.edits.render import Change, Tree
 from gradcli.edits.source import (
@@ -61,6 +62,11 @@ class Draft:
         """Whether there is such a part."""
         return any(part.role == role for part in self.parts)
 
+    def holds(self, file: str, line: int) -> bool:
+        """Whether a line of a file lies in one of the parts."""
+        own = os.path.realpath(file) == os.path.realpath(self.file.path)
+        return own and any(p.node.lineno <= line <= (p.node.end_lineno or line) for p in self.parts)
+
     def owners(self, changes: Sequence[Change]) -> list[Part]:
         """The parts in which the changes lie."""
         return [p for p in self.parts if any(self.tree.is_inside(change.old, p.node) for change in changes)]
@@ -107,11 +113,29 @@ def _tree(file: SourceFile) -> Tree:
 
 def draft_for(info: TargetInfo) -> Draft | None:
     """The user's file in which the backward of a target stands; None where that has no Python source."""
-    own = written(info.backward)
+    if info.called:
+        return drafts_for(info).get(info.called[0].name) if len(info.called) == 1 else None
+    return _draft(info.backward, info.forward, info.setup_context)
+
+
+def drafts_for(info: TargetInfo) -> dict[str, Draft]:
+    """The files in which the backwards stand that a target goes through, its own or those of Functions that it calls.
+
+    By the name of the Function.
+    """
+    parts = {each.name: (each.backward, each.forward, each.setup_context) for each in info.called}
+    parts = parts or {info.name: (info.backward, info.forward, info.setup_context)}
+    found = {name: _draft(*each) for name, each in parts.items()}
+    return {name: draft for name, draft in found.items() if draft is not None}
+
+
+def _draft(
+    backward: Callable[..., Any] | None, forward: Callable[..., Any] | None, setup: Callable[..., Any] | None
+) -> Draft | None:
+    own = written(backward)
     if own is None:
         return None
-    others = {"forward": written(info.forward, own.file), "setup_context": written(info.setup_context, own.file)}
-    return draft_of(own, others)
+    return draft_of(own, {"forward": written(forward, own.file), "setup_context": written(setup, own.file)})
 
 
 def draft_of(backward: Written, others: Mapping[str, Written | None]) -> Draft | None:

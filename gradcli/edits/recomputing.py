@@ -1,12 +1,14 @@
 """What forward computes and keeps for backward, computed by backward again, so that derivatives flow through it."""
 
 import ast
-import copy
+import itertools
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.flow import names_in
 from gradcli.edits.render import Change
+from gradcli.edits.saving import saving_calls
 from gradcli.frozen import dataclass
 
 Definition = ast.FunctionDef | ast.Lambda
@@ -26,6 +28,78 @@ class Kept:
         return self.node.lineno
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputation:
+    """An edit by which backward computes again what forward `kept`."""
+
+    kept: tuple[Kept, ...]
+    candidate: Candidate
+
+
+def recomputations(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
+    """What forward keeps of its own, computed again by backward: one result alone first, then all of them."""
+    yield from _one_computed_again(forward, backward)
+    yield from _all_computed_again(forward, backward)
+
+
+def _one_computed_again(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
+    """One result that forward saves, computed by backward from the inputs, which are saved in its place."""
+    given = _given(forward)
+    for call, unpacking in itertools.product(saving_calls(forward), _unpackings(backward)):
+        target = unpacking.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        for argument, bound in zip(call.args, names, strict=False):
+            made = _made(forward, argument)
+            used = set() if made is None else names_in(made) & given
+            if made is not None and used and isinstance(bound, ast.Name):
+                kept = Kept(name=ast.unparse(argument), node=argument, attribute=None)
+                changes = _exchanged(call, unpacking, argument, bound, made, sorted(used))
+                yield Recomputation(kept=(kept,), candidate=Candidate(3, changes))
+
+
+def _given(forward: Definition) -> set[str]:
+    """The names of the arguments; those that setup_context takes apart first."""
+    given = {a.arg for a in forward.args.args[1:]}
+    taken = [n for n in ast.walk(forward) if isinstance(n, ast.Assign) and ast.unparse(n.value) == "inputs"]
+    return given.union(*(names_in(target) for each in taken for target in each.targets)) if "inputs" in given else given
+
+
+def _exchanged(
+    call: ast.Call, unpacking: ast.Assign, argument: ast.expr, bound: ast.Name, made: ast.expr, used: list[str]
+) -> tuple[Change, ...]:
+    """The saved `argument`, which backward calls `bound`, exchanged for the inputs `used` that it is `made` of."""
+    target: ast.expr = unpacking.targets[0]
+    kept = [n for n in call.args if n is not argument]
+    more = [name for name in used if name not in {n.id for n in kept if isinstance(n, ast.Name)}]
+    names = [n for n in getattr(target, "elts", ()) if n is not bound]
+    stores: list[ast.expr] = [*names, *(ast.Name(id=name, ctx=ast.Store()) for name in more)]
+    first = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
+    second = ast.Assign(targets=[ast.Name(id=bound.id, ctx=ast.Store())], value=made, lineno=1)
+    inputs: list[ast.expr] = [ast.Name(id=name, ctx=ast.Load()) for name in more]
+    whole = ast.Call(func=call.func, args=[*kept, *inputs], keywords=[])
+    return (Change(call, whole), Change(unpacking, (first, second)))
+
+
+def _made(forward: Definition, argument: ast.expr) -> ast.expr | None:
+    """The expression that forward computes a saved name by, where it does so once, or that is saved without a name."""
+    if not isinstance(argument, ast.Name):
+        return None if isinstance(argument, ast.Starred | ast.Constant) else argument
+    found = [
+        n.value
+        for n in ast.walk(forward)
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id == argument.id
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _unpackings(backward: Definition) -> list[ast.Assign]:
+    return [
+        n
+        for n in ast.walk(backward)
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Attribute) and n.value.attr == "saved_tensors"
+    ]
+
+
 def intermediates(forward: Definition) -> list[Kept]:
     """What forward keeps that is neither a parameter nor returned, in the order of the text."""
     parameters = [a.arg for a in forward.args.args]
@@ -39,7 +113,7 @@ def intermediates(forward: Definition) -> list[Kept]:
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "save_for_backward"
         ):
-            found += [Kept(name=a.id, node=a, attribute=None) for a in node.args if isinstance(a, ast.Name)]
+            found += [Kept(name=ast.unparse(a), node=a, attribute=None) for a in node.args]
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
             target, value = node.targets[0], node.value
             if isinstance(target.value, ast.Name) and target.value.id in parameters[:1] and isinstance(value, ast.Name):
@@ -53,7 +127,7 @@ def _own(value: ast.expr) -> list[str]:
     return [e.id for e in elements if isinstance(e, ast.Name)]
 
 
-def all_computed_again(forward: Definition, backward: Definition) -> Iterator[Candidate]:
+def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
     """All that forward keeps of its own, computed by backward where it unpacks what is saved, by forward's statements.
 
     Parameters that these use and that are not saved are saved as well.
@@ -80,31 +154,42 @@ def all_computed_again(forward: Definition, backward: Definition) -> Iterator[Ca
     whole = ast.Call(func=saving.func, args=[_name(name) for name in left], keywords=[])
     stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in left]
     anew = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
-    made = [_Called(called).visit(copy.deepcopy(step)) for step in steps]
+    made = [_renamed(step, called) for step in steps]
     reads = _reads(backward, own, {k.attribute: bound.get(k.name, k.name) for k in kept if k.attribute is not None})
     whole_reads = [change for change in reads if change.new == ()]
     if not lost and not more and whole_reads:  # what is saved stays as it is
         changes = [Change(whole_reads[0].old, tuple(made)), *(c for c in reads if c is not whole_reads[0])]
     else:
         changes = [Change(saving, whole), Change(unpacking, (anew, *made)), *reads]
-    yield Candidate(3 + len(steps), tuple(changes))
+    yield Recomputation(kept=tuple(kept), candidate=Candidate(3 + len(steps), tuple(changes)))
 
 
 def _name(text: str) -> ast.expr:
     return ast.Name(id=text, ctx=ast.Load())
 
 
-class _Called(ast.NodeTransformer):
-    """Names exchanged for what backward calls the same."""
-
-    def __init__(self, called: Mapping[str, ast.expr]) -> None:
-        self._called = called
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        new = self._called.get(node.id)
+def _renamed(node: Any, called: Mapping[str, ast.expr]) -> Any:
+    """Syntax with names exchanged for what backward calls the same; parts without such names are kept as they are."""
+    if isinstance(node, ast.Name):
+        new = called.get(node.id)
         if isinstance(new, ast.Name):
-            return ast.Name(id=new.id, ctx=node.ctx)
+            return node if new.id == node.id else ast.Name(id=new.id, ctx=node.ctx)
         return node if new is None or isinstance(node.ctx, ast.Store) else new
+    if isinstance(node, list):
+        return [_renamed(each, called) for each in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = {name: _renamed(value, called) for name, value in ast.iter_fields(node)}
+    before = dict(ast.iter_fields(node))
+    if all(_is_same(before[name], value) for name, value in fields.items()):
+        return node
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, list):
+        return all(a is b for a, b in zip(one, other, strict=True))
+    return one is other
 
 
 def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign]:

@@ -28,9 +28,9 @@ from gradcli.edits.expressions import (
 )
 from gradcli.edits.flow import carrying, names_in, relevant
 from gradcli.edits.idiom import Idiom
-from gradcli.edits.recomputing import all_computed_again
+from gradcli.edits.recomputing import recomputations
 from gradcli.edits.render import Change
-from gradcli.edits.saving import computed_again, kept_arguments, materialised, saved_inputs
+from gradcli.edits.saving import kept_arguments, materialised, saved_inputs
 from gradcli.edits.scope import Scope
 from gradcli.edits.statements import (
     accumulated,
@@ -201,8 +201,7 @@ def cut_graphs(setting: Setting) -> Iterator[Candidate]:
     for role in ("forward", "setup_context"):
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
-            yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
-            yield from all_computed_again(setting.draft.part(role).node, setting.draft.backward.node)
+            yield from _recomputed(setting, role)
 
 
 def forward_edits(setting: Setting) -> Iterator[Candidate]:
@@ -213,7 +212,13 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
             yield from materialised(setting.draft.part(role).node)
             if setting.idiom.by_methods and not setting.draft.has("setup_context"):
                 yield from kept_arguments(setting.draft.part(role).node, setting.draft.backward.node, slots(setting))
-            yield from computed_again(setting.draft.part(role).node, setting.draft.backward.node)
+            yield from _recomputed(setting, role)
+
+
+def _recomputed(setting: Setting, role: str) -> Iterator[Candidate]:
+    """What forward keeps, computed again by backward."""
+    for each in recomputations(setting.draft.part(role).node, setting.draft.backward.node):
+        yield each.candidate
 
 
 def farther(setting: Setting) -> Iterator[Candidate]:

@@ -1,8 +1,9 @@
 """From a failing target to a patch that is proven: candidates in stages, screened by probes, proven by the check."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -10,15 +11,15 @@ import numpy as np
 from gradcli.backends.jax.rules import rule_of
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
-from gradcli.edits.draft import Draft, draft_of
+from gradcli.edits.draft import Draft, drafts_for
 from gradcli.edits.expressions import Candidate
-from gradcli.edits.idiom import idiom_of
+from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.scope import names_at_end, scope_of
-from gradcli.edits.source import written
 from gradcli.errors import GradcliError, OverrunError
 from gradcli.findings import FindingKind as K
 from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near
 from gradcli.fix.examine import Examination, examined, sentences
+from gradcli.fix.once import marked, once_differentiable
 from gradcli.fix.probes import Probes, probes_of
 from gradcli.fix.recompute import recomputing
 from gradcli.patches import FixResult, Patch
@@ -42,34 +43,36 @@ _ROUNDS = 3
 @final
 @dataclass(slots=True)
 class Search:
-    """The state of one search: what to mend, and until when."""
+    """The state of one search: what to mend, the highest order that is wrong, and until when."""
 
     ready: Prepared
     target: object
     seed: int
     ends: float
     refused: frozenset[str] = frozenset()
+    wrong_order: int = 1
 
     @property
     def is_over(self) -> bool:
         """Whether its time is over."""
         return time.process_time() > self.ends
 
-    def patch(self, seen: Examination, draft: Draft) -> Patch | None:
-        """The first patch that is proven."""
-        found = self._corrected(seen, draft) or self._mended(seen, draft, _ROUNDS)
-        again = None if found is not None else self._recomputed(draft)
-        again = None if again is not None and again[0].file.text in self.refused else again
-        made, proof = found or again or (None, None)
-        if made is None or proof is None:
-            return None
-        return Patch(
-            file=draft.file.path,
-            before=draft.file.text,
-            after=made.file.text,
-            proven=proof.sentences,
-            recomputes=again is not None,
+    def patch(self, seen: Examination, drafts: Sequence[Draft]) -> Patch | None:
+        """The first patch that is proven: a correction if there is one, and in no other file before its time."""
+        steps: tuple[tuple[Callable[[Examination, Draft], tuple[Draft, Proof] | None], str], ...] = (
+            (self._corrected, ""),
+            (lambda seen, draft: self._mended(seen, draft, _ROUNDS), ""),
+            (self._recomputed, "recomputes"),
+            (self._marked, "once"),
         )
+        for (step, mark), draft in itertools.product(steps, drafts):
+            found = step(seen, draft)
+            if found is None or found[0].file.text in self.refused:
+                continue
+            (made, proof), own = found, draft.file
+            flags = {mark: True} if mark else {}
+            return Patch(file=own.path, before=own.text, after=made.file.text, proven=proof.sentences, **flags)
+        return None
 
     def _corrected(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """The first correction that came with a name and is proven."""
@@ -83,17 +86,36 @@ class Search:
         return None
 
     def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
-        """Whether a proof tells sizes apart from numbers, where the edit brings one in."""
+        """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in."""
+        if max(proof.orders, default=1) < self.wrong_order:
+            return False
         return proof.sizes_tried or not brings_sizes(self.ready, draft.file.text, made.file.text)
 
-    def _recomputed(self, draft: Draft) -> tuple[Draft, Proof] | None:
+    def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
         """A backward that differentiates forward by autograd, where that passes."""
-        if self.ready.backend.name not in ("torch", "engine"):
-            return None
-        idiom = idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
-        made = recomputing(draft, idiom.namespace)
+        made = recomputing(draft, self._idiom(draft).namespace) if self._has_autograd else None
         proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
         return None if made is None or proof is None else (made, proof)
+
+    def _marked(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
+        """A backward marked as differentiable once, if only higher orders are wrong and nobody asked for them."""
+        settings, name = self.ready.case.settings, self.ready.backend.name
+        if not self._has_autograd or settings.order_asked or any(f.order < 2 for f in seen.findings):
+            return None
+        made = once_differentiable(draft, name, self._idiom(draft).namespace)
+        if made is None:
+            return None
+        framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
+        with marked(draft, framework.namespace.autograd.function.once_differentiable):
+            proof = proof_of(self.ready, self.target, made.codes, check=check_object)
+        return None if proof is None else (made, proof)
+
+    @property
+    def _has_autograd(self) -> bool:
+        return self.ready.backend.name in ("torch", "engine")
+
+    def _idiom(self, draft: Draft) -> Idiom:
+        return idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
 
     def _mended(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
         """The draft with one mistake after the other mended, and the proof of the last version."""
@@ -201,7 +223,7 @@ class Search:
         return Setting(
             draft=draft,
             scopes=tuple(scopes),
-            idiom=idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name),
+            idiom=self._idiom(draft),
             parameters=len(subject.arguments),
             places=tuple(subject.active[place] for place in sorted(wrong)),
             count=0 if returned is None or not wrong else len(returned),
@@ -276,27 +298,24 @@ def fixed(
         if seen.verdict is not Verdict.FAILED:
             return FixResult(target=name, verdict=seen.verdict)
         said = sentences(seen.findings)
-        draft = _draft(ready, target, seen)
-        if draft is None:
+        drafts = _drafts(ready, target, seen)
+        if not drafts:
             why = "gradcli found no Python source of backward in your own files to edit"
             return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
-        patch = Search(ready, target, ready.case.seed, ends, refused).patch(seen, draft)
+        wrong_order = max(f.order for f in seen.findings)
+        patch = Search(ready, target, ready.case.seed, ends, refused, wrong_order).patch(seen, drafts)
     reason = None if patch is not None else "none of the edits of backward that gradcli tried passes the whole check"
     return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
 
 
-def _draft(ready: Prepared, target: object, seen: Examination) -> Draft | None:
+def _drafts(ready: Prepared, target: object, seen: Examination) -> list[Draft]:
+    """The files that may be edited, first that in which a finding is located; one for each Function called."""
     info = ready.info if seen.subject is None else seen.subject.info
-    backward = info.backward
-    forward: Any = info.forward
     rule: Any = rule_of(target) if ready.backend.name == "jax" else None
     if rule is not None:
-        forward = getattr(rule, "fwd", None)
-    if backward is None and ready.backend.name == "numpy":
-        backward, forward = forward, None
-    own = written(backward)
-    if own is None:
-        return None
-    return draft_of(
-        own, {"forward": written(forward, own.file), "setup_context": written(info.setup_context, own.file)}
-    )
+        info = replace(info, forward=getattr(rule, "fwd", None))
+    elif info.backward is None and ready.backend.name == "numpy":
+        info = replace(info, backward=info.forward, forward=None)
+    places = [f.location for f in seen.findings if f.location is not None]
+    found = drafts_for(info).values()
+    return sorted(found, key=lambda draft: not any(draft.holds(place.file, place.line) for place in places))

@@ -38,6 +38,8 @@ def _lines(result: FixResult, written: bool) -> Iterator[str]:
     yield ""
     if patch.recomputes:
         yield "  this backward runs forward again and differentiates it by autograd; the formula is not corrected"
+    if patch.once:
+        yield "  backward is marked once_differentiable: a second derivative raises an error and is no longer wrong"
     yield from (f"  proven: {sentence}" for sentence in patch.proven)
     if written:
         yield f"  written: {one_line(patch.shown_file)}"

@@ -104,7 +104,7 @@ def check_object(
                 failed = _examined(ready, number, part, trail)
                 if failed is not None:
                     result = _explained(ready.case, failed, trail, failures, watchdog)
-                    result = _with_patch(result, ready, target, watchdog)
+                    result = _with_patch(result, replace(ready, info=failed.info), target, watchdog)
                     break
             else:
                 result = _with_resolution(_result(ready.case, trail), ready.case)

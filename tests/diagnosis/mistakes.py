@@ -485,7 +485,7 @@ MISTAKES = (
     Mistake("saved", mutates_saved, {"x": (4,)}, {K.MUTATES_SAVED}, {None}, "saved tensor 0"),
     Mistake("input", mutates_input, {"x": (4,)}, {K.MUTATES_INPUT}, {"x"}, "mark_dirty"),
     Mistake(
-        "cut", saved_intermediate, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "ctx.saved_tensors[0]", order=2
+        "cut", saved_intermediate, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "saves the intermediate", order=2
     ),
     Mistake("detached", detached, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "detaches", order=2),
     Mistake("unreduced", not_reduced, {"x": (3, 4), "column": (3,)}, {K.MISSING_REDUCTION}, {"column"}, "axis 1"),

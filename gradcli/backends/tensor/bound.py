@@ -28,7 +28,7 @@ from gradcli.backends.tensor.call_records import Call, CallResult, LeakedGraph, 
 from gradcli.backends.tensor.captured_tensors import OwnCall
 from gradcli.backends.tensor.framework import Framework, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
-from gradcli.backends.tensor.inspection import Inspector, with_rules
+from gradcli.backends.tensor.inspection import Inspector, with_called
 from gradcli.backends.tensor.maps import Caller, TensorMap, carries_gradient, gradients_of
 from gradcli.backends.tensor.modes import batched, pushed
 from gradcli.backends.tensor.other_calls import called_at, sharing
@@ -78,8 +78,8 @@ class BoundFunction(SpacedSubject):
         self._unused: Call | None = self._call
         self._latest: Call | None = None
         self._direct: Call | None = None
-        rules = [framework.rule_of(owner) for owner in self._inspector.owners(self._call)]
-        self.info = with_rules(info, rules, inner=origin is None)
+        called = [framework.called(owner) for owner in self._inspector.owners(self._call)]
+        self.info = with_called(info, called, inner=origin is None)
         self._numbers = tuple(n for n, output in enumerate(self._call.outputs) if carries_gradient(framework, output))
         self._domain = space_of(
             [self.arguments[i].name for i in self.active], [self.arguments[i].value for i in self.active]

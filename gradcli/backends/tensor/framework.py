@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gradcli.backends.generators import PythonGenerator, SharedGenerator
 from gradcli.cases import Sparsity
 from gradcli.errors import UsageError
+from gradcli.targets import Called
 
 _SHARED, _PYTHONS = SharedGenerator(), PythonGenerator()
 
@@ -163,11 +164,10 @@ class Framework(ABC):
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
 
-    def rule_of(self, owner: type) -> Callable[..., Any] | None:
-        """The user's backward in a Function class of the graph, None where it has no source."""
-        found = inspect.getattr_static(owner, "backward", None)
-        function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-        return function if inspect.isfunction(function) else None
+    def called(self, owner: type) -> Called:
+        """A Function class of the graph, with what the user wrote of it."""
+        forward, setup, backward = (_function_in(owner, name) for name in ("forward", "setup_context", "backward"))
+        return Called(name=owner.__name__, forward=forward, setup_context=setup, backward=backward)
 
     def call_module(
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
@@ -198,6 +198,13 @@ class Framework(ABC):
     def is_differentiable(self, tensor: Any) -> bool:
         """Whether the tensor's dtype can carry a gradient."""
         return bool(tensor.is_floating_point() or tensor.is_complex())
+
+
+def _function_in(owner: type, name: str) -> Callable[..., Any] | None:
+    """The function that a class has under a name, unwrapped from staticmethod or classmethod; None without source."""
+    found = inspect.getattr_static(owner, name, None)
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    return function if inspect.isfunction(function) else None
 
 
 def double_precision(dtype: str) -> str:

@@ -1,8 +1,9 @@
 """Reading the graph node of a Function's call: what it saved, what it keeps on ctx, what its backward returned."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from types import CodeType
 from typing import Any, final
 
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from gradcli.backends.origin import Origin
 from gradcli.backends.tensor.call_records import Call
 from gradcli.backends.tensor.framework import Framework, same_values, unit_roundoff
 from gradcli.backends.tensor.maps import Caller, carries_gradient
-from gradcli.targets import TargetInfo
+from gradcli.targets import Called, TargetInfo
 
 _MOST_NODES = 20_000
 
@@ -151,14 +152,23 @@ class Inspector:
         return not tensor.requires_grad and not any(tensor is passed for passed in call.passed)
 
 
-def with_rules(info: TargetInfo, rules: Sequence[Callable[..., Any] | None], *, inner: bool) -> TargetInfo:
-    """What is known of a target that went through Functions with these rules: a single one is the place to look at.
+def with_called(info: TargetInfo, called: Sequence[Called], *, inner: bool) -> TargetInfo:
+    """What is known of a target that went through these Functions: a single one is the place to look at.
 
     Where one of them is marked once_differentiable, so is the whole. `inner` says that they are not the target's own.
     """
-    known = [rule for rule in rules if inspect.isfunction(rule)]
+    known = [each for each in called if inspect.isfunction(each.backward)]
     if info.backward is not None or not known:
         return info
-    once = any("once_differentiable" in rule.__code__.co_qualname for rule in known)
-    info = replace(info, once_differentiable=info.once_differentiable or once)
-    return replace(info, backward=inspect.unwrap(known[0]), inner=inner) if len(rules) == 1 else info
+    once = any("once_differentiable" in _code_of(each).co_qualname for each in known)
+    info = replace(
+        info, once_differentiable=info.once_differentiable or once, called=tuple(called) if inner else (), inner=inner
+    )
+    single = known[0].backward
+    return replace(info, backward=inspect.unwrap(single)) if len(called) == 1 and single is not None else info
+
+
+def _code_of(called: Called) -> CodeType:
+    backward: Any = called.backward
+    code: CodeType = backward.__code__
+    return code

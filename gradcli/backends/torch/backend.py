@@ -20,7 +20,7 @@ from gradcli.backends.torch.operators import describe_operator, operator_of, ope
 from gradcli.backends.torch.sparse import adopted_sparse, is_sparse, sparse_tensor
 from gradcli.cases import Argument, Sparsity
 from gradcli.errors import UsageError, UserCodeError
-from gradcli.targets import TargetInfo
+from gradcli.targets import Called, TargetInfo
 
 
 @final
@@ -219,9 +219,11 @@ class TorchFramework(Framework):
         """The module of the device's kind, torch.cuda or torch.mps."""
         return getattr(self.namespace, self._kind)
 
-    def rule_of(self, owner: type) -> Callable[..., Any] | None:
+    def called(self, owner: type) -> Called:
         """The same, behind the classes that PyTorch makes for operators too."""
-        return registered_rule(owner) or super().rule_of(owner)
+        own = super().called(owner)
+        rule = registered_rule(owner)
+        return own if rule is None else Called(name=own.name, forward=None, setup_context=None, backward=rule)
 
     def call_module(
         self, module: Any, tensors: dict[str, Any], arguments: tuple[Any, ...], keywords: dict[str, Any]

@@ -1,0 +1,48 @@
+"""A backward is marked once_differentiable only if nothing else passes and nobody asked for the second order."""
+
+import pytest
+
+from tests.cli import warm
+
+HEAD = {
+    "torch": ("from torch.autograd import Function\n", "from torch.autograd.function import once_differentiable\n", ""),
+    "engine": (
+        "from gradcli import engine as torch\nfrom gradcli.engine.autograd import Function\n",
+        "",
+        "torch.autograd.function.",
+    ),
+}
+BODY = """
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.slope = (2 * x.detach()).numpy()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * SLOPE
+"""
+BROKEN = BODY.replace("SLOPE", "g.new_tensor(ctx.slope)")
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_the_mark_is_the_last_resort_and_says_what_it_means(framework, tmp_path):
+    pytest.importorskip("torch")
+    head, imported, prefix = HEAD[framework]
+    (tmp_path / "own.py").write_text(head + BROKEN)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "a second derivative raises an error and is no longer wrong" in done.stdout
+    marked = BROKEN.replace("    def backward", f"    @{prefix}once_differentiable\n    def backward")
+    assert (tmp_path / "own.py").read_text() == head + imported + marked
+    assert warm.run_for_text(["check", "own.py:Square", "-i", "x=3x4"], tmp_path).returncode == 0
+
+
+def test_it_is_not_offered_where_the_first_order_is_wrong(tmp_path):
+    pytest.importorskip("torch")
+    text = HEAD["torch"][0] + BROKEN.replace("2 * x", "3 * x.exp()").replace("g * g", "g.sum() * g")
+    (tmp_path / "own.py").write_text(text)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4"], tmp_path)
+    assert "once_differentiable" not in done.stdout
