@@ -75,6 +75,9 @@ class Claim:
     outputs: Vector | None = None
     finite: bool = field(init=False)
     _places: dict[int, Places] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _entry_scales: dict[tuple[int, int, int], tuple[Vector, float]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Set `finite`."""
@@ -167,8 +170,13 @@ class Claim:
 
     def entry_scale(self, places: slice, output: int, scales: Vector) -> float:
         """The largest |claimed entry| · scale of one input block (`places`) and one output block."""
-        with np.errstate(all="ignore"):
-            return largest(self.of_block(output)[:, places], scales[places])
+        key = places.start, output, id(scales)
+        known = self._entry_scales.get(key)
+        if known is None:
+            with np.errstate(all="ignore"):
+                found = largest(self.of_block(output)[:, places], scales[places])
+            known = self._entry_scales[key] = scales, found  # the scales are kept, so that no others get their id
+        return known[1]
 
     def of_block(self, output: int) -> Matrix:
         """The claimed gradients of the rows of one output block."""

@@ -133,6 +133,11 @@ class Focus:
         return Focus(drawn=drawn, judged=np.full(scales.size, drawn.max()) if alone else scales)
 
 
+def is_one_group(scales: Vector) -> bool:
+    """Whether no scale is so far below the largest that its entry is moved in a group of its own."""
+    return not scales.size or bool(scales.max() < 2.0**GROUP_WIDTH * scales.min())
+
+
 def focuses(scales: Vector, places: slice) -> list[Focus]:
     """One focus for a whole block, and one for every group of entries whose scale is far below the largest.
 
@@ -141,7 +146,7 @@ def focuses(scales: Vector, places: slice) -> list[Focus]:
     largest claimed entry of the block at the scale of the group.
     """
     found = [Focus(drawn=within(scales, places), judged=scales)]
-    if not scales[places].size:
+    if is_one_group(scales[places]):
         return found
     exponents = np.frexp(scales[places])[1]
     groups = (exponents.max() - exponents) // GROUP_WIDTH

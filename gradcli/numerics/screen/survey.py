@@ -12,13 +12,14 @@ from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgeme
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
 from gradcli.numerics.differences.formats import BFLOAT16
+from gradcli.numerics.maps.pieces import largest, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.regularity.cancellation import is_rounding_only
 from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.step_functions import is_staircase, witness_is_zero
-from gradcli.numerics.sampling.directions import LONG, Focus, focuses, within
+from gradcli.numerics.sampling.directions import LONG, Focus, focuses, is_one_group, within
 from gradcli.numerics.screen.long_inputs import GROUP_START, clearly_wrong, joint_reading, measured, short_start
 from gradcli.numerics.screen.pair_result import (
     STARTS,
@@ -210,7 +211,7 @@ def _together(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pa
     """
     slices = site.map.domain.slices
     inputs = sorted({input_ for input_, _ in pairs})
-    open_ = [pair for pair in pairs if len(focuses(site.scales, slices[pair[0]])) == 1]
+    open_ = [pair for pair in pairs if is_one_group(site.scales[slices[pair[0]]])]
     quiet = {pair for pair in open_ if is_quiet(site, pair)}
     found: dict[Pair, PairResult] = {}
     starts = (short_start(site, open_), *STARTS[1:]) if any(_is_long(site, pair) for pair in open_) else STARTS
@@ -347,9 +348,11 @@ def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -
     places = site.map.domain.slices[input_]
     scales, hidden = site.scales[places], np.zeros(places.stop - places.start, bool)
     for output, resolution in resolutions.items():
-        size = np.abs(site.claim.of_block(output)[:, places]).max(axis=0)
-        scaled = size * scales
-        hidden |= (size >= LARGE * size.max()) & (LEAST_SEEN * scaled < resolution * scaled.max())
+        claimed = site.claim.of_block(output)[:, places]
+        least, most = LARGE * largest(claimed), resolution * site.claim.entry_scale(places, output, site.scales)
+        for piece in pieces(slice(0, scales.size)):
+            size = np.abs(claimed[:, piece]).max(axis=0)
+            hidden[piece] |= (size >= least) & (LEAST_SEEN * size * scales[piece] < most)
     if not hidden.any():
         return None
     return within(site.scales, places.start + np.flatnonzero(hidden))
