@@ -82,10 +82,7 @@ class Batched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """Outputs and gradients of a call in the other mode: compiled if the target is not, and plain if it is.
-
-    `roundoff` is the unit roundoff of the coarsest numbers that it computes with.
-    """
+    """A call in the other mode: compiled if the target is not, else plain; `roundoff` is of its coarsest numbers."""
 
     outputs: tuple[NDArray[Any], ...]
     gradients: tuple[NDArray[Any] | None, ...]
@@ -103,10 +100,11 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A backward pass to run: the cotangents, and their memory layout."""
+    """A backward pass to run: cotangents, their memory layout, and another call of forward to make before it."""
 
     cotangents: Sequence[NDArray[Any] | None]
     layout: Layout = Layout.CONTIGUOUS
+    after: OtherCalls | None = None
 
 
 @dataclass(slots=True)
@@ -290,6 +288,10 @@ class Subject(Counted):
         """The outputs of another call on the arguments as given. Raises UserCodeError."""
         return self.call().outputs
 
+    def is_alike_while(self, moved: AbstractContextManager[None]) -> bool:  # noqa: ARG002 - for those that override it
+        """Whether another call in a context gives bit for bit what the first gives. Raises UserCodeError."""
+        return False
+
     @abstractmethod
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any] | None, ...]:
         """Gradients of the active inputs through the framework, None where none arrives. Raises UserCodeError."""
@@ -297,7 +299,7 @@ class Subject(Counted):
     def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...] | None:  # noqa: ARG002
         """Gradients of one backward pass after another through one graph, that of `raw_backward` if it left one.
 
-        None where no graph can be kept. Raises UserCodeError where one of the passes does.
+        None if no graph can be kept, or forward accepts no call to be made before a pass. Raises UserCodeError.
         """
         return None
 

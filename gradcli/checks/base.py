@@ -4,13 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
+from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
+from gradcli.checks.other_points.calls import disturbing_calls
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -65,7 +68,8 @@ class Situation:
         """The gradients that most checks need, from one graph; None if each check has to run its own passes."""
         if "together" not in self._runs:
             u, v = self.cotangents(), self.constant_cotangents()
-            self._runs["together"] = passed_together(
+            run = partial(
+                passed_together,
                 self.subject,
                 self.raw_backward(),
                 (u, v, combined(u, v)),
@@ -73,8 +77,15 @@ class Situation:
                 tolerance=self.tolerance(REPEAT_TOLERANCE),
                 laid_out=self.settings.wants("layout"),
             )
-        found: Together | None = self._runs["together"]
-        return found
+            sets = self.disturbing() if self.subject.has_graph and self.settings.wants("repeat") else []
+            found = run(between=sets) if sets else None
+            self._runs["together"] = run(between=()) if found is None else found
+        kept: Together | None = self._runs["together"]
+        return kept
+
+    def disturbing(self) -> list[OtherCalls]:
+        """Other calls of forward, to be made between forward and backward."""
+        return list(disturbing_calls(self.subject.arguments, dear=self.subject.compiles_shapes))
 
     def constant_cotangents(self) -> list[NDArray[Any]]:
         """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from time import perf_counter
-from typing import final
+from typing import Any, final
 
 from gradcli.backends.base import Counters, Subject
 from gradcli.backends.tensor.refusals import refusal_of
@@ -47,18 +47,23 @@ def run_battery(
     sweep: bool = False,
     excuse: Excuse | None = None,
     part: Part = Part.ALL,
+    known: dict[str, Any] | None = None,
 ) -> tuple[Evidence, ...]:
     """Run the checks of this part of the battery, in order, until one fails that later ones depend on.
 
     With `sweep`, inputs other than the subject's own are tried too. The evidence of each check is passed through
-    `excuse`. If random numbers were drawn, everything runs once more with every call seeded.
+    `excuse`. If random numbers were drawn, everything runs once more with every call seeded. `known` are the results
+    that checks share, of an earlier part for the same subject; those of this part are added.
 
     Raises:
         UserCodeError: the user's own code raised.
     """
     with watched() as watchdog, subject.session(lazy=True) as session:
-        for attempt in session.attempts():
-            situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep)
+        runs = {} if known is None else known
+        for number, attempt in enumerate(session.attempts()):
+            if number:
+                runs.clear()
+            situation = Situation(subject=subject, settings=settings, seed=seed, sweep=sweep, _runs=runs)
             battery = _Battery(situation=situation, watchdog=watchdog, excuse=excuse or _as_found)
             with attempt:
                 for check in battery.due(part):

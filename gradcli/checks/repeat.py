@@ -5,7 +5,6 @@ from typing import final
 
 from gradcli.backends.base import Gradients
 from gradcli.checks.base import REPEAT_TOLERANCE, Check, Situation, relative_gap
-from gradcli.checks.other_points.calls import disturbing_calls
 from gradcli.checks.out_of_bounds import outside_memory
 from gradcli.errors import UserCodeError
 from gradcli.findings import FindingKind
@@ -49,6 +48,10 @@ class RepeatCheck(Check):
         if any(evidence.verdict is Verdict.FAILED for evidence in outside):
             return
         reference, same_graph = situation.passes()
+        together = situation.together()
+        if together is not None and together.interleaved:
+            yield from self._reseeded(situation) or [self.passed()]
+            return
         apart, raised = self._interleaved(situation, reference)
         others = [g for g in (apart, same_graph) if g is not None and not isinstance(g, UserCodeError)]
         if apart is None or any(self._differing(situation, reference, other, *_AGAIN) for other in others):
@@ -92,11 +95,10 @@ class RepeatCheck(Check):
         None where forward accepts no other call; the error where backward raised after one.
         """
         subject, found = situation.subject, None
-        sets = list(disturbing_calls(subject.arguments, dear=subject.compiles_shapes))
-        serves_again = situation.together() is not None
+        sets = situation.disturbing()
         try:
-            for part in [sets] if serves_again else [[each] for each in sets]:
-                for gradients in subject.backward_interleaved(situation.cotangents(), part):
+            for part in sets:
+                for gradients in subject.backward_interleaved(situation.cotangents(), [part]):
                     if gradients is None:
                         continue
                     found = gradients

@@ -1,25 +1,33 @@
 """The backward passes that several checks need, run through one graph if their results are consistent."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradcli.backends.base import Gradients, Layout, Pass, RawBackward, Subject
+from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.errors import UserCodeError
 from gradcli.frozen import dataclass
+from gradcli.numerics.maps.pieces import pieces
 
 Cotangents = Sequence[NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """Gradients for two sets of cotangents; `laid_out` says that those after the first were not contiguous."""
+    """Gradients for two sets of cotangents.
+
+    `laid_out` says that the cotangents of two passes were not contiguous, `interleaved` that forward was called at
+    other inputs before each pass but the first.
+    """
 
     of_u: Gradients
     of_v: Gradients
     laid_out: bool
+    interleaved: bool
 
 
 def passed_together(
@@ -30,13 +38,15 @@ def passed_together(
     *,
     tolerance: float,
     laid_out: bool,
+    between: Sequence[OtherCalls],
 ) -> Together | None:
-    """The gradients for u by a direct call, and for v and a u + b v by two more passes; None if they are inconsistent.
+    """The gradients for u by a direct call, and for v and a u + b v by more passes; None if they are inconsistent.
 
     If the third is a times the first plus b times the second, then backward is linear in grad_output, gives the same
-    result again through a retained graph, and does not depend on the memory layout of grad_output. A mistake in one of
-    these would go unseen only if it were the same linear map in every pass, the direct call included. If the gradients
-    do not fit, or a pass raises, each check runs passes of its own to find out why.
+    result again through a retained graph, and does not depend on the memory layout of grad_output, or on the calls of
+    forward at other inputs that were made before the later passes. A mistake in one of these would go unseen only if it
+    were the same linear map in every pass, the direct call included. If the gradients do not fit, or a pass raises,
+    each check runs passes of its own to find out why.
 
     Args:
         subject: the Function.
@@ -45,21 +55,25 @@ def passed_together(
         factors: a and b.
         tolerance: the error allowed in the combination, relative to the largest entries of its two terms.
         laid_out: make grad_output one number expanded for v, and strided for the combination.
+        between: calls of forward to make before the passes; before a further one for u where there are three.
     """
     u, v, combination = cotangents
     own = _passed_on(subject, raw)
     layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
-    passes = [Pass(cotangents=each, layout=layout) for each, layout in zip((v, combination), layouts, strict=True)]
+    made = [*zip((v, combination), layouts, strict=True), *[(u, Layout.CONTIGUOUS)] * (len(between) - 2)]
+    passes = [Pass(cotangents=each, layout=layout, after=c) for (each, layout), c in zip_longest(made, between)]
     try:
         found = subject.backward_further(passes if own is not None else [Pass(cotangents=u), *passes])
     except UserCodeError:
         return None
     if found is None:
         return None
-    of_u, of_v, of_combination = found if own is None else (own, *found)
+    of_u, of_v, of_combination, *of_u_again = found if own is None else (own, *found)
     if not all(_fits(*each, factors, tolerance) for each in zip(of_u, of_v, of_combination, strict=True)):
         return None
-    return Together(of_u=of_u, of_v=of_v, laid_out=laid_out)
+    if not all(_are_equal(of_u, again, tolerance) for again in of_u_again):
+        return None
+    return Together(of_u=of_u, of_v=of_v, laid_out=laid_out, interleaved=bool(between))
 
 
 def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
@@ -94,8 +108,16 @@ def _fits(
         return of_u is None and of_v is None and of_combination is None
     if not of_u.size:
         return True
+    us, vs, combinations = of_u.reshape(-1), of_v.reshape(-1), of_combination.reshape(-1)
+    gap = one = two = np.float64(0.0)
     with np.errstate(all="ignore"):
-        first, second = factors[0] * of_u, factors[1] * of_v
-        scale = np.abs(first).max() + np.abs(second).max()
-        gap = np.abs(of_combination - (first + second)).max()
-    return bool(gap <= tolerance * scale) and bool(np.isfinite(scale))
+        for piece in pieces(slice(0, us.size)):
+            first, second = factors[0] * us[piece], factors[1] * vs[piece]
+            one, two = np.maximum(one, np.abs(first).max()), np.maximum(two, np.abs(second).max())
+            gap = np.maximum(gap, np.abs(combinations[piece] - (first + second)).max())
+    return bool(gap <= tolerance * (one + two)) and bool(np.isfinite(one + two))
+
+
+def _are_equal(one: Gradients, other: Gradients, tolerance: float) -> bool:
+    """Whether two passes give the same gradients, up to the order of sums."""
+    return all(_fits(a, a, b, (0.5, 0.5), tolerance) for a, b in zip(one, other, strict=True))

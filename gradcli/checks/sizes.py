@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from gradcli.cases import Argument
 from gradcli.checks.base import Check, Situation
-from gradcli.checks.batch.parts import follows_from_parts
+from gradcli.checks.batch.parts import follows_from_given, follows_from_parts
 from gradcli.checks.batch.resizing import (
+    LONG,
     Batch,
     Resized,
     batches,
@@ -77,9 +78,14 @@ class SizesCheck(BatchCheck):
             if size == 1 and not accepted:
                 continue
             with accesses_at(situation, batch, size) as accesses:
-                call = call_resized(situation, batch, size)
+                follows = size == batch.size + 1 > LONG and follows_from_given(situation, batch)
+                call = None if follows else call_resized(situation, batch, size)
             if (outside := accesses.problem(self)) is not None:
                 yield outside
+                continue
+            if follows and not accesses.found:
+                accepted += 1
+                yield None
                 continue
             if call is None or accesses.found:
                 continue

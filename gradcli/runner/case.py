@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from gradcli.backends.attribution import is_users_own, phase_of, user_code_error, users_frames, users_traceback
 from gradcli.backends.base import Backend, Counters, Subject
@@ -52,6 +53,8 @@ class _Trail:
     figures: Figures | None = None
     first: Subject | None = None
     """The target bound to the first sample."""
+    known: dict[str, Any] = field(default_factory=dict)
+    """What the required checks computed on the first sample, for the optional ones."""
 
     def booked(self, subject: Subject, run: Callable[[Subject], tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
         """What a run of a new subject gives, and what it ran of its code added."""
@@ -165,13 +168,15 @@ def _examined(ready: Prepared, number: int, part: Part, trail: _Trail) -> Subjec
     arguments = None if part is Part.OPTIONAL else _drawn(ready, number, trail)
     with ready.backend.session():
         subject, known = _bound(ready, number, arguments, trail)
-        run = partial(run_battery, settings=settings, seed=seed, sweep=sweep, excuse=excuse, part=part)
+        shared = trail.known if number == 0 else {}
+        run = partial(run_battery, settings=settings, seed=seed, sweep=sweep, excuse=excuse, part=part, known=shared)
         try:
             evidence = run(subject)
             lower = right_as_given(subject, evidence, seed)
         finally:
             trail.book(subject.counters, known)
         if lower is not None:
+            shared.clear()
             evidence = trail.booked(lower, run)
             trail.first, subject = lower if number == 0 else trail.first, lower
         trail.evidence.append(evidence)

@@ -8,6 +8,7 @@ import pytest
 
 import gradcli
 from gradcli.checks.base import Situation
+from gradcli.checks.batch.parts import follows_from_given
 from gradcli.checks.batch.resizing import TOLERANCE, Batch
 from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alone
 from gradcli.findings import FindingKind
@@ -449,3 +450,31 @@ def test_a_long_axis_whose_entries_depend_on_others_is_no_batch_of_independent_o
             12_000, outputs_of, TOLERANCE
         )
         assert batch.is_one(situation) == whole
+
+
+MANY = tensor("x", np.random.default_rng(5).normal(size=(12_000,)))
+LONGER = {
+    "right": (lambda x, g: 2 * x * g, Verdict.PASSED),
+    "wrong above": (lambda x, g: 2 * x * g * (1.5 if len(x) > 12_000 else 1.0), Verdict.FAILED),
+    "raises above": (lambda x, g: 2 * x * g[:12_000].expand(len(x)), Verdict.FAILED),
+    "wrong below": (lambda x, g: 2 * x * g * (1.5 if 0 < len(x) < 12_000 else 1.0), Verdict.FAILED),
+}
+
+
+@pytest.mark.parametrize("name", LONGER)
+def test_one_more_entry_of_a_long_batch_is_compared_with_the_given_one(backend, ns, name):
+    backward, verdict = LONGER[name]
+    found, _, _ = examined(backend, of_rows(ns, lambda x: x * x, backward), MANY, order=1, only=("gradient", "sizes"))
+    assert found is verdict
+
+
+def test_only_what_is_the_given_batch_and_one_more_entry_follows_from_it(backend, ns):
+    for forward, backward, follows in (
+        (lambda x: x * x, lambda x, g: 2 * x * g, True),
+        (lambda x: x * x, lambda x, g: 2 * x * g * (1.01 if len(x) > 12_000 else 1.0), False),
+        (lambda x: x * x / len(x), lambda x, g: 2 * x * g / len(x), False),
+        (lambda x: (x * x).sum(), lambda x, g: 2 * x * g, False),
+    ):
+        subject = backend.bind(of_rows(ns, forward, backward), (MANY,))
+        situation = Situation(subject=subject, settings=Settings(order=1), seed=0)
+        assert follows_from_given(situation, Batch(size=12_000, name="x")) is follows

@@ -7,6 +7,7 @@ from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
 from gradcli.checks.base import Situation
 from gradcli.checks.battery import run_battery
+from gradcli.findings import FindingKind
 from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
@@ -58,11 +59,12 @@ def right(ctx, x, g):
     return 2 * x * g
 
 
-@pytest.mark.parametrize("skip", [(), ("layout",)])
+@pytest.mark.parametrize("skip", [(), ("layout",), ("repeat",)])
 def test_gradients_are_those_of_passes_made_alone(skip):
     situation, found = together(squares(right), skip=skip)
     assert found is not None
-    assert found.laid_out is (not skip)
+    assert found.laid_out is ("layout" not in skip)
+    assert found.interleaved is ("repeat" not in skip)
     for got, cotangents in ((found.of_u, situation.cotangents()), (found.of_v, situation.constant_cotangents())):
         np.testing.assert_array_equal(got[0], situation.subject.backward(cotangents)[0])
 
@@ -90,6 +92,62 @@ def test_a_callable_has_no_backward_to_call_by_hand():
     situation, found = together(lambda x: x * x)
     assert found is not None
     np.testing.assert_array_equal(found.of_u[0], 2 * VALUE * situation.cotangents()[0])
+
+
+def keeping(measure):
+    """x -> x^2, whose backward is off by what forward measured last over what it should be."""
+
+    class Kept(torch.autograd.Function):
+        last = 1.0
+
+        @staticmethod
+        def forward(ctx, x):
+            Kept.last = measure(x.detach())
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g * (Kept.last / measure(x.detach()))
+
+    return Kept
+
+
+STATE = {
+    "the sign of the sum": lambda x: torch.sign(x.sum()),
+    "the first entry": lambda x: x.reshape(-1)[0],
+    "the number of entries": lambda x: float(x.numel()),
+    "whether there are positive entries": lambda x: 1.0 + bool((x > 0).any()),
+    "whether there are negative entries": lambda x: 1.0 + bool((x < 0).any()),
+    "the largest entry": lambda x: x.max(),
+}
+
+
+@pytest.mark.parametrize("measure", STATE.values(), ids=STATE.keys())
+def test_calls_between_the_passes_show_what_forward_keeps(measure):
+    _, found = together(keeping(measure))
+    assert found is None or not found.interleaved
+    evidence = run_battery(bound(keeping(measure)), Settings(order=1), seed=3)
+    assert [e.finding.kind for e in evidence if e.finding is not None] == [FindingKind.STATEFUL]
+
+
+def test_a_function_that_refuses_other_inputs_is_compared_without_other_calls():
+    class Refuses(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if not torch.equal(x.detach(), torch.from_numpy(VALUE)):
+                raise ValueError("another input")
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * g
+
+    _, found = together(Refuses)
+    assert found is not None
+    assert not found.interleaved
 
 
 def test_few_calls_are_made_of_what_is_right():

@@ -1,7 +1,7 @@
 """A Function of PyTorch's shape bound to arguments: the Subject of the engine's and PyTorch's backends."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import (
-    Batched,
     Counters,
     ForwardCall,
     Gradients,
@@ -22,25 +21,24 @@ from gradcli.backends.given_inputs import Home
 from gradcli.backends.guard import Session, generators_kept, has_drawn, seed_every_call, seeds_lazily, users_code
 from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin
-from gradcli.backends.spaces import SpacedSubject
 from gradcli.backends.tensor.body import stands_for
 from gradcli.backends.tensor.call_records import Call, CallResult, LeakedGraph, OtherCalls, Seeds, Values
 from gradcli.backends.tensor.captured_tensors import OwnCall
-from gradcli.backends.tensor.framework import Framework, same_values
+from gradcli.backends.tensor.framework import Framework, all_same, same_values
 from gradcli.backends.tensor.graph_lifetime import leaked_graph
 from gradcli.backends.tensor.inspection import Inspector, with_called
 from gradcli.backends.tensor.maps import Caller, TensorMap, carries_gradient, gradients_of
-from gradcli.backends.tensor.modes import batched, pushed
+from gradcli.backends.tensor.modes import TransformedFunction
 from gradcli.backends.tensor.other_calls import called_at, sharing
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
 from gradcli.backends.tensor.raw_backward import called_directly
 from gradcli.cases import Argument
-from gradcli.errors import UsageError, UserCodeError
+from gradcli.errors import OverrunError, UsageError, UserCodeError
 from gradcli.targets import TargetInfo
 
 
 @final
-class BoundFunction(SpacedSubject):
+class BoundFunction(TransformedFunction):
     """A callable at arguments; `origin` is the one Function or operator that it tests, None for a plain callable.
 
     Inputs of a lower precision are converted to 64 bits, except in `in_given_precision`.
@@ -78,6 +76,8 @@ class BoundFunction(SpacedSubject):
         self._unused: Call | None = self._call
         self._latest: Call | None = None
         self._direct: Call | None = None
+        self._is_freed: bool | None = None
+        self._again: tuple[NDArray[Any], ...] | None = None
         called = [framework.called(owner) for owner in self._inspector.owners(self._call)]
         self.info = with_called(info, called, inner=origin is None)
         self._numbers = tuple(n for n, output in enumerate(self._call.outputs) if carries_gradient(framework, output))
@@ -140,8 +140,29 @@ class BoundFunction(SpacedSubject):
 
     def called_again(self) -> tuple[NDArray[Any], ...]:
         """The outputs alone."""
+        if (again := self._again) is not None:
+            self._again = None
+            return again
         self._latest = self._run(self._caller)
         return self._arrays_of(self._latest)
+
+    def is_alike_while(self, moved: AbstractContextManager[None]) -> bool:
+        """The first call against another, whose outputs `called_again` gives if they are alike."""
+        self._unused = None
+        ones = [np.ones_like(self._first[number]) for number in self._numbers]
+        before = self._gradients(self._call, ones, retain=True)
+        try:
+            with moved:
+                call = self._run(self._caller)
+                after = self._gradients(call, ones, retain=True)
+        except OverrunError:
+            raise
+        except UserCodeError:
+            return False
+        again = self._arrays_of(call)
+        alike = all_same((*self._first, *before), (*again, *after))
+        self._again = again if alike else None
+        return alike
 
     @cached_property
     def first_call(self) -> ForwardCall:
@@ -193,8 +214,15 @@ class BoundFunction(SpacedSubject):
         caller = self._calling(self._function, arguments)
         self.counters.forward += 1
         away = Home.of(self).to([arguments[i].value for i in self.active])
-        with users_code(self.framework, silent=True, seed=1, recording=True, distance=away):
-            caller.run(caller.leaves(self.active))
+
+        def made() -> Call:
+            with users_code(self.framework, silent=True, seed=1, recording=True, distance=away):
+                return caller.run(caller.leaves(self.active))
+
+        if self._is_freed is None:
+            self._is_freed = self._left_of(made) is None
+        else:
+            made()
 
     def backward_twice(self, cotangents: Sequence[NDArray[Any] | None]) -> tuple[Gradients, Gradients]:
         """Gradients of two backward passes through one graph."""
@@ -208,14 +236,16 @@ class BoundFunction(SpacedSubject):
         call = self._run(self._caller)
         return self._gradients(call, cotangents, retain=True), self._gradients(call, cotangents, seed=1)
 
-    def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...]:
+    def backward_further(self, passes: Sequence[Pass]) -> tuple[Gradients, ...] | None:
         """Several passes through the graph that the last direct call of backward used; the graph is free after that."""
         call, self._direct = self._direct or self._run(self._caller), None
         last = len(passes) - 1
-        return tuple(
-            self._gradients(call, each.cotangents, retain=number < last, layout=each.layout)
-            for number, each in enumerate(passes)
-        )
+        found = []
+        for number, each in enumerate(passes):
+            if each.after is not None and not each.after.made(self._run_between):
+                return None
+            found.append(self._gradients(call, each.cotangents, retain=number < last, layout=each.layout))
+        return tuple(found)
 
     def _gradients(
         self,
@@ -244,32 +274,6 @@ class BoundFunction(SpacedSubject):
     def laid_out(self, inputs: Layout) -> "BoundFunction":
         """The same Function with active inputs in this memory layout."""
         return self._elsewhere(self.arguments, inputs, asked=self._asked)
-
-    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any] | None, ...] | None:
-        """Through the framework's forward mode, which calls jvp."""
-        with self._transformed("jvp"):
-            return pushed(self._caller, self.active, self._numbers, tangents)
-
-    def batched(
-        self,
-        stacked: Sequence[NDArray[Any]],
-        places: Sequence[int | None],
-        cotangents: Sequence[NDArray[Any]],
-    ) -> Batched | None:
-        """Through the framework's vmap, which calls the rule."""
-        with self._transformed("vmap"):
-            self.counters.backward += 1
-            return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
-
-    @contextmanager
-    def _transformed(self, phase: str) -> Iterator[None]:
-        """Run the user's code inside, which calls a rule of that name."""
-        try:
-            with users_code(self.framework, silent=True, recording=True, asked=self._asked):
-                self.counters.forward += 1
-                yield
-        except (Exception, SystemExit) as error:
-            raise user_code_error(error, phase) from error
 
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
         """Call the user's backward directly; `again` for what is saved already, not looking at what it changes."""
@@ -309,8 +313,10 @@ class BoundFunction(SpacedSubject):
 
     def leaked_graph(self) -> LeakedGraph | None:
         """What is left of a call's graph when its result is gone."""
-        made, is_own = partial(self._run, self._caller), self._origin is not None
-        return leaked_graph(self.framework, self._inspector, made, is_own=is_own)
+        return None if self._is_freed else self._left_of(partial(self._run, self._caller))
+
+    def _left_of(self, made: Callable[[], Call]) -> LeakedGraph | None:
+        return leaked_graph(self.framework, self._inspector, made, is_own=self._origin is not None)
 
     def call_at(
         self, arguments: Sequence[Argument], seeds: Seeds | None = None, beside: Values | None = None

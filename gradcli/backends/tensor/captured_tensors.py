@@ -69,12 +69,12 @@ def bound_to_own(make: Callable[[Own], Subject], candidates: Own) -> Subject:
     except UserCodeError:
         return make(candidates)
     try:
-        before = _seen(subject)
+        before = None if subject.is_alike_while(_moved(candidates)) else _seen(subject)
     except OverrunError:  # it takes too long to be called for this, which says nothing of copies
         return subject
     except UserCodeError:
         return _running(make, candidates) or subject
-    if _moved_alike(subject, candidates, before):
+    if before is None or _moved_alike(subject, candidates, before):
         return subject
     single = {i: own for i, own in candidates.items() if not _moved_alike(subject, {i: own}, before)}
     return make(single or candidates)
@@ -115,7 +115,7 @@ def _moved(own: Own) -> Any:
     before = {position: tensor.data.clone() for position, tensor in own.items()}
     try:
         for position, tensor in own.items():
-            tensor.data.copy_(before[position] * _FACTOR + _SHIFT)
+            tensor.data.copy_(before[position].mul(_FACTOR).add_(_SHIFT))
         yield
     finally:
         for position, tensor in own.items():

@@ -3,7 +3,7 @@
 import inspect
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
@@ -61,6 +61,19 @@ class Framework(ABC):
     def to_arrays(self, tensors: Sequence[Any]) -> tuple[NDArray[Any] | None, ...]:
         """`to_array` of each, None for None."""
         return tuple([None if tensor is None else self.to_array(tensor) for tensor in tensors])
+
+    def holds(self, tensor: Any, array: NDArray[Any]) -> bool:
+        """Whether a tensor has the values of an array that `to_array` made, bit for bit."""
+        return same_values(array, self.to_array(tensor))
+
+    def memory_of(self, tensor: Any) -> Hashable:
+        """A key that is the same for tensors that show the same memory in the same way, while they are alive."""
+        return id(tensor)
+
+    def strided(self, tensor: Any) -> Any:
+        """The same values in every other column of a buffer, with a constant between them."""
+        gaps = self.namespace.full_like(tensor.detach(), 0.625)
+        return self.namespace.stack([tensor, gaps], -1)[..., 0]
 
     def as_tensor(self, array: NDArray[Any]) -> Any:
         """A leaf with these values, in the array's own memory where that can be: to clone, not to hand to a user."""
@@ -227,6 +240,13 @@ def same_values(first: NDArray[Any], second: NDArray[Any]) -> bool:
     # Comparing NaN takes three passes more, and there is hardly ever any.
     return np.array_equal(first, second) or (
         first.dtype.kind in "fc" and bool(np.array_equal(first, second, equal_nan=True))
+    )
+
+
+def all_same(one: Sequence[NDArray[Any] | None], other: Sequence[NDArray[Any] | None]) -> bool:
+    """Whether two lists hold the same values bit for bit, and None in the same places."""
+    return len(one) == len(other) and all(
+        a is b or (a is not None and b is not None and same_values(a, b)) for a, b in zip(one, other, strict=True)
     )
 
 

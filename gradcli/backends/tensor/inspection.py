@@ -92,7 +92,7 @@ class Inspector:
         for position, tensor in enumerate(call.passed):
             if not self._framework.is_tensor(tensor):
                 continue
-            before = self._framework.as_array(caller.passed(position, call.leaves))
+            before = self._framework.as_array(caller.given(position, call.leaves))
             marked = any(tensor is output for output in call.returned)
             marked = marked or (node is not None and tensor.grad_fn is node)
             if not marked and not same_values(self._framework.as_array(tensor), before):

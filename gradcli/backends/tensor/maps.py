@@ -82,6 +82,10 @@ class Caller:
         outputs = self.framework.to_host(returned) if self.framework.converts_outputs else returned
         return Call(leaves=leaves, passed=passed, outputs=outputs, returned=returned)
 
+    def given(self, position: int, leaves: Mapping[int, Any]) -> Any:
+        """The same values as `passed` gives, to be read only."""
+        return leaves[position] if self._is_direct and position in leaves else self.passed(position, leaves)
+
     def passed(self, position: int, leaves: Mapping[int, Any]) -> Any:
         """What forward gets in this place: a clone of the leaf there, else the argument's own value."""
         argument = self.arguments[position]
@@ -164,13 +168,21 @@ def gradients_of(
         layout: how the cotangents lie in memory.
     """
     given = [
-        (call.outputs[n], framework.like(call.outputs[n], np.asarray(c)))
+        (call.outputs[n], seed_of(framework, call.outputs[n], np.asarray(c), layout))
         for n, c in zip(numbers, cotangents, strict=True)
         if c is not None and n < len(call.outputs) and carries_gradient(framework, call.outputs[n])
     ]
-    seeds = [c if layout is Layout.CONTIGUOUS else laid_out(framework, c, layout) for _, c in given]
+    seeds = [seed for _, seed in given]
     inputs = list(call.leaves.values())
     return framework.to_arrays(pullback(framework, counters, [o for o, _ in given], inputs, seeds, retain=retain))
+
+
+def seed_of(framework: Framework, output: Any, cotangent: NDArray[Any], layout: Layout) -> Any:
+    """A cotangent of an output as a tensor that lies in memory as asked."""
+    if layout is Layout.EXPANDED and cotangent.ndim and cotangent.size:
+        return framework.like(output, cotangent[(slice(0, 1),) * cotangent.ndim]).reshape(-1)[0].expand(cotangent.shape)
+    seed = framework.like(output, cotangent)
+    return seed if layout is Layout.CONTIGUOUS else laid_out(framework, seed, layout)
 
 
 def carries_gradient(framework: Framework, output: object) -> bool:

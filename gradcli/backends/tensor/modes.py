@@ -1,12 +1,17 @@
 """Forward mode and batching: a Function's own jvp, and its rule for vmap, run on arrays."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from numpy.typing import NDArray
 
+from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Batched
+from gradcli.backends.guard import users_code
+from gradcli.backends.spaces import SpacedSubject
+from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.maps import Caller
 
 
@@ -51,3 +56,37 @@ def batched(
         outputs=tuple(framework.to_array(output) for output in found),
         gradients=framework.to_arrays(gradients),
     )
+
+
+class TransformedFunction(SpacedSubject):
+    """A Function with a caller, whose rules for forward mode and vmap can be run."""
+
+    framework: Framework
+    _caller: Caller
+    _asked: bool
+
+    def pushed(self, tangents: Sequence[NDArray[Any]]) -> tuple[NDArray[Any] | None, ...] | None:
+        """Through the framework's forward mode, which calls jvp."""
+        with self._transformed("jvp"):
+            return pushed(self._caller, self.active, self._numbers, tangents)
+
+    def batched(
+        self,
+        stacked: Sequence[NDArray[Any]],
+        places: Sequence[int | None],
+        cotangents: Sequence[NDArray[Any]],
+    ) -> Batched | None:
+        """Through the framework's vmap, which calls the rule."""
+        with self._transformed("vmap"):
+            self.counters.backward += 1
+            return batched(self._caller, self.active, self._numbers, stacked, places, cotangents)
+
+    @contextmanager
+    def _transformed(self, phase: str) -> Iterator[None]:
+        """Run the user's code inside, which calls a rule of that name."""
+        try:
+            with users_code(self.framework, silent=True, recording=True, asked=self._asked):
+                self.counters.forward += 1
+                yield
+        except (Exception, SystemExit) as error:
+            raise user_code_error(error, phase) from error

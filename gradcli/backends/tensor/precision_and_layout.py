@@ -34,8 +34,7 @@ def laid_out(framework: Framework, tensor: Any, layout: Layout) -> Any:
     if layout is Layout.TRANSPOSED and tensor.dim() >= 2:
         return tensor.transpose(-1, -2).clone().contiguous().transpose(-1, -2)
     if layout is Layout.STRIDED and tensor.dim() >= 1:
-        gaps = framework.namespace.full_like(tensor.detach(), 0.625)
-        return framework.namespace.stack([tensor, gaps], -1)[..., 0]
+        return framework.strided(tensor)
     if layout is Layout.EXPANDED and tensor.dim() >= 1 and tensor.numel():
         return tensor.reshape(-1)[0].expand(tensor.shape)
     return tensor

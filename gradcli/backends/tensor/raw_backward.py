@@ -1,6 +1,6 @@
 """A direct call of the user's backward: what it returns, before the framework checks it, and what it changes."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import RawBackward, RawGradient
 from gradcli.backends.guard import users_code
 from gradcli.backends.tensor.call_records import Call
-from gradcli.backends.tensor.framework import Framework, same_values
+from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.inspection import Inspector
 from gradcli.cases import Argument
 
@@ -39,12 +39,14 @@ def called_directly(
     try:
         with users_code(framework, silent=True, asked=asked, forward=0), framework.namespace.no_grad():
             each = [dict(enumerate(given)), passed, dict(enumerate(inspector.saved(node)))] if watching else [{}] * 3
-            watched = [_arrays(framework, tensors) for tensors in each]
+            copies = _copies(framework, each)
             returned = node.apply(*given)
     except (Exception, SystemExit) as error:
         return RawBackward(error=error)
-    after = [_arrays(framework, tensors) for tensors in each]
-    cotangents_changed, inputs_changed, saved_changed = map(_changed, watched, after)
+    changed = {key for key, (tensor, copy) in copies.items() if not framework.holds(tensor, copy)}
+    cotangents_changed, inputs_changed, saved_changed = [
+        tuple(i for i, t in tensors.items() if t is not None and framework.memory_of(t) in changed) for tensors in each
+    ]
     values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
     return RawBackward(
         gradients=tuple(_restricted(inspector.raw(value), arguments, n) for n, value in enumerate(values)),
@@ -84,9 +86,8 @@ def _restricted(gradient: RawGradient, arguments: Sequence[Argument], position: 
     return replace(gradient, value=entries, shape=entries.shape)
 
 
-def _arrays(framework: Framework, tensors: dict[int, Any]) -> dict[int, NDArray[Any]]:
-    return {i: framework.to_array(t) for i, t in tensors.items() if t is not None}
-
-
-def _changed(before: dict[int, NDArray[Any]], after: dict[int, NDArray[Any]]) -> tuple[int, ...]:
-    return tuple(key for key, first in before.items() if not same_values(first, after[key]))
+def _copies(framework: Framework, each: Sequence[dict[int, Any]]) -> dict[Hashable, tuple[Any, NDArray[Any]]]:
+    """A tensor and a copy of its values for each memory: the input is often saved as well."""
+    tensors = [tensor for part in each for tensor in part.values() if tensor is not None]
+    whole = {framework.memory_of(tensor): tensor for tensor in tensors}
+    return {key: (tensor, framework.to_array(tensor)) for key, tensor in whole.items()}

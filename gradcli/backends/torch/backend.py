@@ -1,7 +1,7 @@
 """PyTorch as a backend: the one file that names it."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from types import ModuleType
@@ -52,6 +52,26 @@ class TorchFramework(Framework):
     def as_array(self, tensor: Any) -> NDArray[Any]:
         """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
         return self._seen(tensor.detach())
+
+    def holds(self, tensor: Any, array: NDArray[Any]) -> bool:
+        """The same, without a view of the tensor's memory in NumPy."""
+        plain = tensor.detach()
+        if plain.layout is self.namespace.strided and self.is_plain and self.dtype_name(plain) == array.dtype.name:
+            return bool(self.namespace.equal(plain, self.namespace.from_numpy(array))) or super().holds(tensor, array)
+        return super().holds(tensor, array)
+
+    def memory_of(self, tensor: Any) -> Hashable:
+        """Of an ordinary tensor its address, shape and strides."""
+        if tensor.layout is not self.namespace.strided or not tensor.numel():
+            return id(tensor)
+        return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
+
+    def strided(self, tensor: Any) -> Any:
+        """The same without a graph: cotangents need none, and inputs lie in this memory by `in_memory_of`."""
+        plain = tensor.detach()
+        buffer = plain.new_full((*plain.shape, 2), 0.625)
+        buffer[..., 0].copy_(plain)
+        return buffer[..., 0]
 
     def _seen(self, plain: Any) -> NDArray[Any]:
         try:

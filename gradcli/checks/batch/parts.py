@@ -52,6 +52,46 @@ def follows_from_parts(situation: Situation, batch: Batch, call: Resized) -> boo
     )
 
 
+def follows_from_given(situation: Situation, batch: Batch) -> bool:
+    """Whether a batch with one more entry, a copy of the last, has the outputs and gradients of the given batch.
+
+    The gradients at that size are then as right as those at the given size, entry by entry, and no difference has to be
+    measured. False if that is unknown: where an input or output has no batch axis.
+    """
+    subject, tolerance = situation.subject, situation.tolerance(TOLERANCE)
+    outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
+    inside = [batch.is_in(subject, argument) for argument in subject.arguments]
+    if not batch.is_kept_by_all(outputs) or not all(inside[position] for position in subject.active):
+        return False
+    arguments = [
+        replace(a, value=_with_one_more(a.value)) if there else a
+        for a, there in zip(subject.arguments, inside, strict=True)
+    ]
+    cotangents = situation.cotangents()
+    try:
+        found = subject.call_at(arguments, lambda _: [_with_one_more(cotangent) for cotangent in cotangents])
+    except UserCodeError:
+        return False
+    if (found.numbers, found.active) != (subject.output_numbers, subject.active) or found.gradients is None:
+        return False
+    wanted = [*outputs, *situation.reference()]
+    got = [*(found.outputs[number] for number in found.numbers), *found.gradients]
+    return all(_has_one_more(one, other, tolerance) for one, other in zip(wanted, got, strict=True))
+
+
+def _with_one_more(array: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([array, array[-1:]])
+
+
+def _has_one_more(array: NDArray[Any] | None, longer: NDArray[Any] | None, tolerance: float) -> bool:
+    """Whether the second array is the first with its last entry twice; also if both are None."""
+    if array is None or longer is None:
+        return array is longer
+    if longer.shape != (len(array) + 1, *array.shape[1:]) or not all_finite([longer]):
+        return False
+    return relative_gap(array, longer[:-1]) <= tolerance and relative_gap(array[-1], longer[-1]) <= tolerance
+
+
 def _parts(size: int, given: int) -> Iterator[tuple[NDArray[np.intp], int]]:
     """The entries of each part, and how many of them, from the first, are new; others fill up the last part."""
     for start in range(0, size, given):

@@ -32,8 +32,8 @@ _APART = 1e-2
 TOLERANCE = 128 * 2.0**-24
 """Relative; entries in another order may reorder sums, in float32 where the user's code computes in it."""
 _NOISE = 2.0**-46
-_LONG, _FIRST = 10_000, 1_000
-"""Of a batch with more than `_LONG` entries only the first `_FIRST` are used to see whether entries are independent."""
+LONG, _FIRST = 10_000, 1_000
+"""Of a batch with more than `LONG` entries only the first `_FIRST` are used to see whether entries are independent."""
 _KEPT_WHOLE = ("one-hot", "indices", "boolean")
 
 
@@ -62,6 +62,10 @@ class Batch:
         """
         return any(output.shape[:1] == (self.size,) for output in outputs)
 
+    def is_kept_by_all(self, outputs: Sequence[NDArray[Any]]) -> bool:
+        """Whether every output has the axis."""
+        return all(output.shape[:1] == (self.size,) for output in outputs)
+
     def is_followed(self, given: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]], size: int) -> bool:
         """Whether outputs have the new size on the leading axis where they had the old one, and the same shape else."""
         return len(given) == len(found) and all(
@@ -80,7 +84,7 @@ class Batch:
         Function may rely on their sizes. Neither are entries for each of which random numbers are drawn.
         """
         tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
-        if self.size > _LONG and self._is_made_of_its_first(situation, tolerance):
+        if self.size > LONG and self._is_made_of_its_first(situation, tolerance):
             return entries_stand_alone(_FIRST, outputs_of, tolerance)
         return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
             self.size, outputs_of, tolerance
