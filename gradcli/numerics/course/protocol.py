@@ -28,9 +28,9 @@ from gradcli.numerics.reference.gap import same_values
 from gradcli.numerics.regularity.isolated_points import certain, wrong_at_this_point
 from gradcli.numerics.regularity.kinks import kink_notes
 from gradcli.numerics.regularity.nonfinite import judge_nonfinite
-from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved
+from gradcli.numerics.sampling.directions import LONG, TRIES, Focus, moved, through
 from gradcli.numerics.screen.fast_path import Beginning
-from gradcli.numerics.screen.pair_result import PairResult, better_known, drawn_through
+from gradcli.numerics.screen.pair_result import PairResult, better_known
 from gradcli.numerics.screen.survey import by_differences, survey
 from gradcli.numerics.wording import accepted
 
@@ -174,7 +174,7 @@ class Protocol:
             return
         if all(moves_beside(seen[p].reading.direction, self.map.domain.slices[p[0]]) for p in agreed):
             return
-        drawn = drawn_through(site, [input_ for input_, _ in agreed])
+        drawn = through(self.map.domain, site.scales, {input_ for input_, _ in agreed})
         reading = site.probe(slice(0, site.x.size), Focus(drawn=drawn, judged=site.scales))
         for output in sorted({o for _, o in agreed}):
             scale = max(site.claim.entry_scale(p, output, site.scales) for p in self.map.domain.slices)

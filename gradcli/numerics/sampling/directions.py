@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from gradcli.frozen import dataclass
@@ -106,6 +108,13 @@ def within(scales: Vector, places: slice | int | Indices | Mask) -> Vector:
     alone = np.zeros(scales.size)
     alone[places] = scales[places]
     return alone
+
+
+def through(space: Space, scales: Vector, blocks: Collection[int]) -> Vector:
+    """The scales of the entries of some blocks, zero elsewhere."""
+    if len(set(blocks)) == len(space.blocks):
+        return scales
+    return within(scales, np.isin(space.block_numbers, list(blocks)))
 
 
 GROUP_WIDTH = 10

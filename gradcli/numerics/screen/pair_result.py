@@ -14,10 +14,9 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
-from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
 from gradcli.numerics.reference.gap import Gap
-from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, within
+from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
 
 SEVERITY = (Impression.SILENT, Impression.WEAK, Impression.AGREES, Impression.KINKED, Impression.DIFFERS)
 SHORTEST_START = 2.0**-10
@@ -76,15 +75,8 @@ def quick_reading_through(
     """
     if not np.isfinite(site.row_values()).all():
         return None
-    drawn = drawn_through(site, inputs)
+    drawn = through(site.map.domain, site.scales, inputs)
     return site.quick_reading(random_direction(site.rng, drawn), Focus(drawn=drawn, judged=site.scales), start, enough)
-
-
-def drawn_through(site: Site, inputs: Sequence[int]) -> Vector:
-    """The scales of the entries of some inputs; zero for all others."""
-    if len(inputs) == len(site.map.domain.blocks):
-        return site.scales
-    return within(site.scales, np.isin(site.map.domain.block_numbers, inputs))
 
 
 def certified(

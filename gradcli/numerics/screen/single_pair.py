@@ -21,9 +21,8 @@ from gradcli.numerics.maps.sizes import COARSE, FINE, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.gap import Gap
-from gradcli.numerics.sampling.directions import Focus, random_direction
+from gradcli.numerics.sampling.directions import Focus, random_direction, through
 from gradcli.numerics.sampling.line import on_grid, point_along
-from gradcli.numerics.screen.pair_result import drawn_through
 
 NEAREST = 2.0**-17
 """The usual step; it is smaller for many entries and larger for large values."""
@@ -57,7 +56,7 @@ def certified_at_once(site: Site, inputs: Sequence[int], agreed: Mapping[Pair, G
     if site.map.values >= site.budget:
         raise BudgetExceededError
     step, part = chosen
-    drawn = drawn_through(site, inputs)
+    drawn = through(site.map.domain, site.scales, inputs)
     v = random_direction(site.rng, drawn)
     try:
         with np.errstate(all="ignore"):
