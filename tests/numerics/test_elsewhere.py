@@ -55,7 +55,8 @@ def test_a_wrong_claim_fails_elsewhere(factor: float) -> None:
 
 def test_what_was_decided_elsewhere_is_not_looked_into_at_the_saturated_point() -> None:
     """Values that are rough over wide steps, as saturated ones are, ask for hundreds of gradients there."""
-    _, saturated = judged(lambda j: 1.5 * j)
+    found, saturated = judged(lambda j: 1.5 * j)
+    assert found.blocks[0].outcome is Outcome.DIFFERS, found
     assert saturated.asked < 300
 
 

@@ -10,7 +10,7 @@ from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.sampling.directions import entry_scales, snap
 from gradcli.numerics.sampling.line import power_of_two_above
 from gradcli.numerics.screen.fast_path import at_first_sight, begin
-from gradcli.numerics.verify import BlockOutcome, Outcome, verify
+from gradcli.numerics.verify import BlockOutcome, Doubt, Outcome, verify
 from tests.numerics.cases import AWKWARD, ORDINARY, Case, FormulaMap, space
 
 RNG = np.random.default_rng(7)
@@ -157,11 +157,13 @@ def test_maps_of_several_or_empty_outputs_are_not_for_first_sight(outputs) -> No
 
 
 def test_the_evaluations_allowed_are_kept_to() -> None:
-    case = LARGE[0]
+    case, found = LARGE[0], []
     for budget in range(6):
         claim = CountedMap(case.map())
-        verify(claim, case.x, seed=0, witness=case.map(), budget=budget)
+        found.append(verify(claim, case.x, seed=0, witness=case.map(), budget=budget).blocks[0])
         assert claim.values <= budget + 2
+    assert (found[0].outcome, found[0].doubt) == (Outcome.UNDECIDED, Doubt.BUDGET)
+    assert found[-1].outcome is Outcome.AGREES
 
 
 def test_scales_are_powers_of_two_and_points_move_to_their_grid() -> None:
