@@ -30,6 +30,8 @@ Written by `python -m tools.constants`, from the code. A value without a reason 
 The last two columns say what happens at half and at twice the value, as `benchmarks/sensitivity.py` measured it on a
 sample of the recorded cases: one case whose verdict or wrong entries change, or in how many cases that use the constant
 nothing changes. They are empty where no case of the sample uses it.
+Defaults of parameters, and constants that are computed from others, kept their values. A small sample shows what a
+value decides, not that another would do as well.
 
 """
 
