@@ -62,7 +62,10 @@ def _excuse(subject: Subject, other: Subject, argument: Argument) -> str | None:
     has to be right at every value.
     """
     if argument.fixed and _same_forward(subject, other):
-        return f"you gave {argument.name}, and forward does not depend on it: backward may use it on purpose"
+        return (
+            f"you gave {argument.name} and forward does not depend on it, so backward may scale or clip the "
+            "gradient by it on purpose"
+        )
     if sets_accuracy(argument.name):
         return f"{argument.name} sets how accurate forward is, and so how accurate the gradient can be"
     if loops_until_satisfied(subject, other, argument.value):

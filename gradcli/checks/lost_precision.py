@@ -42,7 +42,7 @@ def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
             continue
         if _is_fine(situation, place):
             low = "backward returns its gradient in " + str(dtype)
-            found[place] = low if dtype in _LOW else "every entry of its gradient is a float32 number"
+            found[place] = low if dtype in _LOW else "every entry of its gradient is exactly a float32 value"
     yield from sorted(found.items())
 
 

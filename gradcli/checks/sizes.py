@@ -110,8 +110,8 @@ class SizesCheck(BatchCheck):
         situation.reference()  # raises if backward fails at the given size, too
         return self.failed(
             FindingKind.BATCH_SIZE,
-            f"backward fails when the leading axis of {batch.name} has size {call.size}, not {batch.size}, which "
-            f"forward accepts: {call.error}",
+            f"forward accepts {call.size} as the size of the leading axis of {batch.name} (given: {batch.size}), but "
+            f"backward fails: {call.error}",
             input=batch.name,
             raised=call.error,
         )

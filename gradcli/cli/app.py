@@ -64,7 +64,7 @@ def application() -> typer.Typer:
     )
     app.command("explain", short_help="explain a name in a report, such as missing-gradient")(guarded(explain_command))
     app.command("fix", short_help="search for a patch of backward that passes the whole check")(guarded(fix_command))
-    app.command("init", short_help="write a spec for a target")(guarded(init_command))
+    app.command("init", short_help="write a spec (YAML) for a target")(guarded(init_command))
     app.command("replay", short_help="run a saved failure again")(guarded(replay_command))
     app.command("merge", short_help="merge several reports into one")(guarded(merge_command))
     app.command("schema", short_help="print the JSON Schema of specs")(guarded(schema_command))

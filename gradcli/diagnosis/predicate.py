@@ -176,7 +176,7 @@ def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
             if c < d:
                 both = f"{text} and {other} ({told}, {other} = {d:g})"
                 yield f"{name} lies between {both}", partial(_inside, low=c, high=d)
-                yield f"{name} lies outside {both}", partial(_inside, low=c, high=d, turned=True)
+                yield f"{name} does not lie between {both}", partial(_inside, low=c, high=d, turned=True)
 
 
 def _inside(sample: Sample, *, low: float, high: float, turned: bool = False) -> Mask:

@@ -237,7 +237,7 @@ def low_precision(suspect: Suspect) -> Named | None:
     if all(np.array_equal(g, g.astype(kind).astype(g.dtype)) for g, kind in zip(arrays, low, strict=True)):
         return (
             FindingKind.LOW_PRECISION,
-            f"{suspect.name}: every entry of the returned gradient is a float32 number, with errors of up to "
+            f"{suspect.name}: every entry of the returned gradient is exactly a float32 value, with errors of up to "
             f"{of_largest(max(errors))}: backward computes in float32",
             {},
         )

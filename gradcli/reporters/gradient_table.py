@@ -10,7 +10,7 @@ from gradcli.reporters.wording import digits_of, index, magnitude, number, ordin
 _WIDTH = 32
 _MARGIN = 3.0
 """Beyond so many bounds a difference is taken for an error, as by the checks."""
-_LEGEND = "· under 1, + 1 to 3, # over 3, ? unknown"
+_LEGEND = "· = under 1, + = 1 to 3, # = over 3, ? = unknown"
 _REFERENCES = {
     "autodiff": "the framework's own derivative of forward's body",
     "finite-difference": "finite differences",

@@ -283,8 +283,10 @@ def _with_resolution(result: CheckResult, case: CheckCase) -> CheckResult:
         return result
     if result.resolution is not None and result.resolution <= required:
         return result
-    had = "unknown" if result.resolution is None else f"{result.resolution:.1e}"
-    note = f"a relative error below {had} would not have been caught, and --require-resolution demands {required:.1e}"
+    caught = "no error bound is known, so it is unknown which relative error would have been caught"
+    if result.resolution is not None:
+        caught = f"a relative error below {result.resolution:.1e} would not have been caught"
+    note = f"{caught}, and --require-resolution demands {required:.1e}"
     evidence = Evidence(check="resolution", verdict=Verdict.FAILED, resolution=result.resolution, note=note)
     return replace(result, verdict=Verdict.FAILED, evidence=(*result.evidence, evidence), notes=(note, *result.notes))
 

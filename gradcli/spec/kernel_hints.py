@@ -40,8 +40,9 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     ),
     (
         ("`_semantic` argument must be provided",),
-        "a function of triton.language was called outside of a kernel; inside one, Triton's interpreter finds "
-        "triton.language only if the kernel's own file imports it as a module (import triton.language as tl)",
+        "a function of triton.language was called where it cannot run: either outside of a kernel, or in a kernel "
+        "whose own file does not import triton.language as a module (import triton.language as tl), which Triton's "
+        "interpreter needs",
     ),
     (
         ("outside of the scope of a kernel",),

@@ -114,7 +114,7 @@ class InputsReader:
         form, takes = DOMAIN_FORMS[head]
         rest = domain[len(head) :].strip()
         if not re.fullmatch(form, rest):
-            takes_bounds = ", as in open-interval(-1, 1)" if "lo" in takes else ""
+            takes_bounds = "; expected two bounds, as in open-interval(-1, 1)" if "lo" in takes else ""
             self.problems.add(fields.nodes["domain"], f"domain {head} cannot be followed by {rest!r}{takes_bounds}")
         for key in _DOMAIN_KEYS:
             if key in fields.nodes and key not in takes:

@@ -42,7 +42,7 @@ def framework_of(tensor: object) -> ModuleType:
         if module is not None and {"Tensor", "autograd"} <= vars(module).keys():
             return module
     raise TypeError(
-        f"gradcheck expects tensors of a loaded framework, got {type(tensor).__module__}.{type(tensor).__name__}"
+        f"gradcheck expects tensors of PyTorch or gradcli.engine, got {type(tensor).__module__}.{type(tensor).__name__}"
     )
 
 

@@ -359,8 +359,8 @@ def scaled_wrong(g, x, w, b, s):
     [
         ("affine right", 0, "-i x=3x4 -i gain=4 -i bias=scalar"),
         ("affine wrong", 1, "bias: the returned gradient is 2 times the right one"),
-        ("affine unfit", 2, "cannot be called as the derivative of affine(x, gain, bias); g, gains are no parameters"),
-        ("affine more", 2, "g, rate are no parameters of affine"),
+        ("affine unfit", 2, "the gradient of the output; g, gains are not parameters of affine"),
+        ("affine more", 2, "g, rate are not parameters of affine"),
         ("scaled scaled_right", 0, "-i b=scalar -i s=scalar"),
         ("scaled scaled_wrong", 1, "input=s "),
     ],

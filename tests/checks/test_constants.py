@@ -107,7 +107,10 @@ def test_a_number_given_that_only_steers_backward_is_told_at_other_values(way: s
     assert case.verdict is Verdict.PASSED
     noted = [note for note in case.notes if "not counted as a failure" in note]
     wrong_there = "the gradient of x is wrong with strength=0.375 (given: 0.0)"
-    because = "you gave strength, and forward does not depend on it: backward may use it on purpose"
+    because = (
+        "you gave strength and forward does not depend on it, so backward may scale or clip the gradient by it "
+        "on purpose"
+    )
     assert noted == [f"{wrong_there}; not counted as a failure, because {because}"]
 
 

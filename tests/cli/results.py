@@ -44,7 +44,7 @@ PASSED = CheckResult(
 )
 FINDING = Finding(
     kind=FindingKind.WRONG_FACTOR,
-    message="weight: the returned gradient is 1/5 of the right one everywhere; 5 is the argument constant",
+    message="weight: the returned gradient is 1/5 of the right one everywhere; 5 is the value of the argument constant",
     input="weight",
     output=0,
     entries=(

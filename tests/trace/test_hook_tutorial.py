@@ -94,7 +94,7 @@ def test_what_a_legacy_hook_returns_reaches_parameters_too(framework, order, sca
     if reply == "times_ten":
         assert module.effect == "returned a new value: 10x"
         assert len(graph.effects) == 1
-        assert graph.effects[0].startswith("grad of f1.bias, x0 and f1.weight is 10x because `Net.hook` at ")
+        assert graph.effects[0].startswith("grad of f1.bias, x0 and f1.weight is scaled by 10 because `Net.hook` at ")
         assert graph.effects[0].endswith(" returned a new value")
     else:
         assert (module.effect, module.returned, graph.effects) == ("unchanged", False, ())
@@ -103,7 +103,7 @@ def test_what_a_legacy_hook_returns_reaches_parameters_too(framework, order, sca
 def test_what_a_full_hook_returns_reaches_only_the_input(framework):
     graph = traced(framework, program(framework, "linear_then_quarter", "register_full_backward_hook", "times_ten"))
     assert graph.hooks[0].effect == "returned a new value: 10x"
-    assert [line.split(" because")[0] for line in graph.effects] == ["grad of x0 is 10x"]
+    assert [line.split(" because")[0] for line in graph.effects] == ["grad of x0 is scaled by 10"]
     assert grads(graph) == {"f1.weight": [0.25, 0.5, 0.75, 1.0], "f1.bias": [0.25], "x0": [20.0] * 4}
     graph = traced(framework, program(framework, "linear_then_quarter", "register_full_backward_hook", "times_input"))
     assert before(graph.hooks[1]) == [[2.0, 4.0, 6.0, 8.0]]

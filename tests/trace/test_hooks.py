@@ -87,7 +87,7 @@ def test_functions_behind_partials_methods_objects_and_builtins_are_found(framew
     assert [before(call) for call in graph.hooks] == [[[1.0, 1.0]], [[2.0, 2.0]], [[2.0, 2.0]], [[10.0, 10.0]]]
     assert after(graph.hooks[2]) == [[10.0, 10.0]]
     assert len(graph.effects) == 1
-    assert graph.effects[0].startswith("grad of x is 10x because `double` at ")
+    assert graph.effects[0].startswith("grad of x is scaled by 10 because `double` at ")
     assert "returned a new value (2x) and `Recorder.scale` at " in graph.effects[0]
     assert graph.effects[0].endswith("returned a new value (5x)")
 
@@ -119,7 +119,7 @@ def test_a_post_accumulate_hook_that_changes_grad_is_seen(framework):
     graph = traced(framework, lambda: (x * 2).sum(), named={"x": x})
     assert (before(graph.hooks[0]), after(graph.hooks[0])) == ([[2.0, 2.0]], [[6.0, 6.0]])
     assert graph.hooks[0].effect == "mutated in place: 3x"
-    assert graph.effects[0].startswith("grad of x is 3x because ")
+    assert graph.effects[0].startswith("grad of x is scaled by 3 because ")
 
 
 def test_pack_and_unpack_hooks_are_seen(framework):
@@ -144,7 +144,7 @@ def test_a_part_of_a_gradient_is_not_called_the_whole(framework):
 
     graph = traced(framework, loss)
     told = [line.split(" because")[0] for line in graph.effects]
-    assert told == ["grad of w is 2x", "a part of the gradient of x is 2x"]
+    assert told == ["grad of w is scaled by 2", "a part of the gradient of x is scaled by 2"]
 
 
 def test_no_factor_is_claimed_where_another_hook_bends_the_gradient(framework):

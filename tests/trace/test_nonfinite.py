@@ -221,9 +221,9 @@ SOURCES_IN_BACKWARD = [
      "float32; the result does not show it, but in backward ExpBackward0, {# hidden}, turns it into NaN"),
     (overflow_under_a_division, f"exp at {{# under}} {FORWARD}exp(1000) = inf at entry [0], an overflow of float32"),
     (root_at_zero_times_zero, f"SqrtBackward0, {{# at zero}}, {BACKWARD}it received a gradient of 0 at entry [0] and "
-     "returned NaN (saved there: result = 0): the derivative is infinite there, and 0·inf is NaN"),
+     "returned NaN (saved for this entry: result = 0): the derivative is infinite there, and 0·inf is NaN"),
     (norm_of_zeros, f"SqrtBackward0, {{# norm}}, {BACKWARD}it received a gradient of 1 and returned "
-     "Inf (saved there: result"),
+     "Inf (saved for this entry: result"),
     (where_around_a_root, "SqrtBackward0, {# root}, " + TRAP.format("where", "around")),
     (where_around_a_division, "DivBackward0, {# ratio}, " + TRAP.format("where", "division")),
     (where_around_an_overflow, "ExpBackward0, {# growth}, " + TRAP.format("where", "limited")),

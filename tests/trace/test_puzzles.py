@@ -437,12 +437,12 @@ PUZZLES = (
     (xlogx, r"log\(0\) = -inf.*mul at .*turns it into NaN"),
     (mean_empty, r"mean of an empty tensor is 0/0"),
     (atan2_00, r"y\.grad zero\?.*Atan2Backward0"),
-    (double, r"grad of x is 2x because `<lambda>`"),
-    (clip_leaf, r"grad of x is 0\.2x because"),
+    (double, r"grad of x is scaled by 2 because `<lambda>`"),
+    (clip_leaf, r"grad of x is scaled by 0\.2 because"),
     (direct_forward, r"did not fire: .*calls Linear\.forward directly"),
-    (registered_twice, r"grad of x is 4x because `d` at .*fired twice"),
+    (registered_twice, r"grad of x is scaled by 4 because `d` at .*fired twice"),
     (zeroing, r"grad of x is 0 because"),
-    (full_backward_scales, r"grad of 0\.bias and 0\.weight is 3x because"),
+    (full_backward_scales, r"grad of 0\.bias and 0\.weight is scaled by 3 because"),
 )
 
 

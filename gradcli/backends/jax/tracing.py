@@ -43,9 +43,7 @@ def vjp_trace(
                 ) from error
             if not wide or not transforms.refuses_64_bits(error):
                 raise user_code_error(error, "forward") from error
-    raise TargetError(
-        "the function raises both with 64-bit and with 32-bit inputs: call it on these inputs to see the exception"
-    )
+    raise TargetError("the function raises with 64-bit inputs and with 32-bit ones")
 
 
 def _traced(

@@ -119,8 +119,8 @@ def _unfit(function: Callable[..., Any], gradient: Callable[..., Any], left: Seq
     own, name = getattr(function, "__name__", "the function"), getattr(gradient, "__name__", "the derivative")
     listed = ", ".join(inspect.signature(function).parameters)
     taken = ", ".join(inspect.signature(gradient).parameters)
-    which = f"; {', '.join(left)} are no parameters of {own}" if len(left) > 1 else ""
+    which = f"; {', '.join(left)} are not parameters of {own}" if len(left) > 1 else ""
     return (
-        f"{name}({taken}) cannot be called as the derivative of {own}({listed}){which}: expected parameters of {own} "
-        "by their names, and at most one other, which takes the gradient of the output"
+        f"{name}({taken}) cannot be called as the derivative of {own}({listed}): its parameters must have the names of "
+        f"{own}'s parameters, except for at most one, which takes the gradient of the output{which}"
     )

@@ -73,7 +73,7 @@ class Lifted:
         for original, value in zip(self.originals, values, strict=True):
             if tuple(original.shape) != tuple(value.shape):
                 raise ValueError(
-                    f"expected a tensor of shape {tuple(original.shape)}, that of the tensor that it replaces, got "
+                    f"a tensor of shape {tuple(original.shape)} can only be replaced by one of the same shape, got "
                     f"{tuple(value.shape)}"
                 )
         before = [original.data.clone() for original in self.originals]

@@ -31,7 +31,10 @@ class Pair:
     def require_cotangent(self) -> None:
         """Raise UsageError where backward takes no gradients of forward's results, or a value is saved twice."""
         if twice := [name for number, name in enumerate(self.saved) if name in self.saved[:number]]:
-            raise UsageError(f"--saved names {twice[0]} twice: expected each name once, in the order of the values")
+            raise UsageError(
+                f"--saved names {twice[0]} twice: expected each name once, in the order in which "
+                f"{self.name} returns these values after its outputs"
+            )
         taken = _names(self.backward)
         if taken and set(taken) <= {*_names(self.forward), *self.saved}:
             raise UsageError(
@@ -85,8 +88,9 @@ class Pair:
             return
         raise UsageError(
             f"{_called(self.backward)}({', '.join(_names(self.backward))}) cannot be called as the backward of "
-            f"{self.name}({', '.join(_names(self.forward))}): expected parameters of {self.name} by "
-            f"their names and one other for each output's gradient ({outputs}), got {', '.join(strange)} as others"
+            f"{self.name}({', '.join(_names(self.forward))}): its parameters must have the names of {self.name}'s "
+            f"parameters, except for one for each output's gradient (expected {outputs}); the others here are "
+            f"{', '.join(strange) or 'none'}"
         )
 
 

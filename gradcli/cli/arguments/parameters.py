@@ -11,8 +11,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TARGET",
-        help="module:Name, path.py:Name, a module or file (every Function in it), a spec, or a folder of specs. "
-        "Without one: specs of [tool.gradcli] in pyproject.toml, else ./specs.",
+        help="module:Name, path.py:Name, a module or file (every Function in it), a spec (a YAML file with a target "
+        "and its inputs), or a folder of specs. Without one: specs of [tool.gradcli] in pyproject.toml, else ./specs.",
         autocompletion=complete_targets,
         show_default=False,
     ),
@@ -109,8 +109,8 @@ Grad = Annotated[
         "--grad",
         metavar="MODULE:ATTR",
         help=(
-            "The hand-written gradient of a callable, ATTR alone in the callable's module: a function that takes "
-            "grad_output (PyTorch, JAX, gradcli.engine), or the callable's own arguments (NumPy)."
+            "The hand-written gradient of a callable, as MODULE:ATTR, or only ATTR if it is in the callable's module. "
+            "It takes grad_output (PyTorch, JAX, gradcli.engine) or the same arguments as the callable (NumPy)."
         ),
         show_default=False,
     ),

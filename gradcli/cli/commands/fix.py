@@ -34,7 +34,9 @@ def fix_command(
     write: Annotated[bool, typer.Option("--write", help="Write the patch into the file.")] = False,
     interactive: Annotated[
         bool,
-        typer.Option("--interactive", help="Show the patch; then ask to write or leave it, or for another."),
+        typer.Option(
+            "--interactive", help="Show each patch and ask whether to write it, to stop, or to look for another."
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write even if git could not restore the file as it is now.")

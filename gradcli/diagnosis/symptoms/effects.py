@@ -53,7 +53,7 @@ def _sentence(graph: TraceGraph, names: str, changes: Sequence[Change]) -> str:
 
 
 def _is_now(factor: float) -> str:
-    return "is 0" if factor == 0 else f"is {factor:.6g}x"
+    return "is 0" if factor == 0 else f"is scaled by {factor:.6g}"
 
 
 def _reasons(changes: Sequence[Change]) -> str:
@@ -69,7 +69,7 @@ def _reasons(changes: Sequence[Change]) -> str:
 def _reason(change: Change) -> tuple[str, str]:
     call = change.call
     factor = "" if call.factor is None else f" ({call.factor:.6g}x)"
-    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' for a part of it'}"
+    return who(call), f"{_did(call)}{factor}{'' if change.whole else ' (in some of its entries)'}"
 
 
 def _did(call: HookCall) -> str:

@@ -62,7 +62,7 @@ class Symptom(Enum):
     BACKWARD_NOT_RUN = (
         "backward-not-run",
         "No backward pass ran.",
-        "Nothing called backward, and the result does not require grad.",
+        "Nothing called backward, and the traced function returned no tensor, or one that does not require grad.",
         "Return the loss, or call backward on it; at least one tensor in it must require grad.",
     )
     BACKWARD_RAISED = (

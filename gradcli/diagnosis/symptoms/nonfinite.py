@@ -116,9 +116,9 @@ def _of_node(found: NonFinite) -> str:
         where = f"the `{found.selected_by}` at {found.selected_at}"
         return (
             f"{found.name}, {found.site}, made the first NaN or Inf: {where} does not select its result{_entry(found)} "
-            f"and sends a gradient of 0 back there, but the derivative of {operation} is infinite there, and 0·inf is "
-            f"NaN{_saved(found)}. Selecting afterwards does not help: make the operand of {operation} safe first, "
-            "with a `where` in front of it"
+            f"and sends a gradient of 0 back to this entry, but there the derivative of {operation} is infinite, and "
+            f"0·inf is NaN{_saved(found)}. Selecting afterwards does not help: make the operand of {operation} safe "
+            "first, with a `where` in front of it"
         )
     if found.cause is not None and found.cause.phase == "backward":
         made = _made(found.cause).replace("made the first NaN or Inf, in forward:", "computes")
@@ -135,7 +135,7 @@ def _of_node(found: NonFinite) -> str:
     why = ": the derivative is infinite there, and 0·inf is NaN" if found.incoming == 0 and _is_nan(found) else ""
     advice = _POLES.get(operation, _AWAY_FROM_0 if operation in _POLE_AT_0 else _LOOK)
     if operation in _OVERFLOWING and found.incoming and not _is_nan(found):
-        why, advice = ", an overflow", "scale the loss down, or what the gradient is multiplied by"
+        why, advice = ", an overflow", "scale down the loss, or the factor by which the gradient is multiplied here"
     return (
         f"{found.name}{'' if found.site is None else f', {found.site}'}, made the first NaN or Inf, in backward: "
         f"{came}{why}; {advice}"
@@ -156,4 +156,8 @@ def _kind(found: NonFinite) -> str:
 
 
 def _saved(found: NonFinite) -> str:
-    return f" (saved there: {', '.join(f'{name} = {value}' for name, value in found.saved)})" if found.saved else ""
+    return (
+        f" (saved for this entry: {', '.join(f'{name} = {value}' for name, value in found.saved)})"
+        if found.saved
+        else ""
+    )

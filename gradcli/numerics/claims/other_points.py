@@ -19,10 +19,10 @@ def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
     if site.witness_rows is not None:
-        yield "inputs of magnitude about 1 with the opposite signs", -signs * size
-        yield "inputs of magnitude about 0.01 with the same signs", signs * size * 2.0**-7
+        yield "inputs of magnitude about 1 with signs opposite to the given ones", -signs * size
+        yield "inputs of magnitude about 0.01 with the signs of the given ones", signs * size * 2.0**-7
     yield "-x", -site.x
-    yield "inputs of magnitude about 1 with the same signs", signs * size
+    yield "inputs of magnitude about 1 with the signs of the given ones", signs * size
     for factor in (2.0**-6, 2.0**-12, 2.0**-3, 2.0**-9):
         yield f"the inputs times {factor:g}", site.x * factor
     yield "the inputs times 4", site.x * 4.0

@@ -106,5 +106,5 @@ def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
 def witness_of(site: Site) -> VectorMap:
     """The reference of a site that has one."""
     if site.witness is None:
-        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
+        raise ValueError("autodiff of forward's body is not available at this point, and is needed here")
     return site.witness

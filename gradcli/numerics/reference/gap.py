@@ -136,7 +136,7 @@ def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
 def reference_rows(site: Site) -> Matrix:
     """The reference's gradients of the claimed rows, at a site that has a reference."""
     if site.witness_rows is None:
-        raise ValueError("expected a point at which autodiff of forward's body is available, got one without")
+        raise ValueError("autodiff of forward's body is not available at this point, and is needed here")
     return site.witness_rows
 
 
