@@ -55,6 +55,19 @@ def test_the_slip_is_shown_as_the_readme_shows_it(folder):
     assert stable(done.stdout) == stable(shown[1])
 
 
+def test_the_patch_is_shown_as_the_readme_shows_it(folder):
+    command = "gradcli fix mymodule:LinearFunction --diff"
+    done = run(command, folder)
+    assert done.returncode == 0
+    shown = block_after(f"output: {command}").split("\n", 1)
+    assert shown[0] == f"$ {command}"
+    assert done.stdout.splitlines() == shown[1].splitlines()
+
+
+def test_the_readme_has_at_most_120_lines():
+    assert len(README.splitlines()) <= 120
+
+
 def test_the_fixed_file_is_shown_as_the_readme_shows_it(folder):
     file = folder / "mymodule.py"
     file.write_text(file.read_text().replace("grad_input = grad_output.t()", "grad_weight = grad_output.t()"))
@@ -91,7 +104,8 @@ def test_the_set_up_commands_name_what_the_project_has():
 
 
 def test_the_python_example_runs(folder):
-    code = re.search(r"```python\n(import gradcli\n.*?)```", README, re.S).group(1)
+    expression = re.search(r"`(gradcli\.check\(.*?\))\.verdict`", README).group(1)
+    code = f"import gradcli\nreport = {expression}\nprint(report.verdict, report)"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "swapped-gradients" in done.stdout
