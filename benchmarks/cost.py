@@ -29,7 +29,7 @@ from gradcli.checks.gradient import GradientCheck, HigherOrderCheck
 from gradcli.numerics.verify import verify
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, Row, arguments, layer_norm, linear, softmax
+from tests.programs.functions import TABLE, Row, arguments, layer_norm, linear, softmax
 
 SLOW_LIMIT = 20.0
 """Seconds beyond which the slow mode is left out, judged from its size."""

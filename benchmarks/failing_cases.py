@@ -21,8 +21,8 @@ import gradcli
 from benchmarks.correct.catalogue import GROUPS
 from benchmarks.correct.planted import planted
 from gradcli import engine
-from tests.backends.functions import TABLE, Row, arguments
-from tests.diagnosis.mistakes import MISTAKES
+from tests.programs.functions import TABLE, Row, arguments
+from tests.programs.mistakes import MISTAKES
 
 NAMESPACES: dict[str, Any] = {"torch": torch, "engine": engine}
 STRIDE = 3

@@ -16,7 +16,7 @@ Each order differentiates the graph of the one before and about doubles the time
 class Settings:
     """The options of a check.
 
-    `order` is the highest derivative order, `order_asked` whether somebody asked for it: a backward that raises when it
+    `order` is the highest derivative order, `order_asked` whether the user asked for it: a backward that raises when it
     is differentiated fails a case only then. `samples` is the number of random inputs a case; `allow` holds the names
     of findings that do not fail the case, each with the reason;
     `significance` the relative error, of the block of one input and output, below which a

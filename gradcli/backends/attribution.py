@@ -47,7 +47,7 @@ def _formatted(frames: list[traceback.FrameSummary], error: BaseException) -> st
 def is_users_own(error: BaseException) -> bool:
     """Whether an exception that came through gradcli is the user's: raised in a file of theirs, or no Exception.
 
-    gradcli raises exceptions alone, but for what ends a run.
+    gradcli itself raises only subclasses of Exception, except to end a run.
     """
     if isinstance(error, GradcliError):
         return False
@@ -72,8 +72,8 @@ def _raised_on_host(text: str) -> str | None:
 def _in_kernel(error: BaseException) -> tuple[list[traceback.FrameSummary], BaseException]:
     """The user's frames of an exception, and the exception itself.
 
-    Triton's interpreter raises one of its own for what is raised in a kernel, and another for each function that the
-    kernel is in: the first one tells.
+    Triton's interpreter wraps what a kernel raises in an exception of its own, and that in another one for each calling
+    function; the first one has the message.
     """
     frames = users_frames(error.__traceback__)
     while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:

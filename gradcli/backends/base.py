@@ -162,7 +162,7 @@ class Backend(ABC):
         raise UsageError(f"device {device}: the {self.name} backend computes on the CPU only")
 
     def constructor(self, target: object) -> TargetInfo | None:  # noqa: ARG002 - for those that override it
-        """What the constructor takes of a class that has to be made an instance of before it can be run; else None."""
+        """What the constructor of a class takes that has to be instantiated before it can be run; else None."""
         return None
 
     def construct(self, target: object, keywords: Mapping[str, Any]) -> object:  # noqa: ARG002 - as above
@@ -175,7 +175,7 @@ class Backend(ABC):
 
 
 class Subject(Counted):
-    """A Function bound to arguments: everything the battery needs, in arrays.
+    """A Function bound to arguments, with everything that the checks need, as arrays.
 
     Inputs are numbered by their position among forward's arguments. `active` are the positions that require a
     gradient, in order; the domain of `derivative_map` has one block for each of them, the codomain one for each
@@ -189,10 +189,10 @@ class Subject(Counted):
     has_graph: bool = False
     """Whether a call leaves a graph that can be kept, with a node that stands for it."""
     moved_in_place: tuple[str, ...] = ()
-    """Inputs that forward reaches by another way than its arguments, so that the caller's own tensors are moved."""
+    """Inputs that forward reads from elsewhere than its arguments, so the caller's own tensors are changed in place."""
     compiles_shapes: bool = False
-    """Whether inputs of another shape cost a compilation, which takes longer than all else."""
-    is_wrong_in_64_bits = False  # runs in a lower precision because its gradient is right there alone
+    """Whether inputs of another shape need a new compilation, which takes longer than everything else."""
+    is_wrong_in_64_bits = False  # runs in a lower precision, the only one in which its gradient is right
 
     @property
     @abstractmethod
@@ -240,7 +240,7 @@ class Subject(Counted):
         return ()
 
     def protect_saved(self) -> "Subject":
-        """Itself; from now on backward gets copies of what was saved: it overwrites that, and is allowed to."""
+        """Itself; from now on backward gets copies of the saved tensors, which it is allowed to overwrite."""
         return self
 
     def in_given_precision(self, *, throughout: bool = False) -> "Subject | None":  # noqa: ARG002 - where overridden
@@ -378,7 +378,7 @@ class Subject(Counted):
 
     @abstractmethod
     def raw_backward(self, cotangents: Sequence[NDArray[Any] | None], *, again: bool = False) -> RawBackward:
-        """Call the user's backward directly, and return what it returns; `again` as the last call was, in less time."""
+        """Call the user's backward directly, and return what it returns; `again` repeats the last such call faster."""
 
     @abstractmethod
     def backward_interleaved(

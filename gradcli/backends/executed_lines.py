@@ -29,9 +29,9 @@ _BACKWARD = frozenset(number for name, number in dis.opmap.items() if "JUMP_BACK
 
 
 def lines_run(call: Callable[[], object]) -> Effort:
-    """Run `call` and count the lines of the user's own code, and of libraries beside the frameworks, that it goes over.
+    """Run `call` and count the executed lines of the user's own code, and of libraries other than the frameworks.
 
-    A tracer that is set already, such as a debugger's, is put back afterwards and sees nothing of the call.
+    A tracer that is set already, such as a debugger's, is restored afterwards and does not see the call.
     """
     runs: dict[Line, int] = defaultdict(int)
 
@@ -109,10 +109,10 @@ class Counted(ABC):
 
 @contextlib.contextmanager
 def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSeen]:
-    """Count the lines of code that lies beside `function`, and stop it with EffortExceededError after so many.
+    """Count the lines of code in the folder of `function`, and stop it with EffortExceededError after so many.
 
-    An iteration that ends at one input may go on for ever at another. Code of other packages is let run, and so are
-    the bodies of modules: what is imported on first use must not be left half imported. None counts nothing.
+    An iteration that ends at one input may go on for ever at another. Code of other packages is not counted, nor are
+    the bodies of modules: what is imported on first use must not be left half imported. With None, nothing is counted.
     """
     seen, left = LinesSeen(), lines
     code = getattr(function, "__code__", None)
@@ -150,7 +150,7 @@ def _home(filename: str) -> Path:
 
 @contextlib.contextmanager
 def _tracing(line: Callable[[FrameType, str, Any], Any], chosen: Callable[[str], bool]) -> Iterator[None]:
-    """Call `line` in frames of functions in the files that are `chosen`; the tracer set before is put back."""
+    """Call `line` in frames of functions in the files that are `chosen`; the tracer set before is restored."""
     known: dict[str, bool] = {}  # a framework enters hundreds of frames a call
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:

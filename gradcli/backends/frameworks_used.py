@@ -169,7 +169,7 @@ def _is_filled(cell: Any) -> bool:
 
 @final
 class _Imported:
-    """A module that code imports when it runs: it speaks for its package, whether it has been imported yet or not."""
+    """A module that code imports when it runs: it stands for its package, whether it has been imported yet or not."""
 
     def __init__(self, name: str) -> None:
         self.__module__ = name

@@ -56,7 +56,7 @@ def _memory_of(source: Any) -> bytes | None:
 
 
 def _is_told_by(seen: bytes, full: Any) -> bool:
-    """Whether the memory holds the whole state, as NumPy's own copy shows it: the same numbers, and none kept apart."""
+    """Whether the memory holds the whole state, as NumPy's copy shows it: the same numbers, and none kept apart."""
     twister = _Twister.from_buffer_copy(seen)
     _, key, position, kept, _ = full
     return not kept and twister.position == position and bool((np.frombuffer(twister.key, np.uint32) == key).all())

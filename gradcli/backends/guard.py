@@ -27,7 +27,7 @@ class RepeatError(ControlFlow):
 
 
 _CALLS_BETWEEN_LOOKS = 32
-"""After so many calls a lazy session looks whether somebody drew: what seems noisy is called hundreds of times."""
+"""After so many calls a lazy session checks whether random numbers were drawn."""
 
 
 @final
@@ -114,7 +114,7 @@ class Session:
         return rerun
 
     def close(self) -> None:
-        """Put the generators back where they were."""
+        """Restore the generators."""
         if not self.lazy or self._is_disturbed():
             self._framework.restore_random_state(self._state)
 

@@ -91,7 +91,7 @@ class NullSubject(Subject):
         return NullMap(self._inner.derivative_map(order))
 
     def body_map(self, order: int) -> VectorMap | None:
-        """The inner subject's: the witness is no part of the claim."""
+        """The inner subject's: the reference is not part of the claim."""
         return self._inner.body_map(order)
 
     def base_point(self, order: int, seed: int) -> FloatArray:

@@ -11,7 +11,7 @@ OWNERS = {
     "numpy": "numpy",
     "scipy": "numpy",
 }
-"""The packages that speak for a backend; where several are found the first one counts."""
+"""The packages by which a backend is recognised; if several are found, the first one counts."""
 
 FRAMEWORKS = ("torch", "jax", "engine")
 """The backends that differentiate, in the order in which they count."""

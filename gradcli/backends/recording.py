@@ -9,7 +9,7 @@ _FRAMEWORKS = ("torch", "gradcli.engine")
 
 @contextlib.contextmanager
 def graphs_recorded() -> Iterator[None]:
-    """Leave `no_grad` and `inference_mode` of every framework that is loaded, and be back in them at the end.
+    """Leave `no_grad` and `inference_mode` of every loaded framework, and enter them again at the end.
 
     Tensors that are made in inference mode can never be part of a graph: switching recording on around each call of
     the user's code would not be enough.

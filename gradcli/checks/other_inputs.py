@@ -88,8 +88,8 @@ class OtherInputsCheck(Check):
             return []
         why = "you gave the inputs, and these values are not among them"
         if counts:
-            lone = "the gradient at a kink is a matter of convention"
-            why = "forward iterates, and may not have converged at these inputs" if steps else lone
+            at_one_point = "the gradient at a kink is a matter of convention"
+            why = "forward iterates, and may not have converged at these inputs" if steps else at_one_point
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
 
 

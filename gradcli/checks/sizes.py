@@ -212,7 +212,7 @@ def _proven(situation: Situation, call: Resized) -> Wrong | None:
     if not all_finite(gradients) and framework_fails_too(situation, call.arguments):
         return None
     wrong = wrong_at(situation, call.arguments)
-    if wrong is None or wrong.lone or not _is_about_the_size(situation, call):
+    if wrong is None or wrong.at_one_point or not _is_about_the_size(situation, call):
         return None
     return wrong
 
@@ -225,7 +225,7 @@ def _is_about_the_size(situation: Situation, call: Resized) -> bool:
     """
     for number in range(_CONFIRMED):
         again = wrong_at(situation, _moved(call.arguments, number))
-        if again is None or again.lone:
+        if again is None or again.at_one_point:
             return False
     return wrong_at(situation, _moved(situation.subject.arguments, 0)) is None
 

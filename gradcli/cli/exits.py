@@ -53,7 +53,7 @@ class Exit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """Say what was raised, unless it ends the process itself."""
+        """Report what was raised, unless it ends the process itself."""
         if error is None:
             self.code = max(self.code, _unwritten())
             return False

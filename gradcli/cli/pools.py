@@ -44,7 +44,7 @@ def site(
     """A site for one command, where Triton kernels run as `triton` says; at the end none of its processes is left.
 
     Raises:
-        UsageError: the working directory no longer exists, or the executor cannot be had.
+        UsageError: the working directory no longer exists, or the executor is not available.
     """
     start = starting_folder()
     if executor is not None:

@@ -172,7 +172,7 @@ class Facts:
             return False
         flat = [self._flat(place, c) for c in arrays]
         where = self.subject.domain.slices[place]
-        told = [
+        judgements = [
             _close(
                 np.array([part @ s.direction[where] for part in flat]),
                 s.values[list(chosen)],
@@ -181,7 +181,7 @@ class Facts:
             )
             for s in self.slopes(place)
         ]
-        return False if False in told else None if None in told else True
+        return False if False in judgements else None if None in judgements else True
 
     def projections(self, place: int, gradients: Sequence[Gradient]) -> tuple[FloatArray, ...] | None:
         """<gradient, direction> for every slope of `place`, one value a cotangent; None where a gradient is missing."""

@@ -59,15 +59,15 @@ def _first_name(suspect: Suspect) -> Named | None:
     A rule that only gives wrong-gradient is overridden by a slip found in backward.
     """
     for rule in _OF_SLOW_CALLS if suspect.facts.is_costly else _RULES:
-        named = _told_by(rule, suspect)
+        named = _named_by(rule, suspect)
         if named is not None and named[0] is FindingKind.WRONG_GRADIENT:
-            return _told_by(explained_by_slip, suspect) or named
+            return _named_by(explained_by_slip, suspect) or named
         if named is not None or is_cut():
             return named
     return None
 
 
-def _told_by(rule: Callable[[Suspect], Named | None], suspect: Suspect) -> Named | None:
+def _named_by(rule: Callable[[Suspect], Named | None], suspect: Suspect) -> Named | None:
     """The result of a rule; None if time ran out, since the rule may then rest on calls that were not made."""
     try:
         named = rule(suspect)

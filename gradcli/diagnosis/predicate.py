@@ -166,15 +166,15 @@ def _by_other(other: str, name: str) -> Iterator[_Test]:
 def _by_numbers(numbers: Mapping[str, float], name: str) -> Iterator[_Test]:
     """A threshold at one of forward's number arguments, such as a clipping bound."""
     for text, c in numbers.items():
-        told = f"{text} = {c:g}"
-        yield f"{name} > {text} ({told})", partial(_inside, low=c, high=np.inf)
-        yield f"{name} < {text} ({told})", partial(_inside, low=-np.inf, high=c)
-        yield f"|{name}| < {text} ({told})", partial(_inside, low=-abs(c), high=abs(c))
-        yield f"|{name}| > {text} ({told})", partial(_inside, low=-abs(c), high=abs(c), turned=True)
-        yield f"{name} lies between 0 and {text} ({told})", partial(_inside, low=min(c, 0.0), high=max(c, 0.0))
+        values_shown = f"{text} = {c:g}"
+        yield f"{name} > {text} ({values_shown})", partial(_inside, low=c, high=np.inf)
+        yield f"{name} < {text} ({values_shown})", partial(_inside, low=-np.inf, high=c)
+        yield f"|{name}| < {text} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c))
+        yield f"|{name}| > {text} ({values_shown})", partial(_inside, low=-abs(c), high=abs(c), turned=True)
+        yield f"{name} lies between 0 and {text} ({values_shown})", partial(_inside, low=min(c, 0.0), high=max(c, 0.0))
         for other, d in numbers.items():
             if c < d:
-                both = f"{text} and {other} ({told}, {other} = {d:g})"
+                both = f"{text} and {other} ({values_shown}, {other} = {d:g})"
                 yield f"{name} lies between {both}", partial(_inside, low=c, high=d)
                 yield f"{name} does not lie between {both}", partial(_inside, low=c, high=d, turned=True)
 

@@ -20,7 +20,7 @@ def by_rule(suspect: Suspect) -> Named | None:
     if mask is None:
         return None
     rule = fitting_rule(samples_of(suspect, mask), suspect.name, probe_of(suspect, mask))
-    return None if rule is None else _told(suspect, mask, rule)
+    return None if rule is None else _named(suspect, mask, rule)
 
 
 def some_entries(suspect: Suspect) -> Named | None:
@@ -28,13 +28,13 @@ def some_entries(suspect: Suspect) -> Named | None:
     mask = _wrong_entries(suspect)
     if mask is None or 2 * int(mask.sum()) > mask.size or not _others_stay_right(suspect, mask):
         return None
-    return _told(suspect, mask, None)
+    return _named(suspect, mask, None)
 
 
 def most_entries(suspect: Suspect) -> Named | None:
     """Wrong in most entries, by no rule, and right in the others."""
     mask = _wrong_entries(suspect)
-    return None if mask is None or not _others_stay_right(suspect, mask) else _told(suspect, mask, None)
+    return None if mask is None or not _others_stay_right(suspect, mask) else _named(suspect, mask, None)
 
 
 def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
@@ -63,7 +63,7 @@ def _close_by(suspect: Suspect, mask: NDArray[np.bool_]) -> Table | None:
     return None if other is None else other.facts.part_of_table(other.place, looked_at(mask))
 
 
-def _told(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named | None:
+def _named(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named | None:
     if suspect.mismatch is None:
         return None
     parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1

@@ -49,16 +49,16 @@ class _Slices:
 
 def lacking_form(suspect: Suspect) -> Named | None:
     """The gradient lacks one or two terms of low rank, or all contributions of other entries."""
-    text = _told(suspect)
+    text = _term_of(suspect)
     if text is None:
         return None
     other = suspect.elsewhere
-    if other is not None and other.table is not None and _told(other) != text:
+    if other is not None and other.table is not None and _term_of(other) != text:
         return None
     return FindingKind.MISSING_TERM, f"{suspect.name}: {text}", {}
 
 
-def _told(suspect: Suspect) -> str | None:
+def _term_of(suspect: Suspect) -> str | None:
     codomain, output = suspect.facts.subject.codomain, suspect.output
     table = None if output is None else suspect.table_of_output(output)
     if output is None or table is None or not table.known.all() or not np.any(table.claimed):

@@ -92,19 +92,17 @@ class Suspect:
         return self.at(self.facts.elsewhere)
 
     def proves(
-        self, mend: "Callable[[Suspect], Sequence[Gradient] | None]", *, rows: Sequence[int] | None = None
+        self, fix: "Callable[[Suspect], Sequence[Gradient] | None]", *, rows: Sequence[int] | None = None
     ) -> bool:
-        """Whether the gradient changed by `mend` is right, here and at nearby inputs."""
-        if self._judged(mend, rows) is not True:
+        """Whether the gradient changed by `fix` is right, here and at nearby inputs."""
+        if self._judged(fix, rows) is not True:
             return False
         other = self.elsewhere
-        return other is None or other._judged(mend, rows) is not False
+        return other is None or other._judged(fix, rows) is not False
 
-    def _judged(
-        self, mend: "Callable[[Suspect], Sequence[Gradient] | None]", rows: Sequence[int] | None
-    ) -> bool | None:
-        mended = mend(self)
-        return False if mended is None else self.facts.judged(self.place, mended, rows=rows)
+    def _judged(self, fix: "Callable[[Suspect], Sequence[Gradient] | None]", rows: Sequence[int] | None) -> bool | None:
+        fixed = fix(self)
+        return False if fixed is None else self.facts.judged(self.place, fixed, rows=rows)
 
 
 def name_of(facts: Facts, place: int) -> str:

@@ -55,7 +55,7 @@ def lacking_term(suspect: Suspect) -> Term | None:
         return None
     for form in forms(facts, place):
         c = _coefficient(facts, place, returned, form)
-        if c is None or not facts.explains(place, _mended(returned, c, form)):
+        if c is None or not facts.explains(place, _fixed(returned, c, form)):
             continue
         if other is None or _holds(other, form, c):
             return Term(text=f"{_number(c)}{form.text}", coefficient=c)
@@ -68,10 +68,10 @@ def _holds(other: Suspect, form: Form, c: float) -> bool:
     there = next((f for f in forms(other.facts, other.place) if f.text == form.text), None)
     if there is None or len(returned) != len(other.gradients):
         return False
-    return other.facts.judged(other.place, _mended(returned, c, there)) is not False
+    return other.facts.judged(other.place, _fixed(returned, c, there)) is not False
 
 
-def _mended(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Gradient]:
+def _fixed(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Gradient]:
     return [g + c * t for g, t in zip(returned, form.values, strict=True)]
 
 

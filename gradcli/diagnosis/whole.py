@@ -132,15 +132,15 @@ def factor(suspect: Suspect) -> Named | None:
             f"{name}: the returned gradient is -1 times the right one everywhere",
             {"factor": "-1"},
         )
-    told = describe_factor(c, facts.subject)
+    described = describe_factor(c, facts.subject)
     alone = facts.subject.domain.blocks[suspect.place].size == facts.subject.codomain.size == 1
-    if alone and suspect.elsewhere is None and not told.is_told:
+    if alone and suspect.elsewhere is None and not described.is_told:
         return None  # any two numbers have a quotient
-    because = f"; {told.because}" if told.because else ""
+    because = f"; {described.because}" if described.because else ""
     return (
         FindingKind.WRONG_FACTOR,
-        f"{name}: the returned gradient is {_times(c, told.text)} the right one everywhere{because}",
-        {"factor": told.text},
+        f"{name}: the returned gradient is {_times(c, described.text)} the right one everywhere{because}",
+        {"factor": described.text},
     )
 
 

@@ -18,7 +18,7 @@ def decides(node: ast.AST, definition: Definition, tree: Tree) -> bool:
     """Whether the value of an expression is used in comparisons and conditions alone, if by way of names.
 
     A function put round such a value can make the condition true or false throughout, which takes one of two branches
-    away and mends neither.
+    away and fixes neither.
     """
     return _decides(node, definition, tree, _FOLLOWED)
 

@@ -12,7 +12,7 @@ from gradcli.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Changes that may mend backward; `cost` counts the nodes of syntax that they add, exchange or remove."""
+    """Changes that may fix backward; `cost` counts the nodes of syntax that they add, exchange or remove."""
 
     cost: float
     changes: tuple[Change, ...]

@@ -1,4 +1,4 @@
-"""What forward saves, mended: other tensors or arguments of its own, and zeros for unused outputs."""
+"""What forward saves, fixed: other tensors or arguments of its own, and zeros for unused outputs."""
 
 import ast
 import itertools

@@ -120,7 +120,7 @@ def probes_of(subjects: Sequence[Subject], seed: int) -> Probes:
     """Probes at these subjects, and close by."""
     made: list[Probe] = []
     for subject in subjects:
-        # Bound anew, as at inputs that nobody asked for: there a call may take a second, and a candidate may not end.
+        # Bound anew, as at inputs that gradcli chose: there a call may take a second, and a candidate may not end.
         facts = Facts(subject.rebind(subject.arguments), seed)
         for there in (facts, facts.elsewhere):
             if there is not None:
@@ -159,7 +159,7 @@ def _by_entries(facts: Facts, place: int, row: int) -> tuple[Array, Array] | Non
         return None
     try:
         measured = np.array([facts.entry_slope(place, number, row) for number in range(block.size)])
-    except UserCodeError:  # at inputs that nobody asked for
+    except UserCodeError:  # at inputs that gradcli chose
         return None
     if not np.isfinite(measured).all():
         return None

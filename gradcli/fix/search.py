@@ -35,15 +35,15 @@ SECONDS = 20.0
 _PROOFS = 12
 """Candidates of one stage that are put to the whole check."""
 _BRANCHES = 2
-"""Drafts with one mistake mended that are gone on with."""
+"""Drafts with one mistake fixed that are gone on with."""
 _ROUNDS = 3
-"""Mistakes that are mended one after the other."""
+"""Mistakes that are fixed one after the other."""
 
 
 @final
 @dataclass(slots=True)
 class Search:
-    """The state of one search: what to mend, the highest order that is wrong, and until when."""
+    """The state of one search: what to fix, the highest order that is wrong, and until when."""
 
     ready: Prepared
     target: object
@@ -61,7 +61,7 @@ class Search:
         """The first patch that is proven: a correction if there is one, and in no other file before its time."""
         steps: tuple[tuple[Callable[[Examination, Draft], tuple[Draft, Proof] | None], str], ...] = (
             (self._corrected, ""),
-            (lambda seen, draft: self._mended(seen, draft, _ROUNDS), ""),
+            (lambda seen, draft: self._fixed(seen, draft, _ROUNDS), ""),
             (self._recomputed, "recomputes"),
             (self._marked, "once"),
         )
@@ -117,8 +117,8 @@ class Search:
     def _idiom(self, draft: Draft) -> Idiom:
         return idiom_of([p.function for p in draft.parts], [p.node for p in draft.parts], self.ready.backend.name)
 
-    def _mended(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
-        """The draft with one mistake after the other mended, and the proof of the last version."""
+    def _fixed(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
+        """The draft with one mistake after the other fixed, and the proof of the last version."""
         with running(draft.codes), np.errstate(all="ignore"):
             probes = probes_of(seen.subjects[-1:], self.seed)
             wrong = probes.wrong()
@@ -157,7 +157,7 @@ class Search:
     def _continued(
         self, draft: Draft, partial: Sequence[tuple[float, Candidate]], rounds: int
     ) -> tuple[Draft, Proof] | None:
-        """What becomes of drafts in which something is mended, and something left."""
+        """What becomes of drafts in which something is fixed, and something left."""
         for _, candidate in sorted(partial, key=lambda p: p[0])[:_BRANCHES] if rounds > 1 else ():
             if self.is_over:
                 return None
@@ -167,10 +167,10 @@ class Search:
             try:
                 with running(made.codes):
                     again = examined(self.ready)
-            except GradcliError:  # the user's code raises with what was mended alone
+            except GradcliError:  # the user's code raises with what was fixed alone
                 continue
             if again.verdict is Verdict.FAILED:
-                found = self._mended(again, made, rounds - 1)
+                found = self._fixed(again, made, rounds - 1)
                 if found is not None:
                     return found
         return None
@@ -178,7 +178,7 @@ class Search:
     def _screened(
         self, stage: Callable[[], Iterator[Candidate]], draft: Draft, probes: Probes, wrong: frozenset[int] | None
     ) -> Iterator[tuple[Candidate, frozenset[int]]]:
-        """The candidates of a stage that mend what is wrong, all of it first, the shortest first."""
+        """The candidates of a stage that fix what is wrong, all of it first, the shortest first."""
         passed: list[tuple[int, float, int, Candidate, frozenset[int]]] = []
         # As in a search for inputs, a call that does not return is stopped and says nothing of the other candidates.
         with watched() as watchdog, watchdog.during("trying patches", searching=True):
@@ -190,7 +190,7 @@ class Search:
     def _tried(
         self, stage: Callable[[], Iterator[Candidate]], draft: Draft, probes: Probes, wrong: frozenset[int] | None
     ) -> Iterator[tuple[int, Candidate, frozenset[int]]]:
-        """The candidates of a stage that mend something, with their numbers, each code once."""
+        """The candidates of a stage that fix something, with their numbers, each code once."""
         known: set[bytes] = set()
         for number, candidate in enumerate(sorted(stage(), key=lambda c: c.cost)):
             if self.is_over:

@@ -214,7 +214,7 @@ def _bound(
 
 
 def _draw(ready: Prepared, subject: Subject, evidence: tuple[Evidence, ...], seed: int, trail: _Trail) -> None:
-    """Measure what a report shows beside the verdict."""
+    """Measure what a report shows in addition to the verdict."""
     from gradcli.runner.outcome.details import drawn
 
     with watched() as dog, ready.backend.session(), dog.during("figures", optional=True, share=FIGURES_SECONDS):

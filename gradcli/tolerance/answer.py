@@ -125,7 +125,7 @@ def _check_requirements(problem: Problem, options: Options, passed: list[Any] | 
 
 
 def _check_backward(problem: Problem, options: Options) -> bool:
-    """Hold backward against differences; returns whether the battery had nothing to say against it.
+    """Compare backward with finite differences; returns whether the battery passed.
 
     Raises:
         GradcheckError: it is wrong.
@@ -154,7 +154,7 @@ def significance_of(problem: Problem) -> float:
 
 
 def _by_tolerance(problem: Problem, options: Options, why: str) -> None:
-    """Decide as PyTorch would, where no error bound could be had; the user's own exceptions come out as they are."""
+    """Decide as PyTorch would, where no error bound is available; the user's own exceptions are not changed."""
     low = significance_of(problem) > _SIGNIFICANCE[64]
     eps = max(options.eps, _LOW_PRECISION_STEP) if low else options.eps
     rtol = max(options.rtol, _LOW_PRECISION_TOLERANCE) if low else options.rtol

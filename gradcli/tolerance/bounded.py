@@ -106,7 +106,7 @@ def _only_values(evidence: Sequence[Evidence]) -> bool:
 
 
 def _allowed(evidence: Evidence, options: Options) -> bool:
-    """Whether every entry that was compared is as close as the caller asked for, its bound aside."""
+    """Whether every entry that was compared is as close as the caller asked for, apart from its bound."""
     seen = evidence.mismatch
     if seen is None:
         return False

@@ -1,4 +1,4 @@
-"""The comparison that PyTorch makes: central differences with one fixed step, held against backward by tolerances."""
+"""The comparison that PyTorch makes: central differences with one fixed step, compared with backward by tolerances."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ForwardModeMap(VectorMap):
 
 
 def check_forward_mode(problem: Problem, options: Options, significance: float) -> None:
-    """Hold every column that forward mode gives against differences with an error bound; batches too, if asked for.
+    """Compare every column that forward mode gives with differences and their error bound; batches too, if asked for.
 
     Raises:
         GradcheckError: forward mode is wrong.
@@ -79,7 +79,7 @@ def check_forward_mode(problem: Problem, options: Options, significance: float) 
 
 
 def _described(evidence: Evidence, seen: Mismatch) -> str:
-    """A wrong column of forward mode in words, its worst entry told."""
+    """A wrong column of forward mode in words, with its worst entry."""
     row, column = np.unravel_index(np.argmax(np.abs(seen.claimed - seen.numeric)), seen.claimed.shape)
     return (
         f"Jacobian mismatch for output {evidence.output} with respect to input {seen.input},\njvp-mismatch: forward "

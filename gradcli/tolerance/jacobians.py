@@ -185,7 +185,7 @@ def _pulled(problem: Problem, output: Any, seed: Array) -> list[Array | None]:
 
 
 def _beside(problem: Problem, tensor: Any, original: Array, step: Array) -> tuple[list[Array], list[Array]]:
-    """The outputs' values a step to either side of an input, which is put back."""
+    """The outputs' values a step to either side of an input, which is restored."""
     memory = tensor.data
     memory.copy_(problem.tensor(original + step, tensor))
     above = problem.values()

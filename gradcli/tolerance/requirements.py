@@ -23,7 +23,7 @@ def check_undefined_gradients(problem: Problem, outputs: Sequence[Any] | None = 
 
     Args:
         problem: the function at its inputs.
-        outputs: what it returned there, with a graph that has been passed through by nobody; another call by default.
+        outputs: what it returned there, with a graph through which no backward pass has run; another call by default.
     """
     given = differentiable(problem.function(*problem.inputs)) if outputs is None else outputs
     outputs = [entry for entry in given if entry.requires_grad]

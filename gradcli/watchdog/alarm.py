@@ -17,7 +17,7 @@ _AGAIN = 0.05
 """Seconds between one interrupt and the next, for code that catches every exception and goes on."""
 
 _DEAF = 4
-"""From this interrupt on the code is taken to catch every exception, and is stopped at every line."""
+"""From this interrupt on, the code is assumed to catch every exception, and is stopped at every line."""
 _STARVED = 3.0
 """Code that has had little of the processor gets so many times its limit: on a machine under load, calls of
 milliseconds were seen to take a second."""
@@ -76,7 +76,7 @@ class Alarm:
     """SIGALRM and the process's real-time timer, shared with whoever used them before.
 
     A timer that somebody else has set keeps running: its handler is called when it is due, whether the user's code runs
-    then or not, and it is put back with the time that is left. Off the main thread, on Windows, and where a handler was
+    then or not, and it is restored with the time that is left. Off the main thread, on Windows, and where a handler was
     installed from C, nothing can be interrupted and `set` does nothing.
 
     Code that imports a module, or that has had less than half its time of the processor, is interrupted later;
@@ -102,7 +102,7 @@ class Alarm:
             yield
             return
         self._outer = signal.getsignal(signal.SIGALRM)
-        if self._outer is None:  # not installed from Python: it could not be put back
+        if self._outer is None:  # not installed from Python: it could not be restored
             yield
             return
         signal.signal(signal.SIGALRM, self._ring)

@@ -17,7 +17,7 @@ from gradcli.watchdog.status import Status, StatusReading
 OPTIONAL_SECONDS = 60.0
 """What optional work may take in all where no budget is given."""
 FLOOR_SECONDS, MULTIPLE = 1.0, 20.0
-"""A call at a point that nobody asked for may take so long, or so many times the slowest call at the inputs asked for.
+"""A call at inputs that gradcli chose may take so long, or so many times the slowest call at the inputs asked for.
 
 Iterations converge more slowly at other points, by a factor of a few; a machine under load delays a call of
 milliseconds by less than a second.

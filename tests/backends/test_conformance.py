@@ -11,8 +11,8 @@ from gradcli.findings import FindingKind
 from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, arguments
 from tests.pairs import FRAMEWORKS, each_pair
+from tests.programs.functions import TABLE, arguments
 
 ROWS = pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 

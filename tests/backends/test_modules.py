@@ -18,7 +18,7 @@ from gradcli.settings import Settings
 from gradcli.spec.load import load_specs
 from gradcli.spec.resolve import resolve
 from gradcli.verdict import Verdict
-from tests.backends.module_programs import HEADS, PROGRAM
+from tests.programs.modules import HEADS, PROGRAM
 
 
 @pytest.fixture(params=["engine", "torch"])

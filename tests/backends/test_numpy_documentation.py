@@ -79,10 +79,10 @@ def row(label, target):
     orders = max(e.order for e in evidence if e.verdict is Verdict.PASSED)
     assert all(e.verdict in (Verdict.PASSED, Verdict.SKIPPED) for e in evidence), evidence
     with subject.session():
-        by_hand = subject.raw_backward([np.ones(block.shape) for block in subject.codomain.blocks]).available
+        directly = subject.raw_backward([np.ones(block.shape) for block in subject.codomain.blocks]).available
         witness = subject.body_map(1) is not None
     lower = isinstance(subject, BoundFunction) and subject.in_given_precision() is not None
-    cells = (by_hand, witness, subject.derivative_map(1).has_jvp, lower, isinstance(backend, FunctionBackend))
+    cells = (directly, witness, subject.derivative_map(1).has_jvp, lower, isinstance(backend, FunctionBackend))
     marks = ["yes" if cell else "no" for cell in cells]
     return f"| {' | '.join([label, '1' if orders == 1 else 'any', *marks])} |"
 

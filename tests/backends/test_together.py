@@ -8,7 +8,7 @@ import pytest
 from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
 from gradcli.numerics.maps.vector_map import VectorMap
-from tests.backends.functions import TABLE, arguments
+from tests.programs.functions import TABLE, arguments
 
 FRAMEWORKS = ["engine", "torch"]
 GIVEN = [Argument(name="x", is_tensor=True, value=np.array([0.5, -0.25]), requires_grad=True)]

@@ -6,8 +6,8 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, arguments
 from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.programs.functions import TABLE, arguments
 
 __all__ = ["backend", "ns"]
 

@@ -15,8 +15,8 @@ from gradcli.findings import FindingKind
 from gradcli.settings import Settings
 from gradcli.tolerance import gradcheck
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, arguments
 from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.programs.functions import TABLE, arguments
 
 __all__ = ["backend", "ns"]
 

@@ -14,8 +14,8 @@ from gradcli.checks.batch.rows import entries_make_statistics, entries_stand_alo
 from gradcli.findings import FindingKind
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, arguments
 from tests.checks.frameworks import backend, constant, examined, ns, tensor
+from tests.programs.functions import TABLE, arguments
 
 __all__ = ["backend", "ns"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import warm
-from tests.cli.programs import DEADLY, FUNCTIONS, NOISY
+from tests.programs.users_modules import DEADLY, FUNCTIONS, NOISY
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

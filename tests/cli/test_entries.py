@@ -24,8 +24,8 @@ from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.backends.functions import TABLE, Row, arguments
 from tests.cli.conftest import Run
+from tests.programs.functions import TABLE, Row, arguments
 
 GENERATOR = np.random.default_rng(11)
 

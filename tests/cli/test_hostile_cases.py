@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.cli.hostile import CASES, HELPER, program
+from tests.programs.hostile import CASES, HELPER, program
 
 Cases = dict[str, dict[str, object]]
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Run
-from tests.cli.hostile import CASES, HELPER, program
+from tests.programs.hostile import CASES, HELPER, program
 
 _DEADLY = ("Aborts", "ExitsInC", "KillsItself", "WritesToSockets", "Hangs", "Closes")
 _MILD = ("BaseInForward", "Exits", "PatchesTensor", "PatchesJson", "SetsDefaults", "LeavesThread", "ChangesFolder")

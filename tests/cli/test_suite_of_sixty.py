@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import xmlschema
 
-from tests.cli.suite_of_sixty import MISTAKES, PER_MISTAKE, RIGHT, write_suite
+from tests.programs.suite_of_sixty import MISTAKES, PER_MISTAKE, RIGHT, write_suite
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/reporters/data"

@@ -5,7 +5,7 @@ import pytest
 
 from gradcli.diagnosis.factor import describe_factor
 from gradcli.findings import FindingKind as K
-from tests.diagnosis.made import ENGINE, found, function, ns
+from tests.programs.planted import ENGINE, found, function, ns
 
 EQUAL = {
     "a factor": (function(lambda x: x * x * x, lambda g, x, y: g * x), np.full(3, 2.0)),

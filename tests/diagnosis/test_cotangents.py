@@ -3,7 +3,7 @@
 import pytest
 
 from gradcli.findings import FindingKind as K
-from tests.diagnosis.made import assert_told, found, function, ns
+from tests.programs.planted import assert_told, found, function, ns
 
 
 def exponential(use):

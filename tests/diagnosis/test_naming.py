@@ -12,9 +12,9 @@ from gradcli.diagnosis.naming import name_findings
 from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.backends.functions import Row, arguments
-from tests.diagnosis.mistakes import MISTAKES
 from tests.pairs import FRAMEWORKS, each_pair
+from tests.programs.functions import Row, arguments
+from tests.programs.mistakes import MISTAKES
 
 
 @pytest.fixture(params=["engine", "torch"])

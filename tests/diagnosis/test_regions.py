@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli.findings import FindingKind as K
-from tests.diagnosis.made import assert_told, found, function, ns
+from tests.programs.planted import assert_told, found, function, ns
 
 EVERY = function(lambda x: x.clamp(-0.6, 0.6), lambda g, x, y: g * 1)
 UPPER = function(lambda x: x.clamp(-0.5, 0.8), lambda g, x, y: g * (x > -0.5))

@@ -6,7 +6,7 @@ import pytest
 from gradcli.backends.tensor.maps import TensorMap
 from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.findings import FindingKind as K
-from tests.diagnosis.made import assert_told, found, function, ns
+from tests.programs.planted import assert_told, found, function, ns
 
 
 def scaled(x, axes):

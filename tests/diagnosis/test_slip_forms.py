@@ -62,18 +62,18 @@ def test_a_form_fits_with_its_coefficient_and_one_that_is_off_by_a_thousandth_do
 def test_a_place_that_no_value_mends_is_told_from_one_that_some_value_does():
     matrix = np.outer(RNG.normal(size=6), RNG.normal(size=4))  # of rank one
     value = RNG.normal(size=4)
-    assert influence(matrix, matrix @ RNG.normal(size=4), value, 1e-9).can_mend
-    assert not influence(matrix, RNG.normal(size=6), value, 1e-9).can_mend
+    assert influence(matrix, matrix @ RNG.normal(size=4), value, 1e-9).can_fix
+    assert not influence(matrix, RNG.normal(size=6), value, 1e-9).can_fix
 
 
 def test_a_value_mends_the_inputs_whose_slopes_it_gives_unless_it_spoils_another():
     matrix, right = RNG.normal(size=(6, 4)), RNG.normal(size=4)
     wanted = matrix @ right
     half = np.concatenate([wanted[:3], wanted[3:] + 1.0])
-    assert influence(matrix, wanted, right + 1, 1e-9).mended_by(right, frozenset({0, 1})) == {0, 1}
-    assert influence(matrix, wanted, right + 1, 1e-9).mended_by(right * 1.001, frozenset({0, 1})) == frozenset()
-    assert influence(matrix, half, right + 1, 1e-9).mended_by(right, frozenset({0, 1})) == {0}
-    assert influence(matrix, half, right + 1, 1e-9).mended_by(right, frozenset({0})) == frozenset()
+    assert influence(matrix, wanted, right + 1, 1e-9).fixed_by(right, frozenset({0, 1})) == {0, 1}
+    assert influence(matrix, wanted, right + 1, 1e-9).fixed_by(right * 1.001, frozenset({0, 1})) == frozenset()
+    assert influence(matrix, half, right + 1, 1e-9).fixed_by(right, frozenset({0, 1})) == {0}
+    assert influence(matrix, half, right + 1, 1e-9).fixed_by(right, frozenset({0})) == frozenset()
 
 
 class Arrays:

@@ -16,7 +16,7 @@ from gradcli.diagnosis.slips.forms import Form, times
 from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
 from gradcli.diagnosis.slips.search import SlipSearch
 from gradcli.edits.source import written
-from tests.diagnosis.made import subject_of
+from tests.programs.planted import subject_of
 
 CASES = {s.name: s for s in specimens()}
 SAID = {

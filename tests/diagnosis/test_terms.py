@@ -3,7 +3,7 @@
 import pytest
 
 from gradcli.findings import FindingKind
-from tests.diagnosis.made import assert_told, found, function
+from tests.programs.planted import assert_told, found, function
 
 
 def sigmoid(x):

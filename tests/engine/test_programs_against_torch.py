@@ -10,7 +10,7 @@ import os
 import pytest
 
 from gradcli import engine
-from tests.engine.programs import compare
+from tests.programs.random_programs import compare
 
 torch = pytest.importorskip("torch", reason="the reference for these programs is PyTorch")
 COUNT = int(os.environ.get("GRADCLI_PROGRAMS", "200"))

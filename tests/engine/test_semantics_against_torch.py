@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from gradcli import engine
-from tests.engine import (
+from tests.programs import (
     semantics_of_functions,
     semantics_of_layers,
     semantics_of_modules,
     semantics_of_saving,
     semantics_of_transforms,
 )
-from tests.engine.semantics import CASES
+from tests.programs.semantics import CASES
 
 torch = pytest.importorskip("torch", reason="the reference for these behaviours is PyTorch")
 

@@ -82,7 +82,7 @@ def applied(fix, text: str) -> str:
 
 def test_nothing_is_offered_for_what_passes_what_has_no_edit_or_what_is_to_fail(checked):
     assert checked(RIGHT).cases[0].patch is None
-    hopeless = checked("g * x * x * torch.exp(w * x), g * x").cases[0]  # two mistakes, and an edit mends one
+    hopeless = checked("g * x * x * torch.exp(w * x), g * x").cases[0]  # two mistakes, and an edit fixes one
     assert hopeless.verdict is Verdict.FAILED
     assert hopeless.patch is None
     assert "fix available" not in plain_case(hopeless)

@@ -14,8 +14,7 @@ from gradcli.inputs.search.budget import GUARANTEED_TRIES
 from gradcli.inputs.search.error_messages import size_pairs
 from gradcli.inputs.search.inference import infer
 from gradcli.targets import TargetInfo, Trial
-
-from . import plain_functions as plain
+from tests.programs import plain_functions as plain
 
 EXPECTED = {
     "linear": "-i input=3x4 -i weight=5x4 -i bias=5",

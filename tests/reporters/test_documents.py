@@ -21,7 +21,7 @@ from gradcli.reporters.formats import SUFFIXES, WHOLE, renderer
 from gradcli.results import Location, Report
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
-from tests.reporters.hostile import NASTY, hostile_cases, many_kinds
+from tests.programs.hostile_texts import NASTY, hostile_cases, many_kinds
 
 DATA = Path(__file__).parent / "data"
 REPORTS = {"hostile": many_kinds(), "of each verdict": report(*ALL), "empty": report()}

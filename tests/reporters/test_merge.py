@@ -17,7 +17,7 @@ from gradcli.results import CheckResult, Entry, Fault, Report
 from gradcli.verdict import Verdict
 from tests.cli.conftest import Run
 from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
-from tests.reporters.hostile import many_kinds
+from tests.programs.hostile_texts import many_kinds
 
 ODD = replace(
     FINDING,

@@ -24,7 +24,7 @@ from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.cli.results import ALL, FAILED, PASSED, report
-from tests.reporters.hostile import NASTY, many_kinds
+from tests.programs.hostile_texts import NASTY, many_kinds
 
 VOID = {"meta", "input", "br"}
 BLOCK = JacobianBlock(

@@ -4,8 +4,8 @@ import warnings
 
 import pytest
 
-from tests.trace import hook_network
-from tests.trace.hook_network import program
+from tests.programs import hook_network
+from tests.programs.hook_network import program
 from tests.trace.tracing import after, at, before, fate, grads, shapes, traced
 
 EIGHT = [8.0] * 4

@@ -13,7 +13,7 @@ import pytest
 
 from gradcli.reporters.graph.drawings import dot, mermaid
 from gradcli.traces import Edge, SourceSite, TraceGraph, TraceNode
-from tests.trace.hook_network import program
+from tests.programs.hook_network import program
 from tests.trace.tracing import traced
 
 HERE = Path(__file__).parent / "parsers"

@@ -12,7 +12,7 @@ from gradcli.reporters.graph.json_document import trace_document
 from gradcli.reporters.graph.table import table
 from gradcli.reporters.graph.tree import Tone, tree, tree_lines
 from gradcli.traces import ArraySummary, Edge, SourceSite, TensorFate, TraceGraph, TraceNode
-from tests.trace.hook_network import program
+from tests.programs.hook_network import program
 from tests.trace.tracing import traced
 
 ODD = 'a "quoted" <b> & #1; `x` \\ [y]\n%'

@@ -22,7 +22,7 @@ from gradcli.backends.torch.interpreter import contained_kernels, interpreted_ke
 from gradcli.checks.battery import run_battery  # noqa: E402
 from gradcli.results import judge  # noqa: E402
 from gradcli.settings import Settings  # noqa: E402
-from tests.triton import kernels  # noqa: E402
+from tests.programs import kernels  # noqa: E402
 
 
 def checked(function, *arguments, **options):

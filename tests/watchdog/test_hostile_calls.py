@@ -15,7 +15,7 @@ import gradcli.engine as engine
 from gradcli.findings import FindingKind
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
-from tests.watchdog import hostile
+from tests.programs import hostile_calls as hostile
 
 TWINS = {"right": Verdict.PASSED, "wrong": Verdict.FAILED}
 GIVEN = [1.5, 0.75, 1.25]

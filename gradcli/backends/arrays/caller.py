@@ -34,7 +34,7 @@ class ArrayCaller:
         return [self.framework.namespace.asarray(x) if isinstance(x, int | float | complex) else x for x in leaves]
 
     def rehearse(self, values: dict[int, NDArray[Any]]) -> None:
-        """Run the function on shapes alone, so that errors show early; one that needs values is left to `run`."""
+        """Run the function on shapes only, so that errors appear early; one that needs values is left to `run`."""
         self._transforms.rehearse(self.run, {i: self.framework.from_array(v) for i, v in values.items()})
 
     def on(self, active: Sequence[int], outputs: Sequence[int], values: dict[int, Any]) -> Callable[..., Any]:

@@ -79,7 +79,7 @@ class Program:
             self._confirmed[compiled] = min(times, _CONFIRMED - 1)
 
     def _dense(self, row: Tensors) -> Tensors:
-        """Cotangents like these without a zero."""
+        """These cotangents with every zero replaced by another number."""
         like, rng = self._transforms.framework, np.random.default_rng(0)
         return tuple(like.from_array(rng.uniform(0.5, 1.5, np.shape(c)), like.dtype_name(c)) for c in row)
 

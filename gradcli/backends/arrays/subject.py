@@ -344,7 +344,7 @@ def laid_out(array: NDArray[Any], layout: Layout) -> NDArray[Any]:
 
 
 def adopted(name: str, value: object) -> Argument:
-    """The argument that a caller's own value is: arrays and NumPy's numbers are tensors."""
+    """A caller's own value as an argument: arrays and NumPy's numbers are tensors."""
     if isinstance(value, np.ndarray | np.generic):
         array = np.array(value)
         if array.dtype.kind in "biufc":

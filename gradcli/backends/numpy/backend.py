@@ -141,7 +141,7 @@ def pair_of(target: object) -> GradientPair:
 
 @final
 class NumpySubject(ArraySubject):
-    """A function and its derivative at arguments. Only the inputs that the derivative speaks of are active."""
+    """A function and its derivative at arguments. Active are the inputs for which the derivative returns something."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Forward's own body as an ordinary function, for the framework to differentiate by itself.
 
 Run outside the Function, with gradients on and a stand-in for ctx, a forward that is made of differentiable operations
-yields its gradient without the backward that is under test: an independent witness, entry by entry.
+gives its gradient without the backward under test: an independent reference for every entry.
 """
 
 from collections.abc import Callable, Sequence

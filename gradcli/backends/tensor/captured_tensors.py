@@ -1,7 +1,7 @@
 """The caller's own tensors, changed in place if forward reads them from elsewhere than its arguments.
 
 `apply(x, module, *module.parameters())`: forward computes with the module's parameters, and those passed are there for
-backward. Copies passed in their place say nothing of what forward does, so the parameters themselves are moved.
+backward. Copies passed in their place would not change what forward computes, so the parameters themselves are changed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class OwnCall:
         self._others = [i for i, a in enumerate(arguments) if a.is_tensor and a.requires_grad and i not in own]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Run with these values; the caller's tensors are put back afterwards, whatever happens."""
+        """Run with these values; the caller's tensors are restored afterwards, whatever happens."""
         given: dict[int | str, Any] = dict(enumerate(arguments))
         given.update(keywords)
 

@@ -1,4 +1,4 @@
-"""Functions whose backward refuses 64 bits, as kernels do that have code for float32 and below alone."""
+"""Functions whose backward refuses 64 bits, as kernels do that have code only for float32 and below."""
 
 from collections.abc import Callable
 

@@ -63,7 +63,7 @@ def _not_collecting() -> Iterator[None]:
 
 
 def _holding(framework: Framework, node: Any) -> str | None:
-    """The attribute of ctx from which an output of its own call can be reached; None where there is none."""
+    """The attribute of ctx from which an output of the same call can be reached; None if there is none."""
     own: dict[str, Any] = vars(node)
     for name, value in list(own.items()):
         seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""The memory of kernels in Triton's interpreter: each access is held against the tensor that its pointer came from.
+"""The memory of kernels in Triton's interpreter: each access is compared with the tensor that its pointer came from.
 
 The interpreter reads and writes raw memory at the addresses that a kernel computes. An access outside of the tensor is
 whatever lies there, or the end of the process; on a GPU it is as silent. A pointer's type travels with it through every

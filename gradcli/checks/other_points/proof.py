@@ -27,8 +27,8 @@ _LONGEST_FLAGS = 300
 class Wrong:
     """The worst entry of a gradient that differences prove wrong, of all outputs and inputs.
 
-    `place` is the entry as in `x[0, 1]`, with its `value`; `slope` the result of differences. At a `lone` point the
-    gradient is wrong exactly there, and right nearby. All but the first are None if only the whole gradient is known.
+    `place` is the entry as in `x[0, 1]`, with its `value`; `slope` the result of differences. `at_one_point` says that
+    the gradient is right nearby. All but the first are None if only the whole gradient is known.
     """
 
     input: str
@@ -36,7 +36,7 @@ class Wrong:
     value: complex | None = None
     claimed: float | None = None
     slope: str | None = None
-    lone: bool = False
+    at_one_point: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
         kink = block.special
         slope = f"{kink.left:.9g}" if kink.left == kink.right else f"between {kink.left:.9g} and {kink.right:.9g}"
         place, value = _entry(space, found.point, kink.coordinate)
-        return Wrong(input=name, place=place, value=value, claimed=kink.claimed, slope=slope, lone=True)
+        return Wrong(input=name, place=place, value=value, claimed=kink.claimed, slope=slope, at_one_point=True)
     table = block.table
     if table is None:
         return Wrong(input=name)
@@ -129,7 +129,7 @@ def simplest(situation: Situation, arguments: Sequence[Argument], wrong: Wrong) 
     def still_wrong(smaller: Sequence[Argument]) -> bool:
         nonlocal last
         found = None if _has_zeros(smaller) and not zeros else wrong_at(situation, smaller)
-        if found is None or (found.input, found.lone) != (wrong.input, wrong.lone):
+        if found is None or (found.input, found.at_one_point) != (wrong.input, wrong.at_one_point):
             return False
         last = found
         return True
@@ -147,7 +147,7 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
 def note_of(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where the gradient is wrong, both values, why that is accepted, and how to make it a failure."""
     where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
-    at = " at exactly this point" if wrong.lone and wrong.slope is not None else ""
+    at = " at exactly this point" if wrong.at_one_point and wrong.slope is not None else ""
     what = f"at inputs that gradcli chose{where}, the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)
     advice = (

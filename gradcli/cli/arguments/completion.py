@@ -38,7 +38,7 @@ def completed(application: Callable[[], None]) -> None:
 
 
 def _join_words() -> str:
-    """Put the words in the environment together; what bash takes for earlier words than that which is completed."""
+    """Put the words in the environment together; including those that bash takes for earlier words."""
     words = os.environ.get("COMP_WORDS", "").split("\n")
     number = os.environ.get("COMP_CWORD", "")
     current = int(number) if number.isdecimal() else len(words)

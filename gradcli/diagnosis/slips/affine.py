@@ -94,14 +94,14 @@ class Influence:
         """The inputs that the value reaches."""
         return frozenset(map(int, self.owners))
 
-    def mended_by(self, value: FloatArray, wrong: frozenset[int]) -> frozenset[int]:
+    def fixed_by(self, value: FloatArray, wrong: frozenset[int]) -> frozenset[int]:
         """Which of the `wrong` gradients another value makes right; none if it makes a right one wrong."""
         off = ~(np.abs(self.matrix @ value - self.without) <= self.allowed)  # NaN is off, too
         left = frozenset(map(int, self.owners[off]))
         return (wrong & self.inputs) - left if left <= wrong else frozenset()
 
     @property
-    def can_mend(self) -> bool:
+    def can_fix(self) -> bool:
         """Whether some value at the place makes everything that it reaches right, within the allowed errors."""
         if not len(self.lacking):
             return False

@@ -197,7 +197,7 @@ def _slip(place: Place, hit: _Hit) -> Slip | None:
         place=place.number,
         old=place.node,
         new=new,
-        mends=place.influence.inputs,
+        fixes=place.influence.inputs,
         role=role,
         part=part,
         borrowed=_borrows(place, form),

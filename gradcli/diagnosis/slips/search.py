@@ -83,12 +83,12 @@ class SlipSearch:
         expressions = _expressions(draft, position, len(self._facts.subject.arguments))
         numbers = [n for n, p in enumerate(tried.places) if p in expressions][-_PLACES:]
         for stage in tried.trial.stages(numbers):
-            found = [s for s in stage if place in s.mends]
-            found.sort(key=lambda s: s.cost - _SHARED * len(s.mends & tried.trial.wrong))
+            found = [s for s in stage if place in s.fixes]
+            found.sort(key=lambda s: s.cost - _SHARED * len(s.fixes & tried.trial.wrong))
             for slip in found[:PROOFS]:
                 if self._holds(slip, draft, tried) and not tried.conditions.are_settled_by(slip.changes):
-                    for mended in slip.mends & tried.trial.wrong:
-                        self._proven.setdefault(mended, slip)
+                    for fixed in slip.fixes & tried.trial.wrong:
+                        self._proven.setdefault(fixed, slip)
                     return
 
     def _prepared(self, draft: Draft) -> "_Prepared | None":
@@ -161,10 +161,10 @@ class SlipSearch:
                     rows = [facts.returned_for(cotangent) for cotangent in facts.cotangents]
                 if _untracked(rows[0], facts) != self._before(facts, tried):
                     return False
-                told = [_judged(facts, place, rows) for place in slip.mends]
-                if False in told or (here and True not in told):
+                judgements = [_judged(facts, place, rows) for place in slip.fixes]
+                if False in judgements or (here and True not in judgements):
                     return False
-                confirmed += True in told
+                confirmed += True in judgements
         return confirmed > 1 or len(whole) == 1
 
     def _before(self, facts: Facts, tried: "_Prepared") -> tuple[bool, ...]:

@@ -20,7 +20,7 @@ class Role(Enum):
 class Slip:
     """The expression `old`, number `place`, and its replacement `new`; `part` is the factor or term that is added.
 
-    `cost` counts what the edit adds, exchanges or removes; `mends` are the active inputs whose gradients it makes
+    `cost` counts what the edit adds, exchanges or removes; `fixes` are the active inputs whose gradients it makes
     right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
     the same edit. For statements, and what is not an expression, `place` is None.
     """
@@ -29,7 +29,7 @@ class Slip:
     place: int | None
     old: ast.AST
     new: ast.AST
-    mends: frozenset[int]
+    fixes: frozenset[int]
     role: Role = Role.OTHER
     part: str = ""
     borrowed: bool = False

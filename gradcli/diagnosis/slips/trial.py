@@ -147,10 +147,10 @@ class Trial:
             if edited is None:
                 continue
             with running({**self._codes, **edited}):
-                mended = self._better()
-            if mended:
+                fixed = self._better()
+            if fixed:
                 old, new = change.old, change.new
-                yield Slip(cost=candidate.cost, place=None, old=old, new=new, mends=mended, more=tuple(more))
+                yield Slip(cost=candidate.cost, place=None, old=old, new=new, fixes=fixed, more=tuple(more))
 
     def _scope(self, place: int) -> Scope:
         names = self._benches[0].seen[place][0][1]
@@ -196,10 +196,10 @@ class Trial:
         known: dict[Hashable, frozenset[int]] = {None: frozenset(), **dict.fromkeys(marks[:1], frozenset())}
         for (cost, new, code), given, mark in zip(codes, values[1:], marks[1:], strict=False):
             if mark not in known:
-                told = self._told(number, given)
-                known[mark] = self._run(number, code) if told is None else told
+                predicted = self._predicted(number, given)
+                known[mark] = self._run(number, code) if predicted is None else predicted
             if known[mark]:
-                yield Slip(cost=cost, place=number, old=node, new=new, mends=known[mark])
+                yield Slip(cost=cost, place=number, old=node, new=new, fixes=known[mark])
 
     def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
         """For each code, at each bench, its values at a place; empty if backward fails."""
@@ -212,7 +212,7 @@ class Trial:
                 each.append(here)
         return found
 
-    def _told(self, number: int, values: Sequence[Sequence[Any]]) -> frozenset[int] | None:
+    def _predicted(self, number: int, values: Sequence[Sequence[Any]]) -> frozenset[int] | None:
         """The gradients that values at a place correct, computed from its influence; None if that is not possible."""
         influence = self._influences.get(number)
         if influence is None or any(len(here) != 1 or not self._framework.is_tensor(here[0]) for here in values):
@@ -220,7 +220,7 @@ class Trial:
         arrays = [np.asarray(self._framework.to_array(here[0])) for here in values]
         if tuple(a.shape for a in arrays) != influence.shapes or any(a.dtype.kind != "f" for a in arrays):
             return None
-        return influence.mended_by(np.concatenate([a.reshape(-1) for a in arrays]), self.wrong)
+        return influence.fixed_by(np.concatenate([a.reshape(-1) for a in arrays]), self.wrong)
 
     def _run(self, number: int, code: CodeType) -> frozenset[int]:
         with self._hooks.computing(number, code, {}):
@@ -290,7 +290,7 @@ class Trial:
 
     def _measured(self, number: int) -> Place | None:
         influence = self._influences[number] = self._influence(number)
-        if influence is None or influence.inputs - self.wrong or not influence.can_mend:
+        if influence is None or influence.inputs - self.wrong or not influence.can_fix:
             return None
         node, beside = self._draft.backward.node, list(self._benches[0].beside)
         return Place(

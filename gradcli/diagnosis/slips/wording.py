@@ -65,9 +65,9 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
     if _turns_sign(slip) and _is_returned_factor(slip.old, draft):
         return FindingKind.WRONG_SIGN
     if slip.role is Role.OTHER:
-        told = _by_functions(slip) or _by_argument(slip, draft)
-        if told is not None:
-            return told
+        named = _by_functions(slip) or _by_argument(slip, draft)
+        if named is not None:
+            return named
     if slip.role is Role.FACTOR and slip.part != "-1":
         return FindingKind.WRONG_FACTOR
     if slip.role is Role.OTHER and _is_term(slip.old, draft):

@@ -62,8 +62,8 @@ def _reasons(changes: Sequence[Change]) -> str:
         return f"{who(changes[0].call)} {_did(changes[0].call)}"
     parts = [_reason(change) for change in changes]
     counts = Counter(parts)
-    told = [f"{name} {_often(counts[name, did])}{did}" for name, did in dict.fromkeys(parts)]
-    return told[0] if len(told) == 1 else " and ".join([", ".join(told[:-1]), told[-1]])
+    effects = [f"{name} {_often(counts[name, did])}{did}" for name, did in dict.fromkeys(parts)]
+    return effects[0] if len(effects) == 1 else " and ".join([", ".join(effects[:-1]), effects[-1]])
 
 
 def _reason(change: Change) -> tuple[str, str]:

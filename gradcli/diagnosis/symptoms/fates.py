@@ -24,19 +24,19 @@ def explained(flow: Flow, fate: TensorFate) -> TensorFate:
     graph = flow.graph
     if fate.grad is not None:
         zero = fate.is_leaf and fate.grad.norm == 0 and fate.grad.shape.count(0) == 0 and graph.fills_grad
-        return _told(fate, *_zero(flow, fate)) if zero else fate
+        return _with_reason(fate, *_zero(flow, fate)) if zero else fate
     if not fate.floating:
         return fate
     if fate.retains_grad:
-        return _told(fate, *_retained(flow, fate))
+        return _with_reason(fate, *_retained(flow, fate))
     if not fate.requires_grad:
-        return _told(fate, *_not_required(fate))
+        return _with_reason(fate, *_not_required(fate))
     if not fate.is_leaf:
-        return _told(fate, *_not_a_leaf(graph, fate))
-    return _told(fate, *_empty_leaf(flow, fate))
+        return _with_reason(fate, *_not_a_leaf(graph, fate))
+    return _with_reason(fate, *_empty_leaf(flow, fate))
 
 
-def _told(fate: TensorFate, why: str | None, symptom: Symptom | None) -> TensorFate:
+def _with_reason(fate: TensorFate, why: str | None, symptom: Symptom | None) -> TensorFate:
     return replace(fate, why=why, symptom=None if symptom is None else symptom.value)
 
 
@@ -85,7 +85,7 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
 
 def as_result(fate: TensorFate) -> TensorFate:
     """The fate of a non-leaf tensor, described as that of any result."""
-    return _told(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
+    return _with_reason(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
 
 
 def plain_results(flow: Flow) -> tuple[str, ...]:

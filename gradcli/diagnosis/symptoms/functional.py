@@ -62,7 +62,7 @@ def _zero(flow: Flow, leaf: int) -> tuple[str, Symptom | None]:
     places = list(_lost(flow, leaf))
     if not places:
         return "the contributions to it cancel, or the result's own gradient is zero", None
-    said = [_told(node, operand) for node, operand in places]
+    said = [_loss_of(node, operand) for node, operand in places]
     symptom = Symptom.DETACHED if all(n.name == "stop_gradient" for n, _ in places) else Symptom.ZERO_GRADIENT
     return "; and ".join(dict.fromkeys(said)), symptom
 
@@ -81,7 +81,7 @@ def _lost(flow: Flow, leaf: int) -> Iterator[tuple[TraceNode, int]]:
                 waiting.append(consumer)
 
 
-def _told(node: TraceNode, operand: int) -> str:
+def _loss_of(node: TraceNode, operand: int) -> str:
     if node.name == "stop_gradient":
         return f"stop_gradient{_at(node)} takes it out of the derivative"
     if node.name in _FLAT:

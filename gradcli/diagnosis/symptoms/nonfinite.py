@@ -84,12 +84,12 @@ def _made(found: NonFinite) -> str:
             return f"{found.name} holds {where} before anything is computed"
         return f"{found.name} at {found.site} puts {where} into the data"
     overflow = f", an overflow of {found.dtype}" if _overflows(found) else ""
-    told = f"{found.name}{_at(found.site)} made the first NaN or Inf, in forward: {found.text}{_entry(found)}{overflow}"
+    text = f"{found.name}{_at(found.site)} made the first NaN or Inf, in forward: {found.text}{_entry(found)}{overflow}"
     if found.cause is not None:
-        told += f"; the Inf comes from {found.cause.name}{_at(found.cause.site)}"
+        text += f"; the Inf comes from {found.cause.name}{_at(found.cause.site)}"
     if found.became is not None:
-        told += f"; {found.became.name}{_at(found.became.site)} turns it into NaN: {found.became.text}"
-    return told
+        text += f"; {found.became.name}{_at(found.became.site)} turns it into NaN: {found.became.text}"
+    return text
 
 
 def _overflows(found: NonFinite) -> bool:

@@ -1,7 +1,7 @@
 """Inputs that fit backward too, if forward accepts more than backward: equal sizes, a longer axis, a smaller tensor.
 
 Forward alone is often laxer than the whole Function: scores of queries against more keys than queries still have a
-diagonal. What the framework refuses of a backward that ran is a mistake to be seen, and stays.
+diagonal. What a backward returned and the framework refuses is a mistake that the check must show: the inputs stay.
 """
 
 from collections.abc import Callable, Iterator

@@ -44,15 +44,15 @@ from gradcli.targets import Trial
 Attempt = Callable[[Sequence[Argument]], Trial]
 MORE_SKELETONS, ENOUGH_SOLUTIONS = 24, 8
 IDLE_NUMBER_BONUS = 4.0
-"""What changes no output may be a number that backward alone uses: tried after a few other sizes, before many."""
+"""An argument that changes no output may be a number that only backward uses: tried after a few other sizes."""
 TENSOR_BONUS = 2.0
-"""Where a constant lacks an attribute a tensor was meant."""
+"""Where a constant lacks an attribute, a tensor was meant."""
 LIKELIER_TRIES, PARTS_TRIES, PARTS_STEPS = 1_000, 600, 12
 """Where backward raises: for likelier inputs, and for sizes where forward cuts an axis (each in so many steps)."""
 BACKWARD_TRIES, BACKWARD_STEPS = 200, 30
 """Where backward still raises: tries, and steps each, with two of the sizes in its error message made equal."""
 MORE_TRIES, RETRIES, POLISHING_TRIES = 200, 120, 80
-"""What is allowed after the first inputs are found: to better them, cheaper ones, smaller ones, and so on."""
+"""Tries allowed after the first inputs are found: for likelier ones, for cheaper ones, and for smaller sizes."""
 _PROGRESS_GAIN = 2.5
 _LEVEL_COSTS = (0.0, 1.0, 3.0)
 
@@ -167,7 +167,7 @@ class BestFirstSearch:
                         self._accept(outcome)
 
     def _retry_cheaper(self) -> None:
-        """Try longer those skeletons, cheaper than the best found, whose sizes a short search had given up."""
+        """Search longer for sizes of skeletons that are cheaper than the best found and that a short search gave up."""
         farthest = max((-progress for _, progress, _, _ in self._unsolved), default=0.0)
         likely = [each for each in sorted(self._unsolved, key=lambda each: each[:3]) if -each[1] >= 0.5 * farthest]
         for cost, _, _, skeleton in likely[:4]:

@@ -15,7 +15,7 @@ class Budget:
     """Counts tries against the allowance of each stage of a search.
 
     What a search finds must not depend on how busy the machine is, so tries decide. The limit of time is for functions
-    that take long; it never ends a search of fewer than `GUARANTEED_TRIES`, and whoever ran into it says so.
+    that take long; it never ends a search of fewer than `GUARANTEED_TRIES`, and a note says if it was reached.
     """
 
     def __init__(self, *, limit_seconds: float = LIMIT_SECONDS) -> None:

@@ -72,7 +72,7 @@ def infer(
         budget_tries = min(budget_tries, BRIEF_TRIES)
     budget = Budget(limit_seconds=limit_seconds)
     failures: list[Trials] = []
-    for slots, allowance in _ways(list(slots_of(info, fixed)), budget_tries):
+    for slots, allowance in _argument_counts(list(slots_of(info, fixed)), budget_tries):
         hints = read_hints(info.forward, None if info.inner else info.backward, len(slots))
         trials = Trials(info, attempt, slots, seed=seed, budget=budget)
         budget.allow(allowance)
@@ -102,9 +102,9 @@ def infer(
     raise InputsNotFoundError(text) from (None if best is None else best.error)
 
 
-def _ways(ways: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot, ...], int]]:
+def _argument_counts(counts: Sequence[tuple[Slot, ...]], tries: int) -> list[tuple[tuple[Slot, ...], int]]:
     """The numbers of arguments to search for, with their tries: each gets a few, then each gets the rest."""
-    if len(ways) == 1:
-        return [(ways[0], tries)]
-    brief = min(BRIEF_TRIES, tries // (2 * len(ways)))
-    return [(way, brief) for way in ways] + [(way, tries // len(ways) - brief) for way in ways]
+    if len(counts) == 1:
+        return [(counts[0], tries)]
+    brief = min(BRIEF_TRIES, tries // (2 * len(counts)))
+    return [(slots, brief) for slots in counts] + [(slots, tries // len(counts) - brief) for slots in counts]

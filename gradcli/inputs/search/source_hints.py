@@ -98,7 +98,7 @@ class SourceHints:
 
 
 def read_hints(forward: Callable[..., Any] | None, backward: Callable[..., Any] | None, count: int) -> SourceHints:
-    """The hints of a target with `count` arguments; empty ones where the source is not to be had."""
+    """The hints of a target with `count` arguments; empty ones if there is no source."""
     text = _source(backward)
     return SourceHints(forward=_source(forward), backward=text, gradients=_gradients(text, count))
 

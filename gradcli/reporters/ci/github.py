@@ -30,7 +30,7 @@ def github_end(report: Report) -> str:
 
 
 def github_case(case: CheckResult) -> str:
-    """The plain text of a case; while it is printed, GitHub is told to obey no commands."""
+    """The plain text of a case; while it is printed, GitHub executes no commands."""
     text = printable(plain_case(case))
     token = hashlib.sha256(text.encode()).hexdigest()
     return f"::stop-commands::{token}\n{text}\n::{token}::\n"

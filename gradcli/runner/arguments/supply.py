@@ -35,7 +35,7 @@ class Supply:
     notes: tuple[str, ...] = ()
     held: tuple[InputSpec, ...] = ()
     all_asked: bool = False
-    """Whether somebody gave every sample, so that none may be left out to save time."""
+    """Whether the user gave every sample, so none may be left out to save time."""
 
     def with_shapes_of(self, arguments: Sequence[Argument]) -> "Supply":
         """The same supply, with shapes from the arguments for specs that give a value or a file in place of a shape."""

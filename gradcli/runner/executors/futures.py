@@ -44,7 +44,7 @@ def executor_named(name: str, size: int, start: Path) -> Iterator[Executor]:
     """The executor called `name`, shut down at the end; `size` is the number of workers of a local Dask cluster.
 
     Raises:
-        UsageError: it cannot be had.
+        UsageError: it is not available.
     """
     if name == "dask" or name.startswith("dask:"):
         from gradcli.runner.executors.dask import dask_executor
@@ -58,7 +58,7 @@ def executor_named(name: str, size: int, start: Path) -> Iterator[Executor]:
 
 @contextmanager
 def _made_by(name: str, start: Path) -> Iterator[Executor]:
-    """What the factory `module:factory` returns; a factory beside the working directory is found, too."""
+    """What the factory `module:factory` returns; a factory in a file of the working directory is found, too."""
     if str(start) not in sys.path:
         sys.path.insert(0, str(start))
     factory: Callable[[], object] = resolve(name).object
@@ -81,7 +81,7 @@ def _made_by(name: str, start: Path) -> Iterator[Executor]:
 @final
 @dataclass(slots=True, kw_only=True)
 class ExecutorPool:
-    """Does jobs on an executor; each runs in a worker process of the executor's own process."""
+    """Runs jobs on an executor; each runs in a worker process of the executor's own process."""
 
     executor: Executor
     start: Path
@@ -151,7 +151,7 @@ class ExecutorPool:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """Some jobs, by their positions, that the executor does in one go."""
+    """Some jobs, by their positions, that the executor runs together."""
 
     jobs: range
     future: "Future[list[Outcome]]"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gradcli.results import Evidence
-from gradcli.runner.outcome.notes import told_once
+from gradcli.runner.outcome.notes import noted_once
 from gradcli.verdict import Verdict
 
 _Key = tuple[str, int, str | None, int | None]
@@ -24,7 +24,7 @@ def merge(samples: Sequence[Iterable[Evidence]]) -> tuple[Evidence, ...]:
             key = (evidence.check, evidence.order, evidence.input, evidence.output)
             merged[key] = (_both(merged[key], evidence) if key in merged else evidence).settled()
             notes.setdefault(key, {}).setdefault(number, []).extend([evidence.note] if evidence.note else [])
-    return tuple(replace(evidence, note=told_once(notes[key].values())) for key, evidence in merged.items())
+    return tuple(replace(evidence, note=noted_once(notes[key].values())) for key, evidence in merged.items())
 
 
 def _both(one: Evidence, other: Evidence) -> Evidence:

@@ -17,7 +17,7 @@ _MEASURED = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+")
 """Numbers that are measured; whole ones are positions, sizes and counts, which make another note of it."""
 
 
-def told_once(samples: Iterable[Sequence[str]]) -> str | None:
+def noted_once(samples: Iterable[Sequence[str]]) -> str | None:
     """The notes of several samples as one; None where there are none.
 
     Of notes that differ only in measured numbers, the one with the largest numbers is kept.

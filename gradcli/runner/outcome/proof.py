@@ -27,7 +27,7 @@ USUAL_RESOLUTION = 1e-6
 """A check promises to catch a relative error of this size; a pass that could not have is no proof."""
 _LEAST_SECONDS = 0.1
 _OTHERS = 4
-"""Sets of other inputs that are tried beside the case's own."""
+"""Sets of other inputs that are tried in addition to the case's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def _sentences(own: CheckResult, others: int, modes: Sequence[str]) -> Iterator[
 def _checked(
     check: CaseCheck, ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
 ) -> CheckResult | None:
-    """The result at the case's own inputs, or at others; None where these cannot be had."""
+    """The result at the case's own inputs, or at others; None if none are found."""
     case = _plain(ready.case)
     settings = case.settings
     try:

@@ -35,7 +35,7 @@ def gather_all(
         inputs: the inputs given by flags; they replace those of specs.
         grad: `module:attr` of a hand-written gradient for callables, or `attr` in the target's module, if any.
         saved: names of what that gradient needs beside the gradients of the results.
-        pool: who imports modules to see what they define.
+        pool: imports modules to see what they define.
 
     Raises:
         UsageError: an input is given twice.

@@ -17,13 +17,13 @@ from gradcli.verdict import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Share number `index` (from 1) of `count`; a case belongs to one by its id, whatever other cases there are."""
+    """Shard number `index` (from 1) of `count`; a case belongs to one by its id, whatever other cases there are."""
 
     index: int
     count: int
 
     def holds(self, case_id: str) -> bool:
-        """Whether the case is in this share."""
+        """Whether the case is in this shard."""
         digest = hashlib.sha256(case_id.encode("utf-8", "backslashreplace")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.index - 1
 
@@ -125,7 +125,7 @@ def case_of(spec: CheckSpec, settings: Settings) -> CheckCase:
 
 
 def case_seed(run_seed: int, target: str, name: str | None) -> int:
-    """A case's own seed in [0, 2^32), the same in every process, order and share of a run."""
+    """A case's own seed in [0, 2^32), the same in every process, order and shard of a run."""
     text = "\0".join([str(run_seed), target, name or ""])
     return int.from_bytes(hashlib.sha256(text.encode(errors="surrogateescape")).digest()[:4], "big")
 

@@ -53,7 +53,7 @@ def names_of_spaces() -> Own:
 
 
 def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
-    """The names whose values are others than in `own`, which are put back if `restore`.
+    """The names whose values are others than in `own`, which are restored if `restore`.
 
     Names added to a module do not count: modules add what they import. No built-in function is called before the
     built-in names have been looked at, since they may be what was replaced.
@@ -78,7 +78,7 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
 def _by_itself(space: ModuleType | type, value: object) -> bool:
     """Whether a framework replaced the function itself: PyTorch wraps some functions when they are first used."""
     top = space.__name__.partition(".")[0] if space.__class__ is ModuleType else space.__module__.partition(".")[0]
-    if top != "torch" and top != "jax":  # noqa: PLR1714 - nothing is called before the built-in names are put back
+    if top != "torch" and top != "jax":  # noqa: PLR1714 - nothing is called before the built-in names are restored
         return False
     folder = os.path.dirname(getattr(sys.modules.get(top), "__file__", None) or "")
     code = getattr(value, "__code__", None)
@@ -98,7 +98,7 @@ def _put(space: ModuleType | type, name: str, value: object) -> None:
 
 @contextmanager
 def own_kept() -> Iterator[None]:
-    """Put back the functions that a check computes with, and the modules that were taken out of `sys.modules`.
+    """Restore the functions that a check computes with, and the modules that were removed from `sys.modules`.
 
     Raises:
         UserCodeError: some were replaced, so that nothing which was computed since can be relied on.

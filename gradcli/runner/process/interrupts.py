@@ -26,7 +26,7 @@ class Interrupted(ControlFlow):
 
 @final
 class Interrupts:
-    """A context in which SIGINT, SIGTERM and SIGHUP are taken note of; those that were ignored before stay ignored.
+    """A context in which SIGINT, SIGTERM and SIGHUP are noted; those that were ignored before stay ignored.
 
     A signal outside `raising` is raised when that is entered next, so that a line that is being written is finished.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from tests.engine.semantics import case, caught, plain
+from tests.programs.semantics import case, caught, plain
 
 
 def _net(t: Any) -> Any:

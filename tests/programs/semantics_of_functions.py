@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.engine.semantics import case, caught, leaf, name, plain
+from tests.programs.semantics import case, caught, leaf, name, plain
 
 
 @case

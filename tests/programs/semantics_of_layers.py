@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.engine.semantics import case, caught, plain
+from tests.programs.semantics import case, caught, plain
 
 
 def _drawn(t: Any, *shape: int, seed: int = 0) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.engine.semantics import case, caught, leaf, plain
+from tests.programs.semantics import case, caught, leaf, plain
 
 
 @case

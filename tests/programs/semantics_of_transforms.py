@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tests.engine.semantics import case, caught, plain
+from tests.programs.semantics import case, caught, plain
 
 
 def _vector(t: Any) -> Any:
