@@ -113,8 +113,8 @@ class Ordered(list[Any]):
 class Node:
     """One recorded operation. Subclasses give the rule `_vjp`, and are named as the operation is.
 
-    A rule of one output that is written with operators and the functions of `ops.either` says `_on_arrays`: a pass that
-    is not recorded then runs it on bare arrays. The rule of a user's Function says `_is_users`: it sees tensors alone.
+    A rule of one output that is written with operators and the functions of `ops.generic` says `_on_arrays`: a pass
+    that is not recorded then runs it on bare arrays. A rule of the user's says `_is_users`: it sees only tensors.
 
     Instances of custom Functions are the `ctx` of their user, so every name of this class is private or public API.
     """

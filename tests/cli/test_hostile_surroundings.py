@@ -78,7 +78,7 @@ def test_arguments_that_forward_does_not_have_are_refused(gradcli: Run, folder: 
     (folder / "f.json").write_text(json.dumps(_SAVED | {"arguments": [{**_ARGUMENT, "name": "zz"}], "input": "zz"}))
     ended = gradcli("replay", "f.json")
     assert ended.returncode == 2
-    assert b"has an argument 'zz', and Forgets.forward has x" in ended.stderr
+    assert b"has an argument 'zz', which Forgets.forward does not have (it has x)" in ended.stderr
 
 
 @pytest.mark.parametrize(

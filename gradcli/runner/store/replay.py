@@ -67,6 +67,6 @@ def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
         own = argument.name.partition("[")[0].partition(".")[0]
         if argument.name not in known and own not in known and not failure.construct:
             raise UsageError(
-                f"the saved failure has an argument {argument.name!r}, and {info.name}.forward has "
-                f"{', '.join(sorted(known)) or 'none'}: the target has changed since, or the file has"
+                f"the saved failure has an argument {argument.name!r}, which {info.name}.forward does not have (it has "
+                f"{', '.join(sorted(known)) or 'none'}): the target or the file has changed since"
             )
