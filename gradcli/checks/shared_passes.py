@@ -59,6 +59,8 @@ def passed_together(
     """
     u, v, combination = cotangents
     own = _passed_on(subject, raw)
+    if own is None and raw.available and between:
+        return None  # the direct call may have changed what further passes through its graph would be compared with
     layouts = (Layout.EXPANDED, Layout.STRIDED) if laid_out else (Layout.CONTIGUOUS, Layout.CONTIGUOUS)
     made = [*zip((v, combination), layouts, strict=True), *[(u, Layout.CONTIGUOUS)] * (len(between) - 2)]
     passes = [Pass(cotangents=each, layout=layout, after=c) for (each, layout), c in zip_longest(made, between)]

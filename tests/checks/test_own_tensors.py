@@ -337,3 +337,25 @@ def test_a_gradient_of_another_shape_is_no_reason_to_move_the_callers_tensors(ba
         ("swapped-gradients", "w"),
     }
     assert not any("from elsewhere than its arguments" in note for note in case.notes)
+
+
+def test_an_input_that_backward_changes_is_not_said_to_be_changed_by_forward():
+    torch = pytest.importorskip("torch", reason="the Function is one of PyTorch")
+
+    class Writes(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            found = 2 * x * g
+            x.data[0] = 0.25
+            return found
+
+    given = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64, requires_grad=True)
+    messages = [f.message for f in gradcli.check(Writes, (given,), order=1).cases[0].findings]
+    assert any("backward changes the input" in message for message in messages)
+    assert not any("by forward" in message for message in messages)

@@ -132,6 +132,18 @@ def test_calls_between_the_passes_show_what_forward_keeps(measure):
     assert [e.finding.kind for e in evidence if e.finding is not None] == [FindingKind.STATEFUL]
 
 
+def test_passes_after_a_call_that_writes_into_what_was_saved_are_compared_with_passes_of_another_graph():
+    def writes(ctx, x, g):
+        found = 2 * x * g
+        x.data[0, 0] = 7.0
+        return found
+
+    _, found = together(squares(writes))
+    assert found is None or not found.interleaved
+    failed = {e.check for e in run_battery(bound(squares(writes)), Settings(order=1), seed=3) if e.finding is not None}
+    assert {"mutation", "repeat"} <= failed
+
+
 def test_a_function_that_refuses_other_inputs_is_compared_without_other_calls():
     class Refuses(torch.autograd.Function):
         @staticmethod

@@ -148,8 +148,8 @@ class BoundFunction(TransformedFunction):
 
     def is_alike_while(self, moved: AbstractContextManager[None]) -> bool:
         """The first call against another, whose outputs `called_again` gives if they are alike."""
-        self._unused = None
-        ones = [np.ones_like(self._first[number]) for number in self._numbers]
+        self._unused, outputs = None, self.first_call.outputs  # described before backward can change anything
+        ones = [np.ones_like(outputs[number]) for number in self._numbers]
         before = self._gradients(self._call, ones, retain=True)
         try:
             with moved:
@@ -160,7 +160,7 @@ class BoundFunction(TransformedFunction):
         except UserCodeError:
             return False
         again = self._arrays_of(call)
-        alike = all_same((*self._first, *before), (*again, *after))
+        alike = all_same((*outputs, *before), (*again, *after))
         self._again = again if alike else None
         return alike
 
