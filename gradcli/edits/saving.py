@@ -60,3 +60,24 @@ def saving_calls(definition: Definition) -> list[ast.Call]:
 
 def _bound(definition: Definition) -> set[str]:
     return {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def saved_attributes(forward: Definition, backward: Definition) -> Iterator[Candidate]:
+    """What forward keeps as an attribute of ctx, saved instead: an output that is kept so holds its own graph."""
+    if saving_calls(forward) or isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda):
+        return
+    context, own = forward.args.args[0].arg, backward.args.args[0].arg
+    for node in ast.walk(forward):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if (
+            not isinstance(node, ast.Assign)
+            or not isinstance(target, ast.Attribute)
+            or not isinstance(node.value, ast.Name)
+        ):
+            continue
+        read = f"{own}.{target.attr}"
+        reads = [n for n in ast.walk(backward) if isinstance(n, ast.Assign) and ast.unparse(n.value) == read]
+        if ast.unparse(target.value) == context and len(reads) == 1 and isinstance(reads[0].targets[0], ast.Name):
+            saving = ast.parse(f"{context}.save_for_backward({node.value.id})").body[0]
+            taking = ast.parse(f"({reads[0].targets[0].id},) = {own}.saved_tensors").body[0]
+            yield Candidate(3, (Change(node, saving), Change(reads[0], taking)))

@@ -29,8 +29,9 @@ from gradcli.edits.expressions import (
 from gradcli.edits.flow import carrying, names_in, relevant
 from gradcli.edits.idiom import Idiom
 from gradcli.edits.recomputing import recomputations
+from gradcli.edits.regrouping import of_other_methods, regrouped, with_whole_cotangent
 from gradcli.edits.render import Change
-from gradcli.edits.saving import kept_arguments, materialised, saved_inputs
+from gradcli.edits.saving import kept_arguments, materialised, saved_attributes, saved_inputs
 from gradcli.edits.scope import Scope
 from gradcli.edits.statements import (
     accumulated,
@@ -174,6 +175,9 @@ def near(setting: Setting) -> Iterator[Candidate]:
     for node in setting.expressions:
         yield from swaps(node, setting.scope, setting.idiom)
         yield from reversed_runs(node, setting.idiom)
+        yield from regrouped(node)
+        yield from with_whole_cotangent(node, setting.scope)
+        yield from of_other_methods(node)
         if _computes(setting, node) and not _decides(setting, node):
             yield from turned(node, setting.idiom)
             yield from symmetrised(node, setting.idiom, _rank(setting))
@@ -189,8 +193,9 @@ def near(setting: Setting) -> Iterator[Candidate]:
 
 
 def in_place(setting: Setting) -> Iterator[Candidate]:
-    """Writes of backward made on a copy, or out of place."""
-    yield from out_of_place(setting.draft.backward.node, setting.idiom)
+    """Writes of backward and forward made on a copy, or out of place."""
+    for part in setting.draft.parts:
+        yield from out_of_place(part.node, setting.idiom)
 
 
 def cut_graphs(setting: Setting) -> Iterator[Candidate]:
@@ -210,6 +215,7 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
             yield from materialised(setting.draft.part(role).node)
+            yield from saved_attributes(setting.draft.part(role).node, setting.draft.backward.node)
             if setting.idiom.by_methods and not setting.draft.has("setup_context"):
                 yield from kept_arguments(setting.draft.part(role).node, setting.draft.backward.node, slots(setting))
             yield from _recomputed(setting, role)

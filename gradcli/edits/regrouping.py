@@ -1,0 +1,62 @@
+"""Short edits of one expression that keep its parts: other parentheses, grad_output whole, duplicates added."""
+
+import ast
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from gradcli.edits.expressions import Candidate
+from gradcli.edits.idiom import build
+from gradcli.edits.render import Change
+from gradcli.edits.scope import Scope
+
+
+def regrouped(node: ast.expr) -> Iterator[Candidate]:
+    """A sum and a product in other parentheses: `a * b - c` and `a * (b - c)`, `a - b - c` and `a - (b - c)`."""
+    if not isinstance(node, ast.BinOp):
+        return
+    left, right, op = node.left, node.right, node.op
+    made: list[ast.expr] = []
+    if isinstance(op, ast.Add | ast.Sub):
+        if _is(left, ast.Mult):
+            made.append(_times(left.left, ast.BinOp(left=left.right, op=op, right=right)))
+        if _is(right, ast.Mult):
+            made.append(_times(ast.BinOp(left=left, op=op, right=right.left), right.right))
+        if _is(left, ast.Sub):
+            made.append(ast.BinOp(left=left.left, op=ast.Sub(), right=ast.BinOp(left=left.right, op=op, right=right)))
+    if isinstance(op, ast.Mult):
+        if _is(right, ast.Add, ast.Sub):
+            made.append(ast.BinOp(left=_times(left, right.left), op=right.op, right=right.right))
+        if _is(left, ast.Add, ast.Sub):
+            made.append(ast.BinOp(left=left.left, op=left.op, right=_times(left.right, right)))
+    for new in made:
+        yield Candidate(1.2, (Change(node, new),))
+
+
+def with_whole_cotangent(node: ast.expr, scope: Scope) -> Iterator[Candidate]:
+    """grad_output with an axis for broadcasting, in the place of one entry of it, or of a factor of zero."""
+    for atom in scope.cotangents:
+        whole = [build(f"G[{index}]", G=atom.node) for index in (":, None", "..., None")]
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == atom.text:
+            yield from (Candidate(1.5, (Change(node, new),)) for new in whole)
+        if _is(node, ast.Mult) and isinstance(node.right, ast.Constant) and node.right.value == 0:
+            yield from (Candidate(2, (Change(node.right, new),)) for new in (atom.node, *whole))
+
+
+def of_other_methods(node: ast.expr) -> Iterator[Candidate]:
+    """`reshape` for `view`, which some strides do not allow, and `index_put` that adds what has the same index."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return
+    if node.func.attr == "view":
+        func = ast.Attribute(value=node.func.value, attr="reshape", ctx=ast.Load())
+        yield Candidate(1, (Change(node, ast.Call(func=func, args=node.args, keywords=node.keywords)),))
+    if node.func.attr in ("index_put", "index_put_") and not node.keywords and len(node.args) == 2:
+        adding = [ast.keyword(arg="accumulate", value=ast.Constant(value=True))]
+        yield Candidate(1.5, (Change(node, ast.Call(func=node.func, args=node.args, keywords=adding)),))
+
+
+def _is(node: ast.expr, *operations: type[ast.operator]) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, operations)
+
+
+def _times(left: ast.expr, right: ast.expr) -> ast.expr:
+    return ast.BinOp(left=left, op=ast.Mult(), right=right)

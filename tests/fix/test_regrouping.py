@@ -1,0 +1,76 @@
+"""Edits that keep the parts of an expression: what each makes of one, and that a right one is left alone."""
+
+import ast
+
+import pytest
+
+from gradcli.edits.regrouping import of_other_methods, regrouped
+from tests.cli import warm
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("a * b - c", {"a * (b - c)"}),
+        ("c + a * b", {"(c + a) * b"}),
+        ("a * (b + c)", {"a * b + c"}),
+        ("(b - c) * a", {"b - c * a"}),
+        ("a - b + c", {"a - (b + c)"}),
+        ("a / b", set()),
+        ("x.view(-1)", {"x.reshape(-1)"}),
+        ("x.index_put((i,), g)", {"x.index_put((i,), g, accumulate=True)"}),
+        ("x.index_put((i,), g, accumulate=True)", set()),
+    ],
+)
+def test_the_parts_are_kept(text, made):
+    node = ast.parse(text, mode="eval").body
+    found = [change.new for each in (*regrouped(node), *of_other_methods(node)) for change in each.changes]
+    assert {ast.unparse(new) for new in found if isinstance(new, ast.expr)} == made
+
+
+LEAK = """from gradcli.engine.autograd import Function
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = x.tanh()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y = ctx.y
+        return g * (1 - y * y)
+"""
+PARENTHESES = """from gradcli.engine.autograd import Function
+
+
+class Between(Function):
+    @staticmethod
+    def forward(ctx, a, t):
+        ctx.save_for_backward(a, t)
+        return t * t * (t - a)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, t = ctx.saved_tensors
+        return -t * t * g, g * (3 * t * t - 2 * t * a)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "line"),
+    [
+        (LEAK, None, "y, = ctx.saved_tensors"),
+        (PARENTHESES, ("g * (3 * t * t - 2 * t * a)", "g * 3 * t * t - 2 * t * a"), "- 2 * t * a * g"),
+    ],
+)
+def test_a_patch_is_proven(text, wrong, line, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(text if wrong is None else text.replace(*wrong))
+    name = "Tanh" if wrong is None else "Between"
+    done = warm.run_for_text(["fix", f"own.py:{name}", "--write", "--force"], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert line in own.read_text()
+    assert warm.run_for_text(["check", f"own.py:{name}"], tmp_path).returncode == 0
