@@ -113,7 +113,7 @@ def page(example: Example, screen: str, bugs: Sequence[Sequence[str]]) -> str:
         f"The file is [{example.file}](examples/{example.file}); `{example.fixed}` passes.",
     ]
     if bugs:
-        parts += ["## Seen in public", "\n".join(f"* {linked(reference)}: {what}." for reference, what in bugs)]
+        parts += ["## Seen in public", "\n".join(seen(*bug) for bug in bugs)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -127,6 +127,17 @@ def linked(reference: str) -> str:
     repository, _, number = reference.partition("#")
     address = f"https://github.com/{repository}" + (f"/issues/{number}" if number else "")
     return f"[{reference}]({address})"
+
+
+def seen(reference: str, what: str, case: str | None = None) -> str:
+    """A line about a public bug, with a link to the Function on the page of reports that stands for it."""
+    function = "" if case is None else f" As a Function, with its patch: [{case}](reports.md#{anchor(case)})."
+    return f"* {linked(reference)}: {what}.{function}"
+
+
+def anchor(case: str) -> str:
+    """Where the page of reports has a case."""
+    return case.lower().replace("/", "")
 
 
 def index() -> str:
@@ -143,6 +154,9 @@ def index() -> str:
         kinds = [kind for kind in FindingKind if kind.code[2] == digit]
         rows += [f"| [{kind.value}]({kind.value}.md) | {kind.code} | {kind.sentence} |" for kind in kinds]
         parts += [f"## {title}", sentence, "\n".join(rows)]
+    parts.append(
+        "[Public reports](reports.md) of such bugs, each as a Function that runs, with the patch that is found."
+    )
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Public reports of wrong gradients, written again as small Functions that run on a CPU, each beside a right twin.
 
-`REPORTS` says which case stands for which reports. Reports about one device, about offsets beyond 32 bits and about
-checkers have no Function here.
+docs/findings/bugs.yaml says which case stands for which reports. Reports about one device, about offsets beyond 32 bits
+and about checkers have no Function here.
 
 Run: python -m benchmarks.fix_corpus --reported [--results FILE] [--workers N]
 """
@@ -731,40 +731,48 @@ PLANT(
     ),
 )
 
-REPORTS = {
-    "Conic/factor": "graphdeco-inria/gaussian-splatting#551",
-    "Subtract/sign": "KhawajaAbaid/micrograd_c#1",
-    "PreNorm/association": "Dao-AILab/quack#53",
-    "PreNorm/missing-multiplicand": "karpathy/llm.c#763",
-    "PreNorm/statistics-constant": "ooples/AiDotNet#695",
-    "PreNorm/zero-gradient": "paiml/trueno#178",
-    "LayerNormalisation/counted-twice": "tenstorrent/tt-metal#53204",
-    "LayerNormalisation/no-gradient": "paiml/aprender#2196",
-    "LayerNormalisation/wrong-axis": "nd4j#2424, tracel-ai/burn#181, apache/tvm#2465",
-    "SummedCrossEntropy/mode-ignored": "paiml/aprender#2182",
-    "RowCrossEntropy/first-cotangent": "linkedin/Liger-Kernel#1298",
-    "RowCrossEntropy/zero-gradient": "microsoft/DirectML#739",
-    "RowPool/strides": "Dao-AILab/flash-attention#355, torch/nn#345, pytorch/pytorch#2307, #194719",
-    "BroadcastScale/wrong-axis": "tenstorrent/tt-metal#40008",
-    "InPlaceLoss/overwrites-input": "linkedin/Liger-Kernel#254",
-    "Shift/overwrites-cotangent": "pytorch/pytorch#81417",
-    "ScaleInPlace/not-marked-dirty": "pytorch/pytorch#5871, #4714, #30454",
-    "SavedExponential/intermediate-saved": "pytorch/pytorch#76185, #104040, #99523",
-    "Softsign/forward-mode": "pytorch/pytorch#80926",
-    "PowerOfThree/nan-at-zero": "pytorch/pytorch#2421, HIPS/autograd#586, google/jax#21723",
-    "Reflect/beyond-the-border": "pytorch/pytorch#23925",
-    "Reflect/operands-reversed": "pytorch/pytorch#59615",
-    "Lookup/last-write-wins": "pytorch/pytorch#1528, #57006",
-    "OverlappingMaximum/overlaps-overwritten": "FluxML/NNlib.jl#205",
-    "StridedConvolution/output-padding": "flagos-ai/FlagGems#1576",
-    "StaleBuffer/tail-not-written": "pytorch/FBGEMM#5754",
-    "Race/update-lost": "Dao-AILab/flash-attention#359",
-    "HalfMaximum/half-precision": "tinygrad/tinygrad#12296",
-    "Steady/one-mode-wrong": "metrumresearchgroup/Torsten#15",
-    "Accumulates/counted-again": "karpathy/micrograd#102, sebgao/cTensor#5",
-    "TutorialLoss/ones-for-cotangent": "pytorch/tutorials#216",
-    "TutorialLoss/one-gradient": "pytorch/tutorials#216",
-    "KeepsOutput/leak": "pytorch/pytorch#25340, #5569",
-    "Interpolates/parenthesis": "precice/aste#151",
-}
-"""Public reports by the case that stands for them."""
+
+class CosineRows(Function):
+    """The sine; its backward reads memory in order."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        flat = x.reshape(-1)
+        return (flat.cos() * grad_output.reshape(-1)).reshape(x.shape)
+
+
+PLANT(
+    "CosineRows",
+    "x=NxM",
+    ("strides-of-input", "non-contiguous", "", "x.reshape(-1)", "x.as_strided((x.numel(),), (1,))"),
+    ("view-of-input", "non-contiguous", "", "x.reshape(-1)", "x.view(-1)"),
+)
+
+
+class Distance(Function):
+    """Squared distances of each row to each other row."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return (x[:, None] - y).pow(2).sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        slope = 2 * (x[:, None] - y) * grad_output[:, :, None]
+        return slope.sum(1), -slope.sum(0)
+
+
+PLANT(
+    "Distance",
+    "x=NxM y=KxM",
+    ("axes-exchanged", "wrong-reduction wrong-shape swapped-gradients", "y", "-slope.sum(0)", "-slope.sum(1)"),
+    flags=True,
+)
