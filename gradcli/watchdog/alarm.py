@@ -47,6 +47,15 @@ def _at_every_line(_frame: FrameType, event: str, _argument: Any) -> Any:
     return _at_every_line
 
 
+def _imports(frame: FrameType | None) -> bool:
+    """Whether the user's code imports a module in this frame."""
+    while frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_filename == _IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _not_in_new_functions(_frame: FrameType, _event: str, _argument: Any) -> None:
     return None
 
@@ -79,8 +88,9 @@ class Alarm:
     then or not, and it is restored with the time that is left. Off the main thread, on Windows, and where a handler was
     installed from C, nothing can be interrupted and `set` does nothing.
 
-    Code that imports a module, or that has had less than half its time of the processor, is interrupted later;
-    `extended` is then called with the time, by the clock of `monotonic`, until which nothing will be.
+    Code that imports a module, or that has had less than half its time of the processor, is interrupted later, after
+    an import by the whole time; `extended` is then called with the time, by the clock of `monotonic`, until which
+    nothing will be.
     """
 
     def __init__(self, extended: Callable[[float], None] = lambda _until: None) -> None:
@@ -90,7 +100,8 @@ class Alarm:
         self._installed = False
         self._traces = False
         self._tracer: Any = None
-        self._due = math.inf
+        self._imported = False
+        self._due = self._first_due = math.inf
         self._outer: Any = signal.SIG_DFL
         self._outer_due = math.inf
         self._outer_interval = 0.0
@@ -121,7 +132,8 @@ class Alarm:
         self._rings = 0
         if not self._installed or signal.getsignal(signal.SIGALRM) != self._ring:
             return  # the user's code has a handler of its own by now
-        self._due = monotonic() + seconds
+        self._due = self._first_due = monotonic() + seconds
+        self._imported = False
         self._seconds, self._used = seconds, process_time()
         left, self._outer_interval = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
         if left > 0.0:
@@ -147,7 +159,7 @@ class Alarm:
     def _ring(self, number: int, frame: FrameType | None) -> None:
         now = monotonic()
         if now >= self._due and self._waits(now, frame):
-            self._extended(now + _EXTENSION)
+            self._extended(max(now + _EXTENSION, self._due))
         elif now >= self._due:
             self._rings += 1
             if frame is None or frame.f_code not in _cleaning:
@@ -165,11 +177,14 @@ class Alarm:
         starved = late < (_STARVED - 1) * self._seconds and process_time() - self._used < self._seconds / 2
         if starved and not self._rings:
             return True
-        while late < _IMPORT_SECONDS and frame is not None and not frame.f_code.co_filename.startswith(_PACKAGE):
-            if frame.f_code.co_filename == _IMPORTING:
-                return True
-            frame = frame.f_back
-        return False
+        if now - self._first_due < _IMPORT_SECONDS and _imports(frame):
+            self._imported = True
+            return True
+        if not self._imported:
+            return False
+        self._imported = False  # what took so long was the import: the code that made it gets its time
+        self._due, self._used = now + self._seconds, process_time()
+        return True
 
     def _trace(self, frame: FrameType | None) -> None:
         """Raise at every line of the functions that run and are not gradcli's: one of them catches every exception."""

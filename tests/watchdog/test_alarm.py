@@ -188,6 +188,24 @@ def test_an_import_is_not_interrupted_and_what_follows_is(tmp_path, monkeypatch)
     assert extended
 
 
+def test_the_time_of_an_import_is_not_that_of_the_code_that_made_it(tmp_path, monkeypatch):
+    (tmp_path / "imported_first.py").write_text(
+        "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.5:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    alarm = Alarm()
+    with alarm.installed():
+        alarm.set(0.3)
+        import imported_first
+
+        began = time.process_time()
+        while time.process_time() - began < 0.1:
+            pass
+        interrupted = alarm.clear()
+    assert imported_first
+    assert not interrupted
+
+
 def test_an_import_after_an_interrupt_that_was_caught_is_not_interrupted_either(tmp_path, monkeypatch):
     (tmp_path / "imported_late.py").write_text(
         "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4:\n    pass\nWHOLE = True\n"
