@@ -206,3 +206,22 @@ def test_a_product_with_a_reciprocal_is_written_as_a_quotient():
     made = times(a, b)
     assert made is not None
     assert (made.text, made.values[0].tolist()) == ("(a + c) / b", [0.5, 0.5])
+
+
+def nested(call, depth):
+    """Be called so often, as a backward is that differentiates a graph in which it stands."""
+    left = depth - 1
+    return call(call, left) if left else depth
+
+
+def test_hooked_code_that_calls_itself_without_end_is_stopped_and_a_few_levels_are_not():
+    own = written(nested)
+    assert own is not None
+    places = places_in(own.node, {n for n in ast.walk(own.node) if isinstance(n, ast.BinOp)})
+    code = hooked(own.node, nested, places, Hooks())
+    assert code is not None
+    with running({nested: code}):
+        assert nested(nested, 4) == 1
+        with pytest.raises(RecursionError):
+            nested(nested, 100)
+    assert nested(nested, 100) == 1

@@ -15,6 +15,10 @@ from gradcli.edits.source import Definition, compiled
 _MARK = "gradcli's hook"
 _ENTRY = -1
 _RAISES = object()
+_NESTED = 8
+"""An edited backward that calls itself more often, through a graph that an edit has left attached, never ends; Python
+cannot interrupt the passes that PyTorch then nests. A checkpoint inside a checkpoint calls itself once for each level.
+"""
 _OWN_NAMES = (
     ast.FunctionDef,
     ast.Lambda,
@@ -58,6 +62,7 @@ class Hooks:
         """Called with the number of a place and the value of its expression; returns what the program goes on with."""
         if place == _ENTRY:
             self.frame = sys._getframe(1)
+            _refuse_endless(self.frame)
         elif self.seen is not None:
             self.seen.setdefault(place, []).append((value, dict(sys._getframe(1).f_locals)))
         elif place == self._place:
@@ -107,6 +112,16 @@ class Hooks:
             yield
         finally:
             self._place, self._code, self._more = None, None, {}
+
+
+def _refuse_endless(frame: FrameType) -> None:
+    """Raise RecursionError if the code of this frame runs more than `_NESTED` times at once."""
+    outer, running = frame.f_back, 1
+    while outer is not None:
+        running += outer.f_code is frame.f_code
+        outer = outer.f_back
+    if running > _NESTED:
+        raise RecursionError("the edited backward calls itself")
 
 
 def _nothing() -> None:
