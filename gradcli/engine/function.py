@@ -14,7 +14,7 @@ from gradcli.engine.grad_mode import STATE
 from gradcli.engine.graph import FREED, Edge, Node, Saved, number_node
 from gradcli.engine.in_place import FROM_A_FUNCTION, ONE_OF_SEVERAL, bump, check_may_change, rebase
 from gradcli.engine.module_name import PRINTED_MODULE
-from gradcli.engine.recording import edge_of, save, tracked
+from gradcli.engine.recording import SavedOutput, edge_of, save, tracked
 from gradcli.engine.tensor import Tensor, from_array
 
 LEGACY = (
@@ -45,7 +45,7 @@ class FunctionCtx:
     _not_differentiable: tuple[Tensor, ...] = ()
     _materialize: bool = True
     _in_jvp: bool = False
-    saved_for_forward: tuple[Tensor | None, ...] = ()
+    saved_for_forward: tuple[Any, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -84,9 +84,7 @@ class BackwardCFunction(Node, FunctionCtx):
         Raises:
             RuntimeError: the graph has been freed, or one of them was changed in place.
         """
-        if self._in_jvp and self.saved_for_forward:
-            return self.saved_for_forward
-        entries = self._entries
+        entries = self.saved_for_forward if self._in_jvp and self.saved_for_forward else self._entries
         if entries is None:
             raise RuntimeError(FREED)
         return tuple([entry._unpacked(self) if isinstance(entry, Saved) else entry for entry in entries])
@@ -237,11 +235,7 @@ class Function(metaclass=FunctionMeta):
 
 
 class InplaceFunction(Function):
-    """A Function that may write to its inputs, from the time before `ctx.mark_dirty`.
-
-    Args:
-        inplace: kept for old programs.
-    """
+    """A Function that may write to its inputs, from the time before `ctx.mark_dirty`; `inplace` is for old programs."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -315,6 +309,8 @@ def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded
         ctx._entries = tuple(
             [_saved_entry(position, value, raw, wrapped) for position, value in enumerate(ctx._to_save or ())]
         )
+        kept = [_returned(value, raw, wrapped) for value in ctx.saved_for_forward]
+        ctx.saved_for_forward = tuple([v if number is None else SavedOutput(v, number) for v, number in kept])
     ctx._to_save = None
     ctx._dirty = ctx._not_differentiable = ()
     return tuple(wrapped) if several else wrapped[0]
@@ -351,10 +347,15 @@ def _saved_entry(position: int, value: Any, raw: list[Any], wrapped: list[Any]) 
         raise TypeError(
             f"save_for_backward can only save variables, but argument {position} is of type {type(value).__name__}"
         )
+    return save(*_returned(value, raw, wrapped))
+
+
+def _returned(value: Any, raw: list[Any], wrapped: list[Any]) -> tuple[Any, int | None]:
+    """The tensor returned in place of this one, with its number if it hangs on the node."""
     for number, (before, after) in enumerate(zip(raw, wrapped, strict=True)):
-        if value is before:
-            return save(after, number if after._grad_fn is not None and after._output_nr == number else None)
-    return save(value)
+        if value is before and value is not None:
+            return after, number if after._grad_fn is not None and after._output_nr == number else None
+    return value, None
 
 
 class _DelayedError(Node):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,37 @@ def test_a_functions_own_jvp_is_called(torch: Any) -> None:
     assert primal.item() == 36.0
     assert tangent.item() == pytest.approx(4 * (3 + 120))
     assert len(calls) == 1
+
+
+def test_an_output_kept_for_jvp_closes_no_cycle_and_is_differentiated(torch: Any) -> None:
+    class Exp(torch.autograd.Function):  # type: ignore[misc]  # the framework is a parameter
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.exp()
+            ctx.save_for_backward(y)
+            ctx.save_for_forward(y)
+            return y
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return ctx.saved_tensors[0] * tangent
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.saved_tensors[0]
+
+    x, forward_ad = torch.tensor([0.5, 1.0], requires_grad=True), torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(Exp.apply(forward_ad.make_dual(x, torch.tensor([1.0, 10.0])))).tangent
+        (second,) = torch.autograd.grad(tangent.sum(), x)
+    assert second.tolist() == pytest.approx((x.detach().exp() * torch.tensor([1.0, 10.0])).tolist())
+    gc.collect()
+    gc.disable()
+    try:
+        ended = weakref.ref(Exp.apply(x).grad_fn)
+        assert ended() is None
+    finally:
+        gc.enable()
 
 
 def test_what_is_refused(torch: Any) -> None:
