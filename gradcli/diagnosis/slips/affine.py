@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.facts import DIRECTIONS
 from gradcli.diagnosis.slips.bench import Bench
+from gradcli.diagnosis.slips.hooks import array_of
 from gradcli.frozen import dataclass
 
 MOST_ENTRIES = 160
@@ -37,8 +38,8 @@ def affine_at(place: int, bench: Bench, framework: Any, present: FloatArray) -> 
     if len(bench.seen.get(place, ())) != 1 or not framework.is_tensor(bench.seen[place][0][0]):
         return None
     original = bench.seen[place][0][0]
-    array = np.asarray(framework.to_array(original))
-    if array.dtype.kind != "f" or not 0 < array.size <= MOST_ENTRIES or not np.isfinite(array).all():
+    array = array_of(original, framework)
+    if array is None or array.dtype.kind != "f" or not 0 < array.size <= MOST_ENTRIES or not np.isfinite(array).all():
         return None
     value = array.astype(np.float64)
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from gradcli.diagnosis.slips.hooks import Hooks, hooked, places_in, running
+from gradcli.diagnosis.slips.hooks import Hooks, array_of, hooked, places_in, running
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import expressions_of
 from gradcli.edits.flow import names_in
@@ -66,8 +66,8 @@ class Conditions:
             if isinstance(value, bool):
                 yield value
             elif self._framework.is_tensor(value):
-                array = np.asarray(self._framework.to_array(value))
-                yield from set(array.reshape(-1).tolist()) if array.dtype.kind == "b" else ()
+                array = array_of(value, self._framework)
+                yield from set(array.reshape(-1).tolist()) if array is not None and array.dtype.kind == "b" else ()
 
 
 def _brings_names(change: Change) -> bool:

@@ -9,6 +9,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.edits.source import Definition, compiled
 
@@ -141,12 +142,20 @@ def marks_of(values: Sequence[Sequence[Any]], framework: Any) -> Hashable:
     return None if not marks or marks[0] is None else tuple(marks)
 
 
+def array_of(tensor: Any, framework: Any) -> NDArray[Any] | None:
+    """A tensor's values; None where it has none now: traced by JAX, released, or of a dtype that NumPy lacks."""
+    try:
+        return np.asarray(framework.to_array(tensor))
+    except Exception:
+        return None
+
+
 def _mark(value: Any, framework: Any) -> Hashable:
     if value is _RAISES:
         return None
     if framework.is_tensor(value):
-        array = np.asarray(framework.to_array(value))
-        return array.shape, str(value.dtype), array.tobytes()
+        array = array_of(value, framework)
+        return object() if array is None else (array.shape, str(value.dtype), array.tobytes())
     return (type(value), value) if isinstance(value, int | float | str | type(None)) else object()
 
 

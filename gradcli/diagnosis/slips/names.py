@@ -1,15 +1,15 @@
 """What an expression at a place of backward may be made of: tensors and numbers known there, and forward's."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradcli.diagnosis.slips.bench import Bench
-from gradcli.diagnosis.slips.forms import Array, Form, distinct
-from gradcli.diagnosis.slips.hooks import writes
+from gradcli.diagnosis.slips.forms import Form, distinct
+from gradcli.diagnosis.slips.hooks import array_of, writes
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.scope import scope_of
 from gradcli.edits.source import Definition
@@ -61,19 +61,19 @@ def names_at(
             if isinstance(values[0], int | float) and np.isfinite(values[0]):
                 numbers.append((atom.text, float(values[0])))
             continue
-        form = _form(atom.length, atom.text, values, framework.to_array)
+        form = _form(atom.length, atom.text, values, framework)
         if form is not None:
             (carriers if names_in(atom.node) & carried else plain).append(form)
     borrowed = []
     for name in borrowed_from:
         if all(name in b.beside and name not in b.seen[place][0][1] for b in benches):
             values = [b.beside[name] for b in benches]
-            form = _form(1.6, name, values, framework.to_array) if framework.is_tensor(values[0]) else None
+            form = _form(1.6, name, values, framework) if framework.is_tensor(values[0]) else None
             if form is not None:
                 borrowed.append(form)
     known = distinct([*plain, *borrowed])
     texts = {f.text for f in known}
-    made = [_form(_cost(node), ast.unparse(node), values, framework.to_array) for node, values in computed]
+    made = [_form(_cost(node), ast.unparse(node), values, framework) for node, values in computed]
     more = [f for f in distinct([*known, *(_bound(f) for f in made if f is not None)]) if f.text not in texts]
     return Names(
         plain=tuple(known),
@@ -108,14 +108,11 @@ def expressions_known(definitions: Sequence[Definition], carried: set[str]) -> l
     return sorted(found.values(), key=_cost)[:_MOST_TRIED]
 
 
-def _form(cost: float, text: str, values: Sequence[Any], to_array: Callable[[Any], Array]) -> Form | None:
+def _form(cost: float, text: str, values: Sequence[Any], framework: Any) -> Form | None:
     arrays = []
     for value in values:
-        try:
-            array = np.asarray(to_array(value))
-        except Exception:  # released, or of a dtype that NumPy lacks
-            return None
-        if array.dtype.kind not in "bfi" or array.size > _MOST:
+        array = array_of(value, framework)
+        if array is None or array.dtype.kind not in "bfi" or array.size > _MOST:
             return None
         arrays.append(array.astype(np.float64) if array.dtype.kind != "i" else array)
     return Form(cost, text, tuple(arrays)) if all(a.dtype.kind == "f" for a in arrays) else None

@@ -13,7 +13,7 @@ from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.slips.affine import Influence, affine_at, influence_of
 from gradcli.diagnosis.slips.bench import Bench
 from gradcli.diagnosis.slips.forms import Speller
-from gradcli.diagnosis.slips.hooks import Hooks, marks_of, running
+from gradcli.diagnosis.slips.hooks import Hooks, array_of, marks_of, running
 from gradcli.diagnosis.slips.library import Place, fitted
 from gradcli.diagnosis.slips.names import Names, expressions_known, names_at
 from gradcli.diagnosis.slips.slip import Slip
@@ -217,7 +217,8 @@ class Trial:
         influence = self._influences.get(number)
         if influence is None or any(len(here) != 1 or not self._framework.is_tensor(here[0]) for here in values):
             return None
-        arrays = [np.asarray(self._framework.to_array(here[0])) for here in values]
+        found = (array_of(here[0], self._framework) for here in values)
+        arrays = [array for array in found if array is not None]
         if tuple(a.shape for a in arrays) != influence.shapes or any(a.dtype.kind != "f" for a in arrays):
             return None
         return influence.fixed_by(np.concatenate([a.reshape(-1) for a in arrays]), self.wrong)
