@@ -232,6 +232,11 @@ class TensorMap(VectorMap):
         """Whether the user's code runs kernels in an interpreter."""
         return self.framework.kernels_run() > 0
 
+    @property
+    def below(self) -> VectorMap | None:
+        """The derivative of the order below."""
+        return self._lower
+
     def value(self, x: FloatArray) -> FloatArray:
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""
         return self.values_at([x])[0]

@@ -24,7 +24,7 @@ from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.formats import floating_format, significance_of
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
-from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, made_of_plateaus
+from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, is_gradient_over_plateaus, made_of_plateaus
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
 
@@ -119,8 +119,9 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
 
     Returns:
         None if the claim may be right. Also None if the residual cannot be measured, and for entries claimed to be zero
-        unless forward iterates or the values are floating-point numbers of few digits: values on a fixed grid are a
-        staircase, whose derivative may be meant to be zero.
+        unless forward iterates, the values are floating-point numbers of few digits, or the map is of order 2 and its
+        values are gradients of other values with plateaus: values on a fixed grid are a staircase, whose derivative may
+        be meant to be zero.
     """
     rows = site.claim.block == pair[1]
     if not site.claim.finite or not rows.any() or not np.isfinite(site.outputs).all():
@@ -131,7 +132,7 @@ def disagreement(site: Site, pair: Pair, significance: float) -> Wrong | None:
     floor = significance_of(site, significance)
     if iterating:
         floor = max(floor, LOOSE)
-    free = iterating or floating_format(site, pair[1]) is not None
+    free = iterating or floating_format(site, pair[1]) is not None or is_gradient_over_plateaus(site, pair)
     case = _Case(pair=pair, free=free, floor=floor, iterating=iterating)
     for tried in _where(site, case):
         first = _first(site, case, tried)

@@ -39,6 +39,11 @@ class VectorMap(ABC):
         """Whether a call takes so long that the claim is computed for a few rows only, even if the map is small."""
         return False
 
+    @property
+    def below(self) -> VectorMap | None:
+        """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
+        return None
+
     @abstractmethod
     def value(self, x: Vector) -> Vector:
         """Evaluate the map at x (length n). The result has length m, and may be NaN or infinite outside the domain."""
@@ -123,6 +128,11 @@ class CountedMap(VectorMap):
     def is_costly(self) -> bool:
         """Whether a call of the wrapped map takes long."""
         return self.inner.is_costly
+
+    @property
+    def below(self) -> VectorMap | None:
+        """The map below the wrapped map."""
+        return self.inner.below
 
     def value(self, x: Vector) -> Vector:
         """Evaluate the wrapped map and count the evaluation."""

@@ -16,6 +16,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS
 from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import LONG, random_direction, within
 from gradcli.numerics.sampling.line import on_grid, point_along
@@ -57,12 +58,30 @@ def has_plateaus(site: Site, pair: Pair) -> bool:
         site: the point.
         pair: the numbers of the input block and the output block.
     """
-    direction = random_direction(site.rng, within(site.scales, site.map.domain.slices[pair[0]]))
-    place = site.map.codomain.slices[pair[1]]
+    return _stays_still(site, site.map, site.map.domain.slices[pair[0]], site.map.codomain.slices[pair[1]])
+
+
+def is_gradient_over_plateaus(site: Site, pair: Pair) -> bool:
+    """Whether a map of order 2 is a gradient, not zero, of values that have rounding plateaus along an input.
+
+    The gradient was then accepted over steps longer than the plateaus, as for a bisection of a fixed number of steps,
+    so plateaus are not meant to be constant.
+    """
+    below = site.map.below
+    if below is None or below.below is not None or pair[0] >= len(below.domain.blocks):
+        return False
+    moves = below.domain.slices[pair[0]]
+    return bool(np.any(site.outputs)) and _stays_still(site, below, moves, slice(None))
+
+
+def _stays_still(site: Site, map_: VectorMap, moves: slice, place: slice) -> bool:
+    """Whether the values of a map at `place` have plateaus where the entries `moves` change, around this point."""
+    direction = random_direction(site.rng, within(site.scales, moves))[: map_.domain.size]
+    x = site.x[: map_.domain.size]
 
     def at(t: float) -> Vector:
         with np.errstate(all="ignore"):
-            return np.asarray(site.map.value(site.x + on_grid(t) * direction), dtype=np.float64)[place]
+            return np.asarray(map_.value(x + on_grid(t) * direction), dtype=np.float64)[place]
 
     with suppress(Exception):  # outside the domain nothing is known
         centres = [0.0, *(site.rng.uniform(-FAR, FAR, PLACES - 1)).tolist()]
