@@ -35,7 +35,7 @@ def in_few_bits(situation: Situation) -> Iterator[tuple[int, str]]:
     subject = situation.subject
     if subject.low_dtypes or not (subject.output_numbers and subject.domain.size and subject.codomain.size):
         return
-    returned, found = situation.reference(), dict(_by_the_body(situation))
+    returned, found = situation.reference(), dict(_by_the_body(situation)) | dict(_by_the_cotangents(situation))
     for place, gradient in enumerate(returned):
         dtype = _dtype_of(situation, subject.active[place])
         if gradient is None or not (_have_spare_bits(gradient, _SINGLE) or _is_off(situation, place, dtype)):
@@ -50,6 +50,24 @@ def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
     """Whether backward returned this gradient in a lower precision, and its measured error exceeds `_FINEST`."""
     errors: dict[int, float] = situation.once(FIRST_ORDER_ERRORS, dict)
     return dtype in _LOW and errors.get(place, 0.0) > _FINEST
+
+
+def _by_the_cotangents(situation: Situation) -> Iterator[tuple[int, str]]:
+    """Gradients of which most entries stay the same to the bit where all cotangents change by `_SMALL`.
+
+    A gradient is linear in the cotangents, so it changes by as much, unless they were rounded to float32.
+    """
+    rng = np.random.default_rng([situation.seed, 59])
+    near = [u * (1 + _SMALL * rng.choice([-1.0, 1.0], u.shape)) for u in situation.cotangents()]
+    try:
+        moved = situation.subject.backward(near)
+    except UserCodeError:
+        return
+    for place, (here, there) in enumerate(zip(situation.reference(), moved, strict=True)):
+        if here is None or there is None or here.shape != there.shape or not np.any(here):
+            continue
+        if float(np.mean((here == there)[here != 0])) > 0.5 and _is_fine(situation, place):
+            yield place, "grad_output was rounded to float32 in backward"
 
 
 def _by_the_body(situation: Situation) -> Iterator[tuple[int, str]]:

@@ -16,6 +16,9 @@ from gradcli.numerics.wording import of_largest
 
 LEAST_ROLLED = 3
 """Along an axis with fewer entries, a roll cannot be distinguished from an exchange."""
+_LOWER = (("bfloat16", 8, 2.0**-6), ("float16", 11, 2.0**-9), ("float32", 24, 1e-4))
+"""Precisions, the bits of their numbers, and the largest error, as a part of the gradient's largest entry, that a
+backward computed in them has: four roundings of bfloat16 and float16, a sum of many terms in float32."""
 _ZERO = 0.1
 """A derivative within its error bound of zero is called zero if three bounds are at most this part of the gradient."""
 
@@ -228,17 +231,19 @@ def surrogate(suspect: Suspect) -> Named | None:
 
 
 def low_precision(suspect: Suspect) -> Named | None:
-    """Values that float32 holds exactly, with errors of float32's size."""
+    """Values that a lower precision holds exactly, with errors of its size."""
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None]
     arrays = [g for g in suspect.gradients if g is not None and np.any(g) and g.dtype.kind in "fc"]
-    if not errors or max(errors) > 1e-4 or not arrays:
+    if not errors or not arrays:
         return None
-    low = [np.complex64 if g.dtype.kind == "c" else np.float32 for g in arrays]
-    if all(np.array_equal(g, g.astype(kind).astype(g.dtype)) for g, kind in zip(arrays, low, strict=True)):
-        return (
-            FindingKind.LOW_PRECISION,
-            f"{suspect.name}: every entry of the returned gradient is exactly a float32 value, with errors of up to "
-            f"{of_largest(max(errors))}: backward computes in float32",
-            {},
-        )
+    parts = np.concatenate([part.ravel() for g in arrays for part in (g.real, g.imag)]).astype(np.float64)
+    for name, bits, most in _LOWER:
+        digits = np.frexp(parts)[0] * 2.0**bits
+        if max(errors) <= most and np.isfinite(parts).all() and bool((digits == np.rint(digits)).all()):
+            return (
+                FindingKind.LOW_PRECISION,
+                f"{suspect.name}: every entry of the returned gradient is exactly a {name} value, with errors of up to "
+                f"{of_largest(max(errors))}: backward computes in {name}",
+                {},
+            )
     return None
