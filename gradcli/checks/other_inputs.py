@@ -22,6 +22,7 @@ from gradcli.checks.other_points.points import (
 )
 from gradcli.checks.other_points.proof import note_of, simplest, wrong_at
 from gradcli.errors import UserCodeError
+from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales
@@ -40,6 +41,12 @@ _ENTRIES, _STEP, _WIDE = 3, 2.0**-16, 0.02
 quotients can show: these are a cheap way to tell a kink from a mistake."""
 
 
+_NEAR, _SAME = 2.0**-10, 1e-9
+"""A step relative to each entry that changes a derivative visibly, and what a right gradient may be off by."""
+_KEPT = (
+    "its gradient stays the same when the input changes, although the derivative changes: backward uses what forward "
+    "kept of an earlier call, on the class or module instead of ctx"
+)
 _OVERFLOWING = 32.0
 """Entries as large as this may make a right backward overflow: exp(3 x) does in single precision."""
 
@@ -86,11 +93,37 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
+        if not counts and (kept := self._kept(situation)):
+            return kept
         why = "you gave the inputs, and these values are not among them"
         if counts:
             at_one_point = "the gradient at a kink is a matter of convention"
             why = "forward iterates, and may not have converged at these inputs" if steps else at_one_point
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
+
+    def _kept(self, situation: Situation) -> list[Evidence]:
+        """A finding for each input whose gradient is right, and stays the same to the bit close by where it should not.
+
+        A formula of the input that stays the same there is not right by accident: backward has what an earlier call
+        of forward left.
+        """
+        subject, cotangent = situation.subject, situation.subject.codomain.flatten(situation.cotangents(number=1))
+        maps = subject.derivative_map(1), subject.body_map(1)
+        signs = np.random.default_rng([situation.seed, 31]).choice([-1.0, 1.0], subject.point.size)
+        near = subject.point + _NEAR * signs * entry_scales(subject.domain, subject.point)
+        pulled = [[_pulled(m, x, cotangent) for x in (subject.point, near)] for m in maps if m is not None]
+        rows = [[found[1] for found in each if found is not None] for each in pulled]
+        if [len(each) for each in rows] != [2, 2]:
+            return []
+        (here, there), (right, moved) = rows
+        names = []
+        for place, position in zip(subject.domain.slices, subject.active, strict=True):
+            size = float(np.abs(right[place]).max(initial=0.0))
+            changes = np.abs(moved[place] - right[place]) > _NEAR**2 * size
+            is_right = bool((np.abs(here[place] - right[place]) <= _SAME * size).all())
+            if is_right and changes.any() and (here[place] == there[place])[changes].all():
+                names.append(situation.input_name(position))
+        return [self.failed(FindingKind.STATEFUL, f"{name}: {_KEPT}", input=name) for name in names]
 
 
 @final
