@@ -23,9 +23,6 @@ FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) fo
 FARTHEST = (32.0, -32.0)
 """Two more places, farther away. Newton's method takes the same few steps for inputs of very different magnitudes,
 because it doubles the number of right digits in every step."""
-SHORTER = 2.0**-5
-"""A change of slope is measured over a step and over this part of it: at a kink it is the same, and the curvature of a
-smooth function falls by 2^-10. Close to a pole the curvature looks like a kink over the longer step."""
 FINE = 2.0**-14
 """A step so short that the number of iterations is usually the same at both ends."""
 COARSE = (0.02, 0.1, 0.3)
@@ -157,7 +154,8 @@ def _left_along(site: Site, direction: Vector) -> tuple[float, Vector] | None:
     place, jump = stop
     step = np.copysign(COARSE[0], place)
     with suppress(Exception):  # outside the domain
-        bend = np.minimum(*(_bend(site, direction, place, part * step) for part in (1.0, SHORTER)))
+        # Over a much shorter step the change of slope is the same at a kink, but not where a pole is close by.
+        bend = np.minimum(*(_bend(site, direction, place, part * step) for part in (1.0, COARSE[0])))
         # Other jumps of this height nearby would change a slope over COARSE[0] by no more than height / COARSE[0].
         if EXPLAINED * jump.max() < COARSE[0] * bend.max():
             return place, abs(place) * bend
