@@ -222,10 +222,12 @@ RETURNED: dict[str, tuple[Any, str]] = {
     "only one": (lambda gx, gw, gb: gx, "failed wrong-arity"),
     "none at all": (lambda gx, gw, gb: None, "failed wrong-arity missing-gradient"),
     "flat gradients": (lambda gx, gw, gb: (gx.reshape(-1), gw, gb), "failed wrong-shape"),
-    "a bias not summed": (lambda gx, gw, gb: (gx, gw, gb.unsqueeze(0) + gx.sum() * 0), "failed"),
+    "a bias not summed": (lambda gx, gw, gb: (gx, gw, gb.unsqueeze(0)), "passed"),
     "a transposed weight": (lambda gx, gw, gb: (gx, gw.t(), gb), "failed transposed wrong-shape"),
     "a nested tuple": (lambda gx, gw, gb: ((gx, gw), gb), "failed"),
     "a number": (lambda gx, gw, gb: (gx, gw, 1.0), "failed"),
+    "a NumPy number": (lambda gx, gw, gb: (gx, gw, gb.detach().numpy()[0]), "failed"),
+    "a dictionary": (lambda gx, gw, gb: {"input": gx, "weight": gw, "bias": gb}, "failed"),
     "a NumPy array": (lambda gx, gw, gb: (gx, gw, gb.detach().numpy()), "failed"),
 }
 RIGHT: dict[str, Any] = {

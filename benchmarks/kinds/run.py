@@ -37,7 +37,7 @@ class Answer:
             self.verdict == verdict
             and (not names or any(name in names for name in self.names))
             and (verdict != "failed" or self.member.kind == "17" or bool(self.names))
-            and all(any(word in said for said in self.notes) for word in ([note] if note else []))
+            and any(note in said for said in (*self.notes, self.detail))
         )
 
 

@@ -25,6 +25,9 @@ CASES = [
     ("13", "cast: grad output in half"),
     ("13", "cast: grad output by parts"),
     ("13", "cast: half"),
+    ("17", "a NumPy array, only gradient"),
+    ("17", "a NumPy number, only gradient"),
+    ("17", "a dictionary, only gradient"),
 ]
 
 

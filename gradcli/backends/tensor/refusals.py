@@ -16,7 +16,7 @@ _NUMBER = re.compile(
     r"function (?P<name>\w+?)(?:Backward)? returned an incorrect number of gradients "
     r"\(expected (?P<wanted>\d+), got (?P<got>\d+)\)"
 )
-_KIND = re.compile(r"expected Variable or None \(got (?P<got>\w+)\)")
+_KIND = re.compile(r"expected Variable or None \(got (?P<got>[\w.]+)\)")
 _UNNEEDED = re.compile(
     r"function (?P<name>\w+?)(?:Backward)? returned a gradient different from None at position (?P<place>\d+)"
 )
