@@ -223,7 +223,7 @@ class TensorMap(VectorMap):
         self._outputs = tuple(outputs)
         self._order = order
         self._counters = counters
-        self._lower = lower
+        self._lower = self.below = lower
         self._retainable = True
         self._tracked = order > 1
 
@@ -231,11 +231,6 @@ class TensorMap(VectorMap):
     def is_costly(self) -> bool:
         """Whether the user's code runs kernels in an interpreter."""
         return self.framework.kernels_run() > 0
-
-    @property
-    def below(self) -> VectorMap | None:
-        """The derivative of the order below."""
-        return self._lower
 
     def value(self, x: FloatArray) -> FloatArray:
         """The map at `x`, shape (codomain.size,). Raises UserCodeError."""

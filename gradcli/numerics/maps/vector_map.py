@@ -33,16 +33,13 @@ class VectorMap(ABC):
     domain: Space
     codomain: Space
     has_jvp: bool = False
+    below: VectorMap | None = None
+    """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
 
     @property
     def is_costly(self) -> bool:
         """Whether a call takes so long that the claim is computed for a few rows only, even if the map is small."""
         return False
-
-    @property
-    def below(self) -> VectorMap | None:
-        """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
-        return None
 
     @abstractmethod
     def value(self, x: Vector) -> Vector:
@@ -119,6 +116,7 @@ class CountedMap(VectorMap):
         self.domain = inner.domain
         self.codomain = inner.codomain
         self.has_jvp = inner.has_jvp
+        self.below = inner.below
         self.values = 0
         self.vjps = 0
         self.jvps = 0
@@ -128,11 +126,6 @@ class CountedMap(VectorMap):
     def is_costly(self) -> bool:
         """Whether a call of the wrapped map takes long."""
         return self.inner.is_costly
-
-    @property
-    def below(self) -> VectorMap | None:
-        """The map below the wrapped map."""
-        return self.inner.below
 
     def value(self, x: Vector) -> Vector:
         """Evaluate the wrapped map and count the evaluation."""
