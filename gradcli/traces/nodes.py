@@ -1,8 +1,8 @@
 """The nodes of a backward graph and the edges between them."""
 
+from dataclasses import dataclass  # generated code: a trace makes tens of thousands of these
 from typing import Any
 
-from gradcli.frozen import dataclass
 from gradcli.traces.summaries import ArraySummary, SourceSite
 
 

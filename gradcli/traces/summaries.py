@@ -1,8 +1,7 @@
 """Short forms of tensors and places in the code, used in every record of a trace."""
 
+from dataclasses import dataclass  # generated code: a trace makes tens of thousands of these
 from typing import Any
-
-from gradcli.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -199,7 +199,11 @@ class Facts:
 
     def _origins(self, node: Any) -> tuple[str, ...]:
         """The leaves below a node, "" for one without a name."""
-        leaves = [n.variable for n in backward_order([node]) if type(n).__name__ == LEAF_NODE]
+        number = None if self.graph is None else self.graph.numbers.get(node)
+        if self.graph is not None and number is not None:
+            leaves = self.graph.leaves_below(number)
+        else:
+            leaves = [n.variable for n in backward_order([node]) if type(n).__name__ == LEAF_NODE]
         return tuple(dict.fromkeys(self._label.get(id(leaf), "") for leaf in leaves))
 
     def fates(self) -> tuple[TensorFate, ...]:

@@ -118,6 +118,21 @@ class GraphPass:
         self.log.current = None
         self.log.running = False
 
+    def leaves_below(self, number: int) -> list[Any]:
+        """The leaves that a node of this pass sends gradients to, in the order of their nodes."""
+        reached = bytearray(len(self.records))
+        reached[number] = True
+        for record, is_reached in zip(self.records[number:], memoryview(reached)[number:], strict=True):
+            if is_reached:
+                for edge in record.edges:
+                    if edge.target is not None:
+                        reached[edge.target] = True
+        return [
+            r.variable
+            for r, is_reached in zip(self.records, reached, strict=True)
+            if is_reached and r.name == LEAF_NODE
+        ]
+
     def release(self) -> None:
         """Release the nodes, each before those it feeds.
 
