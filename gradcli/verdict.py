@@ -48,7 +48,8 @@ class Reason(Enum):
         "kink",
         "forward has a kink at this point: its slopes on the two sides differ, so there is no derivative to "
         "compare with.",
-        "Give inputs away from the kink, for example random ones (-i x=4), or list the values in a spec.",
+        "Give inputs away from the kink, for example random ones (-i x=3x4 draws a random x of shape 3x4), or list "
+        "the values in a spec.",
     )
     NOISE = (
         "noisy-forward",

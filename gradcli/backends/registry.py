@@ -129,7 +129,7 @@ def with_gradient(target: object, gradient: object, *, saved: Sequence[str] = ()
     if saved:
         raise UsageError(
             f"--saved is for functions of PyTorch, JAX or gradcli.engine, but {_name(target)} takes NumPy arrays: "
-            "leave out --saved; for these, the function that --grad names takes the same arguments as the checked one"
+            f"leave out --saved; for a NumPy function, --grad takes the same arguments as {_name(target)}"
         )
     return GradientPair(function=target, gradient=gradient)  # type: ignore[arg-type]  # as above
 

@@ -85,8 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                f"when one tensor is passed for {both} instead of two with the same values, it is not the same outputs "
-                "of forward that require a gradient",
+                "other outputs of forward require a gradient when one tensor is passed for "
+                f"{both} than when two with the same values are",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:

@@ -34,8 +34,8 @@ class MemoryCheck(Check):
             until = "until the garbage collector runs" if left.collected else "even after a garbage collection"
             yield self.failed(
                 FindingKind.LEAKS_MEMORY,
-                f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: this cycle keeps the graph "
-                f"and all that it saved in memory after the result is released, {until}",
+                f"ctx.{left.attribute} holds an output of forward, whose graph holds ctx: because of this cycle, "
+                f"the graph and its saved tensors stay in memory after the result is released, {until}",
                 hint="save the output with ctx.save_for_backward instead",
             )
         else:

@@ -133,7 +133,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
         return None
     for order in _orders(suspect):
         if suspect.proves(partial(_taken, order=order)):
-            return order.kind, f"{suspect.name}: the returned gradient is right if {order.text}", {}
+            return order.kind, f"{suspect.name}: the returned gradient would be right if {order.text}", {}
     return averaged(suspect) or (
         FindingKind.WRONG_GRADIENT,
         f"{suspect.name}: the returned gradient is right when grad_output is all ones, and wrong{error_size(suspect)} "
@@ -165,7 +165,7 @@ def _orders(suspect: Suspect) -> Iterator[_Order]:
             taken = flat.copy()
             taken[codomain.slices[a]], taken[codomain.slices[b]] = flat[codomain.slices[b]], flat[codomain.slices[a]]
             first, second = (suspect.facts.subject.output_numbers[n] for n in (a, b))
-            text = f"the grad_outputs of outputs {first} and {second} are exchanged: backward confuses the two"
+            text = f"the grad_outputs of outputs {first} and {second} were exchanged: backward confuses the two"
             yield _Order(kind=FindingKind.WRONG_GRADIENT, text=text, taken=taken)
     for number, block in enumerate(codomain.blocks):
         own = flat[codomain.slices[number]].reshape(block.shape)
@@ -179,13 +179,13 @@ def _moves(own: NDArray[np.intp]) -> Iterator[tuple[FindingKind, str, NDArray[np
     for axis, size in enumerate(own.shape):
         for shift in (1, -1, 2, -2):
             if size > max(abs(shift), LEAST_ROLLED - 1):
-                text = f"grad_output is rolled by {-shift} along axis {axis}: an index is off by {abs(shift)}"
+                text = f"grad_output were rolled by {-shift} along axis {axis}: an index is off by {abs(shift)}"
                 yield FindingKind.WRONG_SHIFT, text, np.roll(own, -shift, axis)
     for axis, size in enumerate(own.shape):
         if size > 1:
-            text = f"grad_output is reversed along axis {axis}: backward reads it from the wrong end"
+            text = f"grad_output were reversed along axis {axis}: backward reads it from the wrong end"
             yield FindingKind.WRONG_GRADIENT, text, np.flip(own, axis)
     for axes in itertools.permutations(range(own.ndim)) if own.ndim <= 4 else ():
         if axes != tuple(range(own.ndim)) and np.transpose(own, axes).shape == own.shape:
             how = "transposed" if own.ndim == 2 else f"transposed to the axes {list(axes)}"
-            yield FindingKind.WRONG_GRADIENT, f"grad_output is {how}", np.transpose(own, axes)
+            yield FindingKind.WRONG_GRADIENT, f"grad_output were {how}", np.transpose(own, axes)

@@ -56,8 +56,8 @@ def wrong_axis(suspect: Suspect) -> Named | None:
                 axes = "all axes" if kept is None else f"all axes but axis {kept}"
                 return (
                     FindingKind.WRONG_REDUCTION,
-                    f"{suspect.name} lies along axis {right} of the output, so its gradient is a sum over the "
-                    f"other axes; backward sums over {axes} instead",
+                    f"{suspect.name} is broadcast over all axes of the output but axis {right}, so its gradient is a "
+                    f"sum over these axes; backward sums over {axes} instead",
                     {},
                 )
     return None

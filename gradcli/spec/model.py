@@ -38,7 +38,7 @@ class Key:
 RUN_KEYS: Mapping[str, Key] = {
     "seed": Key(kind=Kind.SEED, sentence="The seed of the random inputs."),
     "order": Key(kind=Kind.ORDER, sentence="The highest derivative order to check."),
-    "samples": Key(kind=Kind.COUNT, sentence="The number of random inputs."),
+    "samples": Key(kind=Kind.COUNT, sentence="The number of sets of random inputs."),
     "budget": Key(kind=Kind.SECONDS, sentence="Seconds after which a case leaves out optional work, like --budget."),
     "nondeterminism": Key(
         kind=Kind.NUMBER,

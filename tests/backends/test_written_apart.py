@@ -197,7 +197,7 @@ def test_a_saved_value_need_not_be_a_tensor(backward, verdict):
 
 
 def test_saved_values_without_a_backward_are_refused(tmp_path, monkeypatch, capsys):
-    with pytest.raises(UsageError, match="--saved names state for a backward function, and none is given"):
+    with pytest.raises(UsageError, match="--saved lists state as parameters of a backward function, but no backward"):
         gradcli.check(scaled, (np.ones((2, 2)), np.ones(2)), saved=("state",))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "alone.py").write_text("def cube(x):\n    return x**3\n")
@@ -242,7 +242,7 @@ def test_a_backward_whose_parameters_fit_nothing_is_no_error_of_the_target(
 
 
 def test_a_value_saved_twice_is_refused():
-    with pytest.raises(UsageError, match="--saved names state twice"):
+    with pytest.raises(UsageError, match="--saved lists state twice"):
         gradcli.check(
             scaled, (np.ones((2, 2)), np.ones(2)), grad=scaled_backward, saved=("state", "state"), shrink=False
         )

@@ -28,12 +28,12 @@ PLANTED = {
     "rows": (exponential(lambda g: g.mean(1, keepdim=True)), ((3, 4),), K.IGNORES_GRAD_OUTPUT, "along axis 1"),
     "second output": (two(lambda g, h, x, y, z: g * x.cos()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 1"),
     "first output": (two(lambda g, h, x, y, z: h * x.exp()), ((4,),), K.IGNORES_GRAD_OUTPUT, "of output 0"),
-    "exchanged": (two(lambda g, h, x, y, z: h * x.cos() + g * z), ((4,),), K.WRONG_GRADIENT, "and 1 are exchanged"),
+    "exchanged": (two(lambda g, h, x, y, z: h * x.cos() + g * z), ((4,),), K.WRONG_GRADIENT, "and 1 were exchanged"),
     "reversed": (exponential(lambda g: g.flip(0)), ((5,),), K.WRONG_GRADIENT, "reversed along axis 0"),
     "two reversed": (exponential(lambda g: g.flip(0)), ((2,),), K.WRONG_GRADIENT, "reversed along axis 0"),
-    "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "grad_output is transposed"),
+    "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "grad_output were transposed"),
     "off by one": (exponential(lambda g: g.roll(1, 0)), ((5,),), K.WRONG_SHIFT, "off by 1"),
-    "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "axis 1 of the output"),
+    "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "the output but axis 1"),
     "every axis": (linear_with(lambda g: g.sum() + 0 * g[0]), ((3, 4), (4,)), K.WRONG_REDUCTION, "over all axes"),
 }  # fmt: skip
 

@@ -118,7 +118,7 @@ def test_an_inconclusive_case_counts_unless_every_part_allows_it() -> None:
 def test_what_cannot_be_one_run_is_refused() -> None:
     with pytest.raises(UsageError, match=r"b.json: the case .* is also in a.json"):
         merged_report([("a.json", report(PASSED)), ("b.json", report(PASSED))])
-    with pytest.raises(UsageError, match=r"their seeds differ \(0 in a\.json, 7 in b\.json\)"):
+    with pytest.raises(UsageError, match=r"the seeds of these reports differ \(0 in a\.json, 7 in b\.json\)"):
         merged_report([("a.json", report(PASSED)), ("b.json", Report(cases=(), seed=7))])
 
 

@@ -32,7 +32,7 @@ class Pair:
         """Raise UsageError where backward takes no gradients of forward's results, or a value is saved twice."""
         if twice := [name for number, name in enumerate(self.saved) if name in self.saved[:number]]:
             raise UsageError(
-                f"--saved names {twice[0]} twice: expected each name once, in the order in which "
+                f"--saved lists {twice[0]} twice: expected each name once, in the order in which "
                 f"{self.name} returns these values after its outputs"
             )
         taken = _names(self.backward)
@@ -59,7 +59,7 @@ class Pair:
         if not isinstance(returned, tuple | list) or len(returned) <= count:
             found = f"{len(returned)} values" if isinstance(returned, tuple | list) else type(returned).__name__
             raise UsageError(
-                f"--saved names {', '.join(self.extra)}: expected {_called(self.forward)} to return its outputs and "
+                f"--saved lists {', '.join(self.extra)}: expected {_called(self.forward)} to return its outputs and "
                 f"then {', '.join(self.extra)}, got {found}"
             )
         results = tuple(returned[:-count])
@@ -88,9 +88,9 @@ class Pair:
             return
         raise UsageError(
             f"{_called(self.backward)}({', '.join(_names(self.backward))}) cannot be called as the backward of "
-            f"{self.name}({', '.join(_names(self.forward))}): its parameters must have the names of {self.name}'s "
-            f"parameters, except for one for each output's gradient (expected {outputs}); the others here are "
-            f"{', '.join(strange) or 'none'}"
+            f"{self.name}({', '.join(_names(self.forward))}): besides one parameter for each output's gradient "
+            f"({outputs} expected), its parameters must have the names of {self.name}'s parameters; without such a "
+            f"name are {', '.join(strange) or 'none'}"
         )
 
 

@@ -55,7 +55,7 @@ RunSeed = Annotated[
 ]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", min=1, help="Random inputs per case; 3 unless given.", show_default=False),
+    typer.Option("--samples", min=1, help="Sets of random inputs per case; 3 unless given.", show_default=False),
 ]
 Dtype = Annotated[str, typer.Option("--dtype", help="Dtype of floating inputs.")]
 Device = Annotated[

@@ -51,7 +51,7 @@ def merged_report(parts: Sequence[tuple[str, "Report"]]) -> "Report":
     if len(seeds) > 1:
         listed = ", ".join(f"{seed} in {file}" for seed, file in seeds.items())
         raise UsageError(
-            f"these reports come from several runs, because their seeds differ ({listed}): give the reports of one run"
+            f"the seeds of these reports differ ({listed}), so they come from several runs: give the reports of one run"
         )
     reports = [report for _, report in parts]
     doubtful = [report for report in reports if any(case.reason is not None for case in report.cases)]

@@ -102,7 +102,8 @@ def require_no_saved(saved: Sequence[str]) -> None:
     """Raise UsageError where values are named for a backward, and no backward is."""
     if saved:
         raise UsageError(
-            f"--saved names {', '.join(saved)} for a backward function, and none is given: add --grad MODULE:BACKWARD"
+            f"--saved lists {', '.join(saved)} as parameters of a backward function, but no backward function is "
+            "given: add --grad MODULE:BACKWARD"
         )
 
 

@@ -68,5 +68,6 @@ def _require_names(failure: Failure, target: object, case: CheckCase) -> None:
         if argument.name not in known and own not in known and not failure.construct:
             raise UsageError(
                 f"the saved failure has an argument {argument.name!r}, which {info.name}.forward does not have (it has "
-                f"{', '.join(sorted(known)) or 'none'}): the target or the file has changed since"
+                f"{', '.join(sorted(known)) or 'none'}): the target or this file was changed after the failure was "
+                "saved"
             )

@@ -110,6 +110,6 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if not f"{module}.".startswith(_TRUSTED) and (module != "builtins" or name not in _BUILT_IN):
             raise pickle.UnpicklingError(
-                f"a worker process cannot send a {module}.{name} to the command: run with --in-process"
+                f"a worker process cannot send a {module}.{name} to the main process: run with --in-process"
             )
         return super().find_class(module, name)
