@@ -114,12 +114,11 @@ def test_the_corpus_is_large_and_accepts_only_findings_that_exist():
     assert set(shares) == {"torch", "engine", "jax", "numpy"}
 
 
-def test_each_public_report_has_a_case_and_each_case_a_report():
+def test_each_public_report_accepts_names_that_exist_and_differs_from_its_right_twin():
     pytest.importorskip("torch")
-    from benchmarks.fix.reported import PLANT, REPORTS
+    from benchmarks.fix.reported import PLANT
 
-    assert {f"reported/{name}" for name in REPORTS} == {case.name for case in PLANT.cases}
-    assert all("#" in reports for reports in REPORTS.values())
+    assert len(PLANT.cases) > 30
     for case in PLANT.cases:
         assert case.accepted <= {kind.value for kind in FindingKind}
         assert changed_nodes(case.wrong, case.right) > 0

@@ -85,8 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                "other outputs of forward require a gradient when one tensor is passed for "
-                f"{both} than when two with the same values are",
+                f"when one tensor is passed for {both}, the outputs of forward that require a gradient are not the "
+                "same ones as when two tensors with the same values are passed",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:

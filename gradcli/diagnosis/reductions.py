@@ -53,11 +53,11 @@ def wrong_axis(suspect: Suspect) -> Named | None:
     for right in fitting:
         for kept in (*(axis for axis in fitting if axis != right), None):
             if len(shape) > 1 and suspect.shows(partial(_summed_to_axis, shape=shape, right=right, kept=kept)):
-                axes = "all axes" if kept is None else f"all axes but axis {kept}"
+                axes = "all axes" if kept is None else f"all axes except axis {kept}"
                 return (
                     FindingKind.WRONG_REDUCTION,
-                    f"{suspect.name} is broadcast over all axes of the output but axis {right}, so its gradient is a "
-                    f"sum over these axes; backward sums over {axes} instead",
+                    f"{suspect.name} is broadcast over all axes of the output except axis {right}, so its gradient is "
+                    f"a sum over them; backward sums over {axes} instead",
                     {},
                 )
     return None

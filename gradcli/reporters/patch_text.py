@@ -39,7 +39,10 @@ def _lines(result: FixResult, written: bool) -> Iterator[str]:
     if patch.recomputes:
         yield "  this backward runs forward again and differentiates it by autograd; the formula is not corrected"
     if patch.once:
-        yield "  backward is marked once_differentiable: a second derivative raises an error and is no longer wrong"
+        yield (
+            "  the patch only marks backward once_differentiable: a second derivative then raises an error instead of "
+            "being silently wrong; the formula is not corrected"
+        )
     yield from (f"  proven: {sentence}" for sentence in patch.proven)
     if written:
         yield f"  written: {one_line(patch.shown_file)}"

@@ -12,8 +12,9 @@ from types import FrameType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.attribution import users_traceback
+from gradcli.backends.tensor.graph_lifetime import not_collecting
 from gradcli.errors import is_interrupt, message_of, presentable
-from gradcli.traces import SourceSite, TraceGraph
+from gradcli.traces import HookRegistration, SourceSite, TraceGraph
 from gradcli.tracing.attributes import Patches
 from gradcli.tracing.captures import Captures
 from gradcli.tracing.facts import Facts
@@ -135,7 +136,12 @@ class Tracer:
                 self.result = self.roots
             registrations = self.modules.registrations()
             self._name_results()
-        facts = self._facts(returned)
+        with not_collecting():
+            return self._recorded(self._facts(returned), tuple(registrations), target, backend)
+
+    def _recorded(
+        self, facts: Facts, registrations: tuple[HookRegistration, ...], target: str, backend: str
+    ) -> TraceGraph:
         error, phase, text = self.error or (None, None, None)
         return TraceGraph(
             target=target,
@@ -249,7 +255,8 @@ class Tracer:
             self.graph.ledger = LedgerWatch(self.lens, retained=self.keeps_graph)
         with nullcontext() if recorded else self.lines.paused():
             try:
-                self.graph.begin(roots, self._data() if self.memory else ())
+                with not_collecting():
+                    self.graph.begin(roots, self._data() if self.memory else ())
                 leaves = [record.variable for record in self.graph.records if record.variable is not None]
                 if not fills:
                     self.asked |= {id(leaf): (leaf, self.pass_site) for leaf in leaves}
@@ -259,7 +266,8 @@ class Tracer:
                 if self.graph.ledger is not None:
                     hold(self.graph.ledger, self.graph.records, self.lens, self._frames(caller))
             finally:
-                self.graph.end()
+                with not_collecting():
+                    self.graph.end()
                 self.running_pass = False
                 self.operations.listening = listening
         self.phase = "forward"

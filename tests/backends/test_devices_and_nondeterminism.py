@@ -148,7 +148,7 @@ def test_a_declared_nondeterminism_excuses_no_wrong_gradient(folder):
     ("defaults", "problem"),
     [
         ("{nondeterminism: 1e-9}", "nondeterminism needs the key 'reason'"),
-        ("{reason: atomics}", "neither 'nondeterminism' nor 'allow'"),
+        ("{reason: atomics}", "'nondeterminism' or 'allow', and neither"),
         ("{nondeterminism: 0.5, reason: atomics}", "at most 0.01, got 0.5"),
     ],
 )

@@ -33,7 +33,7 @@ PLANTED = {
     "two reversed": (exponential(lambda g: g.flip(0)), ((2,),), K.WRONG_GRADIENT, "reversed along axis 0"),
     "transposed": (exponential(lambda g: g.t()), ((3, 3),), K.WRONG_GRADIENT, "grad_output were transposed"),
     "off by one": (exponential(lambda g: g.roll(1, 0)), ((5,),), K.WRONG_SHIFT, "off by 1"),
-    "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "the output but axis 1"),
+    "other axis": (linear_with(lambda g: g.sum(1)), ((4, 4), (4,)), K.WRONG_REDUCTION, "the output except axis 1"),
     "every axis": (linear_with(lambda g: g.sum() + 0 * g[0]), ((3, 4), (4,)), K.WRONG_REDUCTION, "over all axes"),
 }  # fmt: skip
 

@@ -145,7 +145,7 @@ def test_what_never_returns_ends_the_search_and_says_where() -> None:
     case = checked(Never)
     assert case.verdict is Verdict.ERROR
     assert "no inputs found" in str(case.error)
-    assert "hostile.py" in str(case.error)
+    assert "hostile_calls.py" in str(case.error)
 
 
 def test_a_call_at_the_inputs_asked_for_is_not_limited(monkeypatch: pytest.MonkeyPatch) -> None:

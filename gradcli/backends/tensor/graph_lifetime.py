@@ -31,7 +31,7 @@ def leaked_graph(
         call_of: makes the call, and keeps nothing of it.
         is_own: whether the target is the Function itself. A module or another callable may keep what it computed.
     """
-    with _not_collecting():
+    with not_collecting():
         call = call_of()
         nodes = inspector.users_nodes(call)
         attribute = next((name for node in nodes if (name := _holding(framework, node)) is not None), None)
@@ -51,8 +51,11 @@ def _is_there(watched: list[weakref.ref[Any]]) -> list[bool]:
 
 
 @contextmanager
-def _not_collecting() -> Iterator[None]:
-    """Garbage collection switched off, which would free a reference cycle before it is seen."""
+def not_collecting() -> Iterator[None]:
+    """Garbage collection switched off: it frees a reference cycle before it is seen, and goes over a trace's records.
+
+    A trace of 10,000 nodes makes hundreds of thousands of objects and no cycles; collecting took a third of its time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

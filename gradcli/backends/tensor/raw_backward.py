@@ -39,13 +39,14 @@ def called_directly(
     try:
         with users_code(framework, silent=True, asked=asked, forward=0), framework.namespace.no_grad():
             each = [dict(enumerate(given)), passed, dict(enumerate(inspector.saved(node)))] if watching else [{}] * 3
+            keys = [{i: framework.memory_of(t) for i, t in part.items() if t is not None} for part in each]
             copies = _copies(framework, each)
             returned = node.apply(*given)
     except (Exception, SystemExit) as error:
         return RawBackward(error=error)
     changed = {key for key, (tensor, copy) in copies.items() if not framework.holds(tensor, copy)}
     cotangents_changed, inputs_changed, saved_changed = [
-        tuple(i for i, t in tensors.items() if t is not None and framework.memory_of(t) in changed) for tensors in each
+        tuple(i for i, key in before.items() if key in changed) for before in keys
     ]
     values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
     return RawBackward(
