@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli.backends.registry import backend_named
+from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
@@ -143,3 +144,28 @@ def test_the_quotient_of_two_numbers_is_no_factor(backend):
         subject = backend.bind(Sine, arguments(Row("sine", None, {"x": np.array(0.3)}), 0))
         (finding,) = name_findings(run_battery(subject, Settings(order=1), seed=0), subject, seed=0)
         assert finding.kind.value == kind
+
+
+def test_an_error_that_only_several_outputs_together_show_is_not_given_the_size_of_those_alone(backend):
+    """Terms of exp(37) cancel where grad_output has several entries; for each entry alone the gradient is exact."""
+    ns = backend.framework.namespace
+
+    class Cumulative(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = ns.logcumsumexp(x, 0)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            t = g * ns.exp(-y)
+            return ns.exp(x) * (t.sum(0, keepdim=True) - t.cumsum(0) + t)
+
+    given = [Argument(name="x", value=np.array([0.0, 37.0, 0.0, 1.0]), is_tensor=True, requires_grad=True)]
+    with backend.session():
+        evidence = run_battery(backend.bind(Cumulative, given), Settings(order=1, only=("gradient",)), seed=0)
+    assert judge(evidence) is Verdict.FAILED
+    (failed,) = (e for e in evidence if e.verdict is Verdict.FAILED)
+    assert failed.max_rel_error > 1e-3

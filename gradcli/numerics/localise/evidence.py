@@ -234,18 +234,21 @@ class Entries:
         add up to at most n times that along a direction. If the measured entries do not show the error that the
         direction showed, the error and bound of the direction are kept.
         """
-        if outcome.reference == AUTODIFF:
-            return with_witness_evidence(site, outcome, self.left)
         error, size = outcome.max_rel_error or 0.0, site.map.domain.blocks[outcome.input].size
-        if self.left is None or not error > size * significance:
+        if outcome.reference == AUTODIFF:
+            found = with_witness_evidence(site, outcome, self.left)
+            bound = found.bound
+        elif self.left is None or not error > size * significance:
             return with_evidence(site, outcome, decision)
-        last = self.left + site.map.values
-        found = with_evidence(site, outcome, decision, self.left)
-        self.left = max(0, last - site.map.values)
+        else:
+            last = self.left + site.map.values
+            found = with_evidence(site, outcome, decision, self.left)
+            self.left = max(0, last - site.map.values)
+            bound = outcome.bound
         return (
             found
             if (found.max_rel_error or 0.0) > significance
-            else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=outcome.bound)
+            else replace(found, max_abs_error=outcome.max_abs_error, max_rel_error=error, bound=bound)
         )
 
 
