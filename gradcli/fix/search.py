@@ -98,7 +98,7 @@ class Search:
         return None if made is None or proof is None else (made, proof)
 
     def _marked(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
-        """A backward marked as differentiable once, if only higher orders are wrong and nobody asked for them."""
+        """A backward marked as differentiable once, if only higher orders are wrong and no order was given."""
         settings, name = self.ready.case.settings, self.ready.backend.name
         if not self._has_autograd or settings.order_asked or any(f.order < 2 for f in seen.findings):
             return None
