@@ -48,3 +48,17 @@ def test_a_solution_kept_as_a_constant_fails_at_the_second_order_only(solver, ba
     assert case.verdict is Verdict.FAILED
     assert {f.order for f in case.findings} == {2}
     assert {f.kind for f in case.findings} <= {FindingKind.WRONG_SECOND_ORDER, FindingKind.NOT_TWICE_DIFFERENTIABLE}
+
+
+FEW = 500
+"""Forwards for each input of a small solver, for all checks at the first order."""
+
+
+@pytest.mark.parametrize(("solver", "backend"), CASES)
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
+def test_few_forwards_decide_a_right_gradient_and_a_wrong_one_never_agrees(solver, backend, tolerance) -> None:
+    right = check(solver, backend, 1, tolerance)
+    assert right.verdict is Verdict.PASSED, right.findings
+    assert right.forwards <= FEW * len(solver.draws)
+    wrong = check(solver, backend, 1, tolerance, factor=1.5)
+    assert wrong.verdict is not Verdict.PASSED

@@ -14,7 +14,7 @@ from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.three_pairs import QUICK_STEP
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.sizes import COMPUTED, MEASURABLE, NOTHING
-from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, Pair
+from gradcli.numerics.outcome import AUTODIFF, DIFFERENCES, BlockOutcome, Pair
 from gradcli.numerics.reference.gap import Gap
 from gradcli.numerics.sampling.directions import ASIDE, Focus, random_direction, through, within
 
@@ -40,6 +40,7 @@ class PairResult:
         resolution: the smallest relative error that would have been detected; None if not known.
         reference: what the claim was compared with, `DIFFERENCES` or `AUTODIFF`.
         decision: the outcome, if a difference has been confirmed or refuted already.
+        outcome: the outcome, if large steps have shown agreement already.
         gap: how claim and reference compare, if there is a reference that was used.
         note: a sentence for the report.
         quiet: whether claim and derivative are both found to be zero.
@@ -51,6 +52,7 @@ class PairResult:
     resolution: float | None
     reference: str = DIFFERENCES
     decision: Decision | None = None
+    outcome: BlockOutcome | None = None
     gap: Gap | None = None
     note: str | None = None
     quiet: bool = False

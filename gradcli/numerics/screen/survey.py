@@ -30,7 +30,7 @@ from gradcli.numerics.screen.pair_result import (
     unmoved,
     vanishing,
 )
-from gradcli.numerics.screen.with_reference import WitnessComparison, compare_with_witness
+from gradcli.numerics.screen.with_reference import WitnessComparison, agreed_over_large_steps, compare_with_witness
 from gradcli.numerics.wording import of_largest
 
 QUIET = 1e-18
@@ -80,6 +80,10 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         quick_reading = quick_reading_through(site, [pair[0]]) if nothing else None
         if quick_reading is not None:
             found[pair] = _still(site, pair, _met(site, quick_reading, pair, None))
+    for pair in [pair for pair in pairs if pair not in found]:
+        agreed = agreed_over_large_steps(site, pair, significance)
+        if agreed is not None:
+            found[pair] = agreed
     for input_ in sorted({input_ for input_, _ in pairs}):
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, Judgement, Reading
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.confirm.large_scale import agreed_across_early_stops
 from gradcli.numerics.confirm.persistence import along_symmetric_changes, confirm, confirm_sparse
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
 from gradcli.numerics.localise.entries import LARGEST_COUNT, proven
@@ -19,10 +20,10 @@ from gradcli.numerics.reference.gap import Gap, compare, compare_all, excess, wr
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes, share_alike
 from gradcli.numerics.regularity.formats import significance_of
 from gradcli.numerics.regularity.gradient_noise import jitter, jitter_of
-from gradcli.numerics.regularity.iteration import LOOSE, stops_early
+from gradcli.numerics.regularity.iteration import FINE, LOOSE, iterates, stops_early
 from gradcli.numerics.sampling.directions import LONG
 from gradcli.numerics.screen.certification import certify
-from gradcli.numerics.screen.pair_result import PairResult
+from gradcli.numerics.screen.pair_result import PairResult, quick_reading_through
 from gradcli.numerics.screen.small_entries import judgement_of, wrong_in_small_rows, wrong_in_the_tail
 from gradcli.numerics.wording import of_largest
 
@@ -97,6 +98,10 @@ def compare_with_witness(site: Site, pairs: Sequence[Pair], significance: float)
         significance = _forgive(site, agreed, apart, significance)
         compared.significance = significance
     for pair, gap in apart.items():
+        agreed_anyway = agreed_over_large_steps(site, pair, significance, gap)
+        if agreed_anyway is not None:
+            compared.found[pair] = agreed_anyway
+            continue
         dispute = settle(site, *pair, gap)
         if dispute.ruling is Ruling.WITNESS_WRONG:
             compared.detached.add(pair)
@@ -206,3 +211,35 @@ def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significa
     if ruled_over_wide_steps(site, *pair) is Ruling.CLAIM_WRONG:
         return Decision(outcome=Outcome.DIFFERS, judgement=judgement, note=LARGE)
     return decision
+
+
+def agreed_over_large_steps(site: Site, pair: Pair, significance: float, gap: Gap | None = None) -> PairResult | None:
+    """The result of large steps for a forward that iterates, where a few small steps do not agree with the claim.
+
+    If small steps were measured accurately and the difference confirmed, large steps would be tried in the end.
+
+    Args:
+        site: the point.
+        pair: the numbers of the input block and the output block.
+        significance: errors below this part of the pair's largest entry do not matter.
+        gap: how claim and reference compare, if there is a reference.
+
+    Returns:
+        None if forward does not iterate, if small steps agree with the claim or show a kink, and if large steps do not
+        agree with the claim.
+    """
+    if not site.claim.finite or not iterates(site):
+        return None
+    quick_reading = quick_reading_through(site, [pair[0]], FINE)
+    if quick_reading is None:
+        return None
+    reading = quick_reading.rough()
+    judgement = site.judge(reading, *pair, significance)
+    if not judgement.off and judgement.impression is not Impression.WEAK:
+        return None
+    error = gap.error if gap is not None else judgement.error / judgement.scale if judgement.scale else 0.0
+    outcome = agreed_across_early_stops(site, pair, error)
+    if outcome is None:
+        return None
+    judgement = replace(judgement, impression=Impression.AGREES, resolution=outcome.resolution)
+    return PairResult(site=site, judgement=judgement, reading=reading, resolution=outcome.resolution, outcome=outcome)
