@@ -214,7 +214,7 @@ def _confirmed(site: Site, pair: Pair, gap: Gap, judgement: Judgement, significa
 
 
 def agreed_over_large_steps(site: Site, pair: Pair, significance: float, gap: Gap | None = None) -> PairResult | None:
-    """The result of large steps for a forward that iterates, where a few small steps do not agree with the claim.
+    """The result of large steps for a forward that iterates, where a few small steps contradict the claim.
 
     If small steps were measured accurately and the difference confirmed, large steps would be tried in the end.
 
@@ -225,8 +225,8 @@ def agreed_over_large_steps(site: Site, pair: Pair, significance: float, gap: Ga
         gap: how claim and reference compare, if there is a reference.
 
     Returns:
-        None if forward does not iterate, if small steps agree with the claim or show a kink, and if large steps do not
-        agree with the claim.
+        None if forward does not iterate, if small steps do not contradict the claim, and if large steps do not agree
+        with it. Small steps that are too inaccurate at first may tell far more than large ones in the end.
     """
     if not site.claim.finite or not iterates(site):
         return None
@@ -235,7 +235,7 @@ def agreed_over_large_steps(site: Site, pair: Pair, significance: float, gap: Ga
         return None
     reading = quick_reading.rough()
     judgement = site.judge(reading, *pair, significance)
-    if not judgement.off and judgement.impression is not Impression.WEAK:
+    if judgement.impression is not Impression.DIFFERS:
         return None
     error = gap.error if gap is not None else judgement.error / judgement.scale if judgement.scale else 0.0
     outcome = agreed_across_early_stops(site, pair, error)
