@@ -239,8 +239,8 @@ class FindingKind(Enum):
         "GC309",
         "backward fails, or is wrong, when an output's gradient is None.",
         "backward is called with None and with zeros as the gradient of an unused output; the results must agree.",
-        "With ctx.set_materialize_grads(False), treat None as zeros; or leave materialisation on, so that zeros "
-        "arrive.",
+        "With ctx.set_materialize_grads(False), treat None as zeros; without that call, backward receives "
+        "zeros instead of None.",
     )
     NON_CONTIGUOUS = (
         "non-contiguous",

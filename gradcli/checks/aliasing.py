@@ -85,8 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                f"when one tensor is passed for {both}, the outputs of forward that require a gradient are not the "
-                "same ones as when two tensors with the same values are passed",
+                f"which outputs of forward require a gradient depends on whether one tensor is passed for {both} or "
+                "two tensors with the same values",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:

@@ -23,7 +23,7 @@ class CompilationCheck(Check):
     sentence = "outputs and gradients are the same under jit and without it"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
-        """Compare with one call in the other mode: compiled if the target is not, plain if it is."""
+        """Compare with one call under jit, or with one without jit if the target is jitted."""
         subject = situation.subject
         if not comparable(situation):
             return
@@ -33,8 +33,8 @@ class CompilationCheck(Check):
         except UserCodeError as error:
             yield self.failed(
                 FindingKind.JIT_MISMATCH,
-                "the function runs as it is, but raises when jit is switched on (or off, if the function is jitted): "
-                f"{error}",
+                "the function works as you gave it, but raises under jit (or, if you gave a jitted function, without "
+                f"jit): {error}",
                 raised=error,
             )
             return

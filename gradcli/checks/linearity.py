@@ -45,7 +45,7 @@ class LinearityCheck(Check):
                 yield self.failed(
                     FindingKind.IGNORES_GRAD_OUTPUT,
                     f"{name}: backward does not use grad_output: it returns the same gradient for two different values "
-                    "of grad_output, and for zeros",
+                    "of grad_output and for a grad_output of zeros",
                     input=name,
                 )
             elif self._nonlinear(situation, place, (u, v, combination), (*parts, got)):

@@ -44,8 +44,8 @@ quotients can show: these are a cheap way to tell a kink from a mistake."""
 _NEAR, _SAME = 2.0**-10, 1e-9
 """A step relative to each entry that changes a derivative visibly, and what a right gradient may be off by."""
 _KEPT = (
-    "its gradient stays the same when the input changes, although the derivative changes: backward uses what forward "
-    "kept of an earlier call, on the class or module instead of ctx"
+    "its gradient stays the same when the input changes, although the derivative changes: backward uses values that "
+    "forward stored in an earlier call, on the class or module instead of ctx"
 )
 _OVERFLOWING = 32.0
 """Entries as large as this may make a right backward overflow: exp(3 x) does in single precision."""

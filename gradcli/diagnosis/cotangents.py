@@ -66,8 +66,8 @@ def ignored_part(suspect: Suspect) -> Named | None:
         if suspect.shows(partial(_uses_only, part=part.reshape(-1))):
             return (
                 FindingKind.IGNORES_GRAD_OUTPUT,
-                f"{suspect.name}: backward uses only grad_output[{text}]: the other elements of grad_output change "
-                f"nothing, although the output elements that they belong to depend on {suspect.name}",
+                f"{suspect.name}: backward uses only grad_output[{text}]: the gradient stays the same when other "
+                f"elements of grad_output change, although the outputs at these elements depend on {suspect.name}",
                 {},
             )
     return None

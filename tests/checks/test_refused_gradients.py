@@ -135,13 +135,9 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     verdict, _, _ = examined(backend, linear(ns, lambda g: None), INPUT, weight, order=1)
     assert verdict is Verdict.PASSED
     noted = {
-        "bias was not passed, so backward must return None for it": linear(
-            ns, lambda g: None, middle=lambda g: g.sum(0)
-        ),
-        "mode was not passed, so backward must return None for it": linear(ns, lambda g: g.sum()),
-        "bias and mode were not passed, so backward must return None for them": linear(
-            ns, lambda g: g.sum(), middle=lambda g: g.sum(0)
-        ),
+        "bias was not passed: return None for it": linear(ns, lambda g: None, middle=lambda g: g.sum(0)),
+        "mode was not passed: return None for it": linear(ns, lambda g: g.sum()),
+        "bias and mode were not passed: return None for them": linear(ns, lambda g: g.sum(), middle=lambda g: g.sum(0)),
     }
     for tail, function in noted.items():
         verdict, _, findings = examined(backend, function, INPUT, weight, order=1)

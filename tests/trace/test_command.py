@@ -108,7 +108,7 @@ def test_a_functions_tree_names_lines_of_the_users_file(gradcli):
         "    x = leaf.to(torch.float64) if leaf.dtype is torch.float32 else leaf.to(torch.float32)"
     )
     assert f"└─ MulBackward0           train.py:{line + 2} " in done.stdout
-    assert f"why is x.grad None?   x is not a leaf: train.py:{line + 1} made it with .to(" in done.stdout
+    assert f"why is x.grad None?   x is not a leaf: train.py:{line + 1} computes it with .to(" in done.stdout
     assert "\x1b" not in done.stdout
 
 

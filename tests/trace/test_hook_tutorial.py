@@ -151,7 +151,7 @@ def test_a_converted_input_has_no_grad_and_the_origin_has_it(framework, order):
     assert (moved.is_leaf, moved.grad, moved.made_by) == (False, None, "ToCopyBackward0")
     assert moved.symptom == "moved-leaf"
     assert moved.why.startswith("x is not a leaf: ")
-    assert moved.why.endswith(" made it with .to(framework.float64) from x0; x0.grad is filled")
+    assert moved.why.endswith(" computes it with .to(framework.float64) from x0; x0.grad is filled")
     assert at(moved.site, hook_network, "# moved here")
     assert origin.grad.dtype == "float32"
     assert origin.grad.values == ((0.5,) * 4 if order == "quarter_linear_quarter" else (2.0,) * 4)

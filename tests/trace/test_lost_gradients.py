@@ -342,13 +342,13 @@ def returned_copy(f):
 
 
 RESULTS = [
-    (on_an_object, "box.hidden", "box.hidden is not a leaf: {# on an object} made it with mul from x, w; a "
+    (on_an_object, "box.hidden", "box.hidden is not a leaf: {# on an object} computes it with mul from x, w; a "
      "non-leaf tensor keeps its gradient only after retain_grad()", "why is box.hidden.grad None?"),
-    (in_two_steps, "y", "y is not a leaf: {# two steps} made it with mul from x; a non-leaf tensor keeps its "
+    (in_two_steps, "y", "y is not a leaf: {# two steps} computes it with mul from x; a non-leaf tensor keeps its "
      "gradient only after retain_grad(); x.grad is filled", "y ({# two steps}, mul from x)"),
-    (returned_alone, "result", "result is not a leaf: {# returned} made it with mul from x; a non-leaf tensor keeps "
-     "its gradient only after retain_grad(); x.grad is filled", "result ({# returned}, mul from x)"),
-    (returned_copy, "result", "result is not a leaf: {# copy} made it with .to(f.float64) from x; x.grad is filled",
+    (returned_alone, "result", "result is not a leaf: {# returned} computes it with mul from x; a non-leaf tensor "
+     "keeps its gradient only after retain_grad(); x.grad is filled", "result ({# returned}, mul from x)"),
+    (returned_copy, "result", "result is not a leaf: {# copy} computes it with .to(f.float64) from x; x.grad is filled",
      "why is result.grad None?"),
 ]  # fmt: skip
 

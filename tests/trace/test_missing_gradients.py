@@ -109,7 +109,7 @@ def converted(framework):
         x = leaf.to(framework.float16)
         return (x.to(w.dtype) * w).sum()
 
-    return loss, "moved-leaf", "made it with .to(framework.float16) from leaf; leaf.grad is filled"
+    return loss, "moved-leaf", "computes it with .to(framework.float16) from leaf; leaf.grad is filled"
 
 
 def scaled_at_birth(framework):

@@ -76,7 +76,7 @@ def test_tree_tells_the_story_of_the_moved_input(framework):
     )
     assert text.startswith("result = [20.5]   forward ")
     assert "hooks, in the order they fired\n  1  module-full  Net.hook on Net" in text
-    assert re.search(r"why is x\.grad None\?   x is not a leaf: \S+hook_network.py:\d+ made it with "
+    assert re.search(r"why is x\.grad None\?   x is not a leaf: \S+hook_network.py:\d+ computes it with "
                      r"\.to\(framework\.float64\) from x0; x0\.grad is filled\n", text)  # fmt: skip
     assert (
         "why is input.grad None?   input is not a leaf: it is a copy of x0, made by a module with a full back" in text

@@ -410,7 +410,7 @@ PUZZLES = (
     (optimizer_zero_after, r"weight\.grad, bias\.grad None\?.*set to None again at"),
     (fn_none, r"b\.grad None\?.*returned None for its operand 1; its backward is at"),
     (fn_zeros, r"a\.grad zero\?.*returns zeros for its operand 0; its backward is at"),
-    (scaled_leaf, r"w .*grad None\?.*made it with mul from a tensor without a name"),
+    (scaled_leaf, r"w .*grad None\?.*computes it with mul from a tensor without a name"),
     (view_of_leaf, r"non-leaf tensors keep no \.grad without retain_grad\(\): w .*view from base"),
     (softmax_sum, r"w\.grad zero\?.*SoftmaxBackward0"),
     (sign, r"w\.grad zero\?.*SignBackward0"),

@@ -248,8 +248,8 @@ class FunctionBackend(Backend):
         lazy = [] if inspect.isclass(module) else [name for name, p in module.named_parameters() if is_lazy(p)]
         if lazy:
             raise TargetError(
-                f"{kind.__name__}: the parameter {lazy[0]} of a lazy module has no shape yet: call the module on an "
-                "input once, where it is made, before gradcli checks it"
+                f"{kind.__name__}: the parameter {lazy[0]} of a lazy module has no shape yet: call the module "
+                "once on an input, right after you create it"
             )
         if not callable(inspect.getattr_static(kind, "forward")):
             raise TargetError(

@@ -121,7 +121,7 @@ def _made(fate: TensorFate) -> str:
     where = "an operation" if fate.site is None else str(fate.site)
     origins = [origin or "a tensor without a name" for origin in fate.origins]
     shown = ", ".join(origins[:4]) + (f" and {len(origins) - 4} more" if len(origins) > 4 else "")
-    return f"{where} made it with {_operation(fate)}" + (f" from {shown}" if shown else "")
+    return f"{where} computes it with {_operation(fate)}" + (f" from {shown}" if shown else "")
 
 
 def _operation(fate: TensorFate) -> str:

@@ -87,7 +87,7 @@ def _loss_of(node: TraceNode, operand: int) -> str:
     if node.name in _FLAT:
         return f"{node.name}{_at(node)}: {_FLAT[node.name]}"
     if node.name.startswith("custom_"):
-        rule = "" if node.rule is None else f"; its rule is at {node.rule}"
+        rule = "" if node.rule is None else f"; the rule is at {node.rule}"
         return f"the rule of {node.name}{_at(node)} gives zeros for operand {operand}{rule}"
     return f"{node.name}{_at(node)} gives zeros to its operand {operand}"
 

@@ -96,8 +96,8 @@ class Symptom(Enum):
     OVER_BUDGET = (
         "memory-over-budget",
         "The tensors of the backward pass need more memory at one time than the budget.",
-        "With --memory BUDGET: parameters, saved tensors, gradients in flight between nodes and .grad, added up at "
-        "each node, come to more than BUDGET.",
+        "With --memory BUDGET: while a node of the graph ran, the parameters, the saved tensors, the .grad tensors and "
+        "the gradients passed between nodes took more than BUDGET together.",
         "Save less at the nodes listed first: recompute (checkpoint), save a mask instead of values, or drop copies.",
     )
 
