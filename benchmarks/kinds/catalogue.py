@@ -12,6 +12,7 @@ import benchmarks.kinds.memory
 import benchmarks.kinds.numbers
 import benchmarks.kinds.precision
 import benchmarks.kinds.raising
+import benchmarks.kinds.screens
 import benchmarks.kinds.stops
 import benchmarks.kinds.triangles  # noqa: F401
 from benchmarks.kinds.member import MEMBERS

@@ -1,4 +1,4 @@
-"""Kind 18: gradcheck and gradgradcheck of the engine and of PyTorch; kind 22: the table of -v for a pass."""
+"""Kind 18: gradcheck and gradgradcheck of the engine and of PyTorch."""
 
 from __future__ import annotations
 
@@ -138,33 +138,3 @@ def a_complex_product(ns: Any, spoilt: bool, mode: dict[str, Any]) -> Any:
         ns.tensor(v, dtype=ns.complex128, requires_grad=True) for v in ([1 + 2j, 0.5 - 1j], [0.3 + 1j, 2 - 0.5j])
     )
     return asked(ns, function(ns, lambda ctx, a, b: a * b, backward), given, **mode)
-
-
-@member("22", right="passed", wrong=None)
-def the_table_of_a_pass(ns: Any, spoilt: bool) -> Any:
-    import subprocess
-    import sys
-    import tempfile
-    from pathlib import Path
-
-    def ask() -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        package = "torch" if ns.__name__ == "torch" else "gradcli.engine"
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "mine.py").write_text(
-                f"import {package} as torch\n\nclass Cube(torch.autograd.Function):\n    @staticmethod\n"
-                "    def forward(ctx, x, w):\n        ctx.save_for_backward(x, w)\n        return x**3 @ w\n\n"
-                "    @staticmethod\n    def backward(ctx, g):\n        x, w = ctx.saved_tensors\n"
-                "        return 3 * x * x * (g @ w.T), (x**3).T @ g\n"
-            )
-            done = subprocess.run(
-                [sys.executable, "-m", "gradcli", "check", "mine.py:Cube", "-i", "x=2x3", "-i", "w=3x2", "-v"],
-                cwd=folder, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-        text = done.stdout
-        there = all(
-            word in text
-            for word in ("returned", "numeric", "±", "error / bound", "x 2×3", "w 3×2", "second derivative")
-        )
-        return "passed" if there and done.returncode == 0 else "failed", (), (text,)
-
-    return Case(target=None, options={"ask": ask})
