@@ -19,6 +19,8 @@ from gradcli.results import Evidence, Finding, Mismatch
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import is_cut, watched
 
+NAMING_SECONDS = 15.0
+"""What the names of one case may take of the budget."""
 _SHAPES = frozenset({FindingKind.WRONG_SHAPE})
 _VAGUER = frozenset({FindingKind.WRONG_GRADIENT, FindingKind.MISSING_GRADIENT})
 """Kinds that say less than a wrong shape does: that something was returned that cannot be the gradient."""
@@ -38,7 +40,7 @@ def name_findings(
     `corrections`, an edit of backward that corrects a wrong gradient is searched for, whatever the finding's name.
     """
     failed = [e for e in evidence if e.verdict is Verdict.FAILED]
-    with watched(), subject.session():
+    with watched() as watchdog, watchdog.during("naming", optional=True, share=NAMING_SECONDS), subject.session():
         try:
             return _name_all(failed, subject, seed, corrections)
         except OverrunError:

@@ -239,17 +239,25 @@ class Watchdog:
         Raises:
             OverrunError: it is refused.
         """
-        phase = self.phase
         self.calls += 1
         if self.calls in self.omissions.calls:
             self._strike(call, 0.0)
             raise self._refusal(self._not_survived)
+        self.stop_if_late()
+        if not call.asked and self._lies_too_far(call):
+            raise self._refusal("earlier calls this far from the given inputs did not return")
+
+    def stop_if_late(self) -> None:
+        """For work between calls: end it where the phase that runs has had its time.
+
+        Raises:
+            OverrunError: it has.
+        """
+        phase = self.phase
         if phase.optional and phase.cut is None:
             phase.cut = self._exhausted(monotonic() >= phase.deadline, calls_limited=phase.calls_limited)
         if phase.cut is not None:
             raise self._refusal(phase.cut)
-        if not call.asked and self._lies_too_far(call):
-            raise self._refusal("earlier calls this far from the given inputs did not return")
 
     def _lies_too_far(self, call: Call) -> bool:
         """Whether calls as far from the inputs asked for did not return, or several at other sizes."""
@@ -366,6 +374,13 @@ def watched() -> Iterator[Watchdog]:
         return
     with Watchdog().watching() as new:
         yield new
+
+
+def stop_if_late() -> None:
+    """`Watchdog.stop_if_late` of the case that runs; nothing where none does."""
+    watchdog = current()
+    if watchdog is not None:
+        watchdog.stop_if_late()
 
 
 def entries_allowed() -> int | None:

@@ -1,6 +1,7 @@
 """Every planted mistake is named, at the right input, with the suspect line marked."""
 
 import linecache
+from bisect import insort
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.code.excerpt import excerpt_for
 from gradcli.diagnosis.naming import name_findings
+from gradcli.diagnosis.slips import affine, library
+from gradcli.diagnosis.slips.trial import PROOFS
 from gradcli.results import judge
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+from gradcli.watchdog import case
 from tests.pairs import FRAMEWORKS, each_pair
 from tests.programs.functions import Row, arguments
 from tests.programs.mistakes import MISTAKES
@@ -146,8 +150,11 @@ def test_the_quotient_of_two_numbers_is_no_factor(backend):
         assert finding.kind.value == kind
 
 
-def test_an_error_that_only_several_outputs_together_show_is_not_given_the_size_of_those_alone(backend):
-    """Terms of exp(37) cancel where grad_output has several entries; for each entry alone the gradient is exact."""
+def cancelling(backend):
+    """A logcumsumexp and where its gradient is wrong; backward takes a partial sum as the difference of two sums.
+
+    Terms of exp(37) cancel where grad_output has several entries; for each entry alone the gradient is exact.
+    """
     ns = backend.framework.namespace
 
     class Cumulative(ns.autograd.Function):
@@ -165,7 +172,47 @@ def test_an_error_that_only_several_outputs_together_show_is_not_given_the_size_
 
     given = [Argument(name="x", value=np.array([0.0, 37.0, 0.0, 1.0]), is_tensor=True, requires_grad=True)]
     with backend.session():
-        evidence = run_battery(backend.bind(Cumulative, given), Settings(order=1, only=("gradient",)), seed=0)
+        subject = backend.bind(Cumulative, given)
+        return subject, run_battery(subject, Settings(order=1, only=("gradient",)), seed=0)
+
+
+def test_an_error_that_only_several_outputs_together_show_is_not_given_the_size_of_those_alone(backend):
+    _, evidence = cancelling(backend)
     assert judge(evidence) is Verdict.FAILED
     (failed,) = (e for e in evidence if e.verdict is Verdict.FAILED)
     assert failed.max_rel_error > 1e-3
+
+
+def test_of_the_forms_that_fit_a_gradient_with_one_wrong_entry_few_are_kept(backend, monkeypatch):
+    """Beside exp(37) the other entries are lost, so that nearly every form fits with some coefficient."""
+    longest = []
+
+    def watched(found, hit, key):
+        longest.append(len(found))
+        insort(found, hit, key=key)
+
+    monkeypatch.setattr(library, "insort", watched)
+    subject, evidence = cancelling(backend)
+    with backend.session():
+        (finding,) = name_findings(evidence, subject)
+    assert finding.kind.value == "wrong-gradient"
+    assert len(longest) > 10 * PROOFS
+    assert max(longest) < 10 * PROOFS
+
+
+def test_a_search_that_calls_nothing_ends_when_its_time_is_over(backend, monkeypatch):
+    """The clock stands still while backward is tried, and is far ahead from the 20th comparison of forms on."""
+    subject, evidence = cancelling(backend)
+    late, compared = [], []
+
+    def fitting(*given):
+        compared.append(None)
+        late.extend([3600.0] if len(compared) == 20 else [])
+        return affine.fitting(*given)
+
+    monkeypatch.setattr(library, "fitting", fitting)
+    monkeypatch.setattr(case, "monotonic", lambda: sum(late))
+    with backend.session():
+        findings = name_findings(evidence, subject)
+    assert [finding.kind.value for finding in findings] == ["wrong-gradient"]
+    assert len(compared) == 20

@@ -61,7 +61,7 @@ def test_a_right_kernel_passes(function, arguments):
 @pytest.fixture
 def unhurried(monkeypatch):
     """Time for a name however slow the machine is."""
-    monkeypatch.setattr(gradcli.runner.outcome.failed, "NAMING_SECONDS", 600.0)
+    monkeypatch.setattr(gradcli.diagnosis.naming, "NAMING_SECONDS", 600.0)
     monkeypatch.setattr(gradcli.diagnosis.slips.search, "_SECONDS", 300.0)
     monkeypatch.setattr(gradcli.watchdog.case, "ENTRIES_SECONDS", 600.0)
     monkeypatch.setattr(gradcli.watchdog.case, "OPTIONAL_SECONDS", 1200.0)

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import re
+from bisect import insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import final
@@ -18,10 +19,14 @@ from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.stock import FEW, FEWER, Stock
 from gradcli.edits.idiom import build
 from gradcli.frozen import dataclass
+from gradcli.watchdog.case import stop_if_late
 
 _SHORT, _NAMES, _WITH_SUMS = 140, 7, 100
 """How many forms are combined with pairs of names, how many names form pairs, how many pairs go with sums."""
 _NEAR = 1e-7
+_KEPT = 4
+"""For each slip that is wanted so many hits are kept, since some cannot be put into the source. Where one entry of a
+gradient is far larger than the others, tens of thousands of forms fit."""
 _UGLY = 5.0
 """The cost of a coefficient that is neither a fraction nor a known number."""
 _LEAST = 1.0
@@ -123,6 +128,7 @@ class _Shortest:
 
     def add(self, rows: Rows, made: FloatArray, lacking: FloatArray, role: Role) -> None:
         """Add the forms that some coefficient makes equal to `lacking`; `made` is the effect of each form alone."""
+        stop_if_late()
         numbers, values = fitting(made, lacking, self._place.influence)
         order = np.argsort(rows.costs[numbers], kind="stable")
         for number, coefficient in zip(numbers[order], values[order], strict=True):
@@ -131,8 +137,8 @@ class _Shortest:
             form = rows.spelled(int(number))
             for cost, text in _spelt(float(coefficient), self._place.names.numbers):
                 whole = cost + self._cost(form, role) + (0.6 if coefficient < 0 else 0.0)
-                self._found.append(_Hit(whole, role, form, float(coefficient), text))
-            self._found.sort(key=lambda f: (f.cost, _ORDER[f.role]))
+                insort(self._found, _Hit(whole, role, form, float(coefficient), text), key=_rank)
+            del self._found[_KEPT * self._most :]
 
     def _cost(self, form: Form, role: Role) -> float:
         more = self._replaced if role is Role.OTHER else 0.0
@@ -145,6 +151,10 @@ class _Shortest:
 
 
 _ORDER = {Role.FACTOR: 0, Role.TERM: 1, Role.OTHER: 2}
+
+
+def _rank(hit: _Hit) -> tuple[float, int]:
+    return hit.cost, _ORDER[hit.role]
 
 
 def _borrows(place: Place, form: Form) -> bool:

@@ -18,8 +18,8 @@ from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.store.failures import failure_of, save
 from gradcli.watchdog.case import Watchdog
 
-NAMING_SECONDS, SHRINKING_SECONDS = 15.0, 15.0
-"""What a name, and the smallest input that shows the mistake, may take of the budget."""
+SHRINKING_SECONDS = 15.0
+"""What the smallest input that shows the mistake may take of the budget."""
 _LOG = logging.getLogger("gradcli")
 
 
@@ -39,11 +39,10 @@ def explained(
         subject: the target at the sample that failed.
         evidence: what the checks found there.
         failures: the folder in which the failure is saved for replay, if any.
-        watchdog: says what naming and shrinking may take.
+        watchdog: says what shrinking may take.
     """
-    with watchdog.during("naming", optional=True, share=NAMING_SECONDS):
-        wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
-        findings = tuple(_relative(f) for f in name_findings(evidence, subject, corrections=wanted))
+    wanted = case.settings.shrink and case.spec.expect.verdict == "passed"
+    findings = tuple(_relative(f) for f in name_findings(evidence, subject, corrections=wanted))
     result = replace(result, findings=findings, arguments=tuple(subject.arguments))
     if not findings:
         return result
