@@ -1,6 +1,7 @@
 """Whose code it was: files and frames of the user's, and the error that stands for what their code raised."""
 
 import contextlib
+import functools
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ _LIBRARIES = ("torch", "jax", "jaxlib", "numpy", "triton")
 _STANDARD_LIBRARY = Path(contextlib.__file__).resolve().parent
 
 
+@functools.lru_cache(maxsize=4096)
 def is_users_file(filename: str) -> bool:
     """Whether a frame of this file is the user's: not gradcli's own, not a framework's, not the interpreter's."""
     if filename.startswith("<frozen"):

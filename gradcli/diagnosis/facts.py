@@ -91,6 +91,10 @@ class Facts:
         other._slopes = self._slopes
         return other
 
+    def over(self, subject: Subject) -> "Facts":
+        """The facts of the same target at other arguments, with random numbers from the same seed."""
+        return Facts(subject, self._seed)
+
     def rearranged(self, number: int) -> "Facts | None":
         """The facts at inputs whose entries are all permuted and moved a little; None if forward rejects them.
 

@@ -103,13 +103,13 @@ def _lost_to(facts: Facts, wrong: Sequence[str | None]) -> Iterator[Finding]:
                 yield finding
 
 
-def _with_correction(finding: Finding, facts: Facts) -> Finding:
+def _with_correction(finding: Finding, facts: Facts, mismatch: Mismatch | None = None) -> Finding:
     """The finding with an edit of backward that corrects the gradient, if one is proven."""
     places = {facts.subject.arguments[p].name: place for place, p in enumerate(facts.subject.active)}
     if finding.corrected is not None or finding.input not in places or is_cut():
         return finding
     try:
-        text = correction_for(facts, places[finding.input])
+        text = correction_for(facts, places[finding.input], mismatch)
     except OverrunError:
         return finding
     return finding if text is None or is_cut() else replace(finding, corrected=text)
@@ -130,7 +130,7 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
             finding = name_gradient(here, name, mismatch, own)
             if finding is None:
                 continue
-            finding = _with_correction(finding, here) if corrections else finding
+            finding = _with_correction(finding, here, mismatch) if corrections else finding
             finding = _located(finding, witness)
             label = own[0].note if witness is not subject else None
             yield replace(finding, message=f"{finding.message}; the error appears {label}") if label else finding

@@ -19,7 +19,7 @@ OWN_FOLDER = str(Path(__file__).parent) + os.sep
 """Where the frames of a trace itself are."""
 MODULE_ENTRY = "<gradcli: in module>"
 PACKED_ENTRY = "<gradcli: packed>"
-of_user = functools.lru_cache(maxsize=4096)(is_users_file)
+of_user = is_users_file
 
 
 @functools.lru_cache(maxsize=4096)

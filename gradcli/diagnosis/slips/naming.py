@@ -3,6 +3,7 @@
 from gradcli.diagnosis.entries import tells_of_the_right, wrong_mask
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.search import SlipSearch
+from gradcli.diagnosis.slips.shortened import shortened
 from gradcli.diagnosis.slips.slip import Role, Slip
 from gradcli.diagnosis.slips.wording import kind_of, location_of, sentence_of
 from gradcli.diagnosis.suspect import Named, Suspect
@@ -10,8 +11,12 @@ from gradcli.diagnosis.table import SIGNIFICANCE
 from gradcli.edits.draft import Draft
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
+from gradcli.results import Mismatch
 
-_KEY = "slips"
+_KEY, _PART = "slips", "slips in a part"
+_BRIEFLY = 1.0
+"""Seconds for a search at long inputs whose mistake a part of them does not show: it depends on the size, or on where
+an entry lies, which an edit of one expression seldom corrects."""
 
 
 def explained_by_slip(suspect: Suspect) -> Named | None:
@@ -20,8 +25,7 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
         return None
     if suspect.mismatch is None and any(g is not None and g.shape != suspect.shape for g in suspect.gradients):
         return None  # the shape is what is wrong
-    search = _search(suspect.facts)
-    slip = _slip_for(search, suspect.place)
+    search, slip = _found(suspect.facts, suspect.place, suspect.mismatch)
     if slip is None or search.draft is None:
         return None
     in_part = _is_right_in_part(suspect)
@@ -34,29 +38,41 @@ def explained_by_slip(suspect: Suspect) -> Named | None:
     return kind, sentence_of(slip, search.draft, suspect.name), extra
 
 
-def correction_for(facts: Facts, place: int) -> str | None:
+def correction_for(facts: Facts, place: int, mismatch: Mismatch | None = None) -> str | None:
     """The file's text with the slip corrected, which makes the gradient of an active input right; None without one."""
-    search = _search(facts)
-    slip = _slip_for(search, place)
+    search, slip = _found(facts, place, mismatch)
     return None if slip is None or search.draft is None else _corrected(slip, search.draft)
 
 
+def _found(facts: Facts, place: int, mismatch: Mismatch | None) -> tuple[SlipSearch, Slip | None]:
+    """The search, and the slip that it found; None if values of backward cannot be read, as on the meta device.
+
+    Long inputs are searched in the part around the mistake, if it shows there, and a slip is proven at the whole.
+    """
+    part = _in_part(facts, place, mismatch)
+    if part is not None:
+        slip = _slip_for(part, place)
+        if slip is not None or part.shows(place):
+            return part, slip
+    whole: SlipSearch = facts.searches.setdefault(_KEY, SlipSearch(facts, None if part is None else _BRIEFLY))
+    return whole, _slip_for(whole, place)
+
+
+def _in_part(facts: Facts, place: int, mismatch: Mismatch | None) -> SlipSearch | None:
+    if _PART not in facts.searches:
+        short = shortened(facts, place, mismatch)
+        facts.searches[_PART] = None if short is None else SlipSearch(short, whole=facts)
+    part: SlipSearch | None = facts.searches[_PART]
+    return part
+
+
 def _slip_for(search: SlipSearch, place: int) -> Slip | None:
-    """The slip found by the search; None if values of backward cannot be read, as on the meta device."""
     try:
         return search.slip_for(place)
     except OverrunError:
         raise
     except UserCodeError:
         return None
-
-
-def _search(facts: Facts) -> SlipSearch:
-    """The search at these facts, made once and shared by all inputs."""
-    if _KEY not in facts.searches:
-        facts.searches[_KEY] = SlipSearch(facts)
-    search: SlipSearch = facts.searches[_KEY]
-    return search
 
 
 def _corrected(slip: Slip, draft: Draft) -> str | None:

@@ -40,8 +40,10 @@ _ENOUGH = 3
 class SlipSearch:
     """The slips of one backward at the inputs of some facts."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, facts: Facts, seconds: float | None = None, *, whole: Facts | None = None) -> None:
+        """Search for at most `seconds`; a slip must be right at the `whole` as well, if `facts` are of a part."""
+        self._facts, self._whole = facts, whole
+        self._seconds = _SECONDS if seconds is None else seconds
         self._anew: Facts | None = None
         self._framework: Any = getattr(facts.subject, "framework", None)
         self._draft = None if self._framework is None else draft_for(facts.subject.info)
@@ -61,6 +63,10 @@ class SlipSearch:
         """The names of the output gradients in backward."""
         return self._cotangents
 
+    def shows(self, place: int) -> bool:
+        """Whether the search has seen that the gradient of the active input number `place` is wrong at its inputs."""
+        return self._tried is not None and place in self._tried.trial.wrong
+
     def slip_for(self, place: int) -> Slip | None:
         """The shortest slip that is proven to make the gradient of the active input number `place` right.
 
@@ -71,7 +77,7 @@ class SlipSearch:
         if place not in self._proven:
             with watched() as watchdog, np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                with watchdog.during("naming", optional=True, searching=True, share=_SECONDS):
+                with watchdog.during("naming", optional=True, searching=True, share=self._seconds):
                     self._search(self._draft, place)
         return self._proven.setdefault(place, None)
 
@@ -146,6 +152,8 @@ class SlipSearch:
                 values = [facts.subject.arguments[p].value for p in facts.subject.active]
                 made.append(facts.at([0.3 * value for value in values]))
             self._others = [facts for facts in made if facts is not None]
+            if self._whole is not None:
+                self._others.append(self._whole.bound_anew())
         return self._others
 
     def _holds(self, slip: Slip, draft: Draft, tried: "_Prepared") -> bool:

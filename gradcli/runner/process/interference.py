@@ -3,11 +3,12 @@
 import builtins
 import json
 import math
+import operator
 import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Never
@@ -33,6 +34,8 @@ _FRAMEWORKS = {
 """Modules that are looked at where they have been imported, with the classes in them that are."""
 _KEPT_MODULES = ("gradcli", "numpy", "torch", "jax", "json", "os", "pathlib", "re")
 _GONE = object()
+_all, _map, _is, _len = all, map, operator.is_, len
+"""The functions that compare names, kept since a target may replace the built-in ones."""
 
 Own = tuple[tuple[ModuleType | type, dict[str, Any]], ...]
 
@@ -62,6 +65,8 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
     for space, names in own:
         now = space.__dict__
         is_class = space.__class__ is not ModuleType
+        if _same(names, now, exactly=is_class):
+            continue
         for name, value in names.items():
             if now.get(name, _GONE) is not value and name not in _VARYING and not _by_itself(space, now.get(name)):
                 found.append((space, name))
@@ -73,6 +78,16 @@ def replaced_since(own: Own, *, restore: bool) -> tuple[str, ...]:
                 if restore:
                     type.__delattr__(space, name)
     return tuple(f"{space.__name__}.{name}" for space, name in found)
+
+
+def _same(names: dict[str, Any], now: Mapping[str, Any], *, exactly: bool) -> bool:
+    """Whether all names have the values that they had, as the order of both dicts shows at once; more unless `exactly`.
+
+    A False says nothing: a name that was removed and put back is the last one.
+    """
+    if _len(now) < _len(names) or (exactly and _len(now) != _len(names)):
+        return False
+    return _all(_map(_is, names.values(), now.values())) and _all(_map(_is, names, now))
 
 
 def _by_itself(space: ModuleType | type, value: object) -> bool:
@@ -104,14 +119,15 @@ def own_kept() -> Iterator[None]:
         UserCodeError: some were replaced, so that nothing which was computed since can be relied on.
     """
     before = names_of_spaces()
-    modules = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in _KEPT_MODULES}
+    modules = dict(sys.modules)
     trouble: BaseException | None = None
     try:
         yield
     except BaseException as error:
         trouble = error
     replaced = replaced_since(before, restore=True)
-    removed = tuple(name for name, module in modules.items() if sys.modules.get(name) is not module)
+    changed = [name for name, module in modules.items() if sys.modules.get(name) is not module]
+    removed = tuple(name for name in changed if name.partition(".")[0] in _KEPT_MODULES)
     sys.modules.update({name: modules[name] for name in removed})
     if trouble is not None and is_interrupt(trouble):
         raise trouble
