@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gradcli.findings import FindingKind
-from tests.cli import warm
+from tests import warm
 from tests.test_readme import stable
 from tools import gallery, reports
 

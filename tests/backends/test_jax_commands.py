@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.cli import warm
+from tests import warm
 
 pytest.importorskip("jax", reason="the jax backend needs JAX")
 

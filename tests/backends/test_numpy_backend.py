@@ -17,7 +17,7 @@ from gradcli.engine.autograd import Function
 from gradcli.errors import TargetError, UsageError
 from gradcli.inputs.search.inference import infer
 from gradcli.verdict import Verdict
-from tests.cli import warm
+from tests import warm
 
 BACKEND = backend_named("numpy")
 

@@ -9,8 +9,8 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
+from tests import warm
 from tests.checks.frameworks import backend, examined, ns, tensor
-from tests.cli import warm
 
 __all__ = ["backend", "ns"]
 X = tensor("x", [0.5, -1.5, 2.0])

@@ -18,7 +18,7 @@ from gradcli.runner.planning.limits import as_option, require_settings
 from gradcli.runner.planning.plan import Shard
 from gradcli.settings import Settings
 from gradcli.verdict import Reason, Verdict
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 
 def test_the_version_is_told_without_importing_numpy_rich_or_typer() -> None:

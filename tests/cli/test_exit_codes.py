@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 
 @pytest.mark.parametrize(

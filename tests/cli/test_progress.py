@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli.output.progress import time_left
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 SLOW = """
 import time

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.runner.workers import fork_server_start
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 COMMAND = """
 import atexit, json, os, sys

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 LOUD = [
     b"printed at import", b"through the original stream", b"written to descriptor 1 at import",

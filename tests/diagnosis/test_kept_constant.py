@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli import warm
+from tests import warm
 
 HEADS = {
     "torch": "import torch\nfrom torch import nn\nfrom torch.autograd import Function\n",

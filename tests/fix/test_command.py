@@ -12,7 +12,7 @@ from gradcli.cli.commands.fix import require_options
 from gradcli.errors import UsageError
 from gradcli.fix.writing import write
 from gradcli.patches import Patch
-from tests.cli import warm
+from tests import warm
 
 SOURCE = (
     "from gradcli.engine.autograd import Function\n\n\n"

@@ -6,7 +6,7 @@ from benchmarks.fix.corpus import Specimen
 from benchmarks.fix.run import case_of
 from gradcli.runner.arguments.prepare import prepared
 from gradcli.runner.outcome.modes import other_modes
-from tests.cli import warm
+from tests import warm
 
 TEXT = """from gradcli import engine as torch
 from gradcli.engine.autograd import Function

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli import warm
+from tests import warm
 
 HEAD = {
     "torch": ("from torch.autograd import Function\n", "from torch.autograd.function import once_differentiable\n", ""),

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from gradcli.edits.regrouping import of_other_methods, regrouped
-from tests.cli import warm
+from tests import warm
 
 
 @pytest.mark.parametrize(

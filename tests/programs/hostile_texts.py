@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gradcli.findings import FindingKind
 from gradcli.results import CheckResult, Report
-from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED
+from tests.reporters.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED
 
 NASTY = (
     "<script>alert(1)</script>",

@@ -20,8 +20,8 @@ from gradcli.reporters.escaping import code_block, code_span, printable
 from gradcli.reporters.formats import SUFFIXES, WHOLE, renderer
 from gradcli.results import Location, Report
 from gradcli.verdict import Verdict
-from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
 from tests.programs.hostile_texts import NASTY, hostile_cases, many_kinds
+from tests.reporters.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
 
 DATA = Path(__file__).parent / "data"
 REPORTS = {"hostile": many_kinds(), "of each verdict": report(*ALL), "empty": report()}

@@ -15,9 +15,9 @@ from gradcli.reporters.json_document import json_report
 from gradcli.reporters.ndjson import ndjson_report
 from gradcli.results import CheckResult, Entry, Fault, Report
 from gradcli.verdict import Verdict
-from tests.cli.conftest import Run
-from tests.cli.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
+from tests.conftest import Run
 from tests.programs.hostile_texts import many_kinds
+from tests.reporters.results import ALL, ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED, SKIPPED, report
 
 ODD = replace(
     FINDING,

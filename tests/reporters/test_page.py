@@ -23,8 +23,8 @@ from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.cli.results import ALL, FAILED, PASSED, report
 from tests.programs.hostile_texts import NASTY, many_kinds
+from tests.reporters.results import ALL, FAILED, PASSED, report
 
 VOID = {"meta", "input", "br"}
 BLOCK = JacobianBlock(

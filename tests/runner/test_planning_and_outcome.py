@@ -1,0 +1,179 @@
+"""The runner's parts on values made by hand: seeds, merging, expectations, plans."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gradcli.cases import CheckSpec, Expectation
+from gradcli.errors import NothingToCheckError, UsageError
+from gradcli.findings import FindingKind
+from gradcli.reporters.plain import plain_case
+from gradcli.results import CheckResult, Evidence
+from gradcli.runner.outcome.expect import VALUE_FINDINGS, against_expectation
+from gradcli.runner.outcome.merge import merge
+from gradcli.runner.outcome.notes import telling_notes
+from gradcli.runner.planning.configuration import default_targets
+from gradcli.runner.planning.functions import functions_in
+from gradcli.runner.planning.gather import is_named
+from gradcli.runner.planning.plan import case_of, case_seed
+from gradcli.settings import Settings
+from gradcli.verdict import Reason, Verdict
+from tests.reporters.results import ERROR, FAILED, FINDING, INCONCLUSIVE, PASSED
+
+
+def test_a_seed_depends_on_the_run_the_target_and_the_name_alone_and_never_changes() -> None:
+    assert case_seed(0, "mymodule:LinearFunction", None) == 1125896961
+    others = {case_seed(1, "a:B", None), case_seed(0, "a:B", "c"), case_seed(0, "a:C", None), case_seed(0, "a:B", None)}
+    assert len(others) == 4
+
+
+def test_a_file_stands_for_its_private_functions_too_and_for_each_once(tmp_path: Path) -> None:
+    file = tmp_path / "hidden_functions.py"
+    file.write_text(
+        "from gradcli.engine.autograd import Function\n"
+        "class _Base(Function):\n    pass\n"
+        "class _Double(Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return 2 * g\n"
+        "Double = _Double\n"
+    )
+    assert functions_in(str(file)) == (f"{file}:_Double",)
+
+
+def test_a_spec_goes_before_the_run_but_checks_named_by_the_run_go_first() -> None:
+    spec = CheckSpec(target="a:B", order=1, samples=7, seed=5, only=("gradient",), skip=("linearity",))
+    case = case_of(spec, Settings(order=3, seed=1, only=("repeat",), skip=("mutation",)))
+    assert (case.settings.order, case.settings.samples) == (1, 7)
+    assert case.settings.only == ("repeat",)
+    assert case.settings.skip == ("mutation", "linearity")
+    assert case.seed == case_seed(5, "a:B", None)
+
+
+def test_samples_merge_to_the_worst_verdict_bound_and_resolution() -> None:
+    first = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", bound=1e-12, resolution=1e-11)
+    second = replace(first, bound=3e-12, resolution=5e-12, note="moved off a kink", max_rel_error=1e-15)
+    third = replace(first, verdict=Verdict.INCONCLUSIVE, reason=Reason.NOISE, bound=None, resolution=None)
+    other = Evidence(check="gradient", verdict=Verdict.PASSED, input="y")
+    (merged, kept) = merge([[first, other], [second], [third]])
+    assert merged.verdict is Verdict.INCONCLUSIVE
+    assert merged.reason is Reason.NOISE
+    assert (merged.bound, merged.resolution, merged.max_rel_error) == (3e-12, 1e-11, 1e-15)
+    assert merged.note == "moved off a kink"
+    assert kept == other
+
+
+def test_a_note_of_several_samples_is_said_once_with_its_largest_figures() -> None:
+    first = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", note="steps by about 3e-08; moved off a kink")
+    notes = (None, "steps by about 5e-07", "moved off a kink; steps by about 2e-08", "has 2 entries", "has 3 entries")
+    (merged,) = merge([[first], *([replace(first, note=note)] for note in notes)])
+    assert merged.note == (
+        "steps by about 5e-07 (likewise in 2 other samples); moved off a kink; has 2 entries; has 3 entries"
+    )
+
+
+def test_notes_of_one_sample_that_differ_in_their_figures_are_all_kept() -> None:
+    evidence = Evidence(check="gradient", verdict=Verdict.PASSED, note="kink at 0.25; kink at 0.75")
+    assert merge([[evidence], [evidence]])[0].note == "kink at 0.25; kink at 0.75"
+    other = replace(evidence, note="kink at 0.5")
+    assert merge([[evidence], [other]])[0].note == "kink at 0.5 (likewise in 1 other sample); kink at 0.75"
+
+
+def test_what_holds_for_several_inputs_is_said_once_with_their_names() -> None:
+    x = Evidence(check="gradient", verdict=Verdict.PASSED, input="x", note="forward's values step")
+    w = replace(x, input="w", output=1)
+    named = replace(x, input="b", note="b is empty")
+    alone = replace(x, input=None, note="raised to float64")
+    assert telling_notes([x, w, replace(x, output=1), named, alone]) == (
+        "x, w: forward's values step",
+        "b is empty",
+        "raised to float64",
+    )
+
+
+def test_a_not_a_number_is_the_worst_error() -> None:
+    first = Evidence(check="gradient", verdict=Verdict.FAILED, max_abs_error=float("nan"))
+    (merged,) = merge([[first], [replace(first, max_abs_error=1.0)]])
+    assert merged.max_abs_error != merged.max_abs_error
+
+
+def test_zero_everywhere_must_hold_in_every_sample() -> None:
+    zero = Evidence(check="gradient", verdict=Verdict.PASSED, zero_everywhere=True)
+    assert not merge([[zero], [replace(zero, zero_everywhere=False)]])[0].zero_everywhere
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted", "verdict", "note"),
+    [
+        (FAILED, ("wrong-factor",), Verdict.PASSED, None),
+        (FAILED, ("wrong-sign", "wrong-factor"), Verdict.PASSED, None),
+        (FAILED, (), Verdict.PASSED, None),
+        (FAILED, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; got: failed with wrong-factor"),
+        (PASSED, (), Verdict.FAILED, "expected: failed; got: passed"),
+        (INCONCLUSIVE, ("wrong-sign",), Verdict.FAILED, "expected: failed with wrong-sign; got: inconclusive"),
+    ],
+)
+def test_a_case_that_must_fail_passes_only_when_it_fails_as_stated(
+    result: CheckResult, wanted: tuple[str, ...], verdict: Verdict, note: str | None
+) -> None:
+    judged = against_expectation(result, Expectation(verdict="failed", findings=wanted))
+    assert judged.verdict is verdict
+    if note is None:
+        assert judged.expected == "failed with wrong-factor"
+        assert "expected='failed with wrong-factor'" in plain_case(judged)
+        assert "\n" not in plain_case(judged)
+    else:
+        assert note in judged.notes[0]
+
+
+def test_a_case_that_must_fail_and_raises_is_still_an_error() -> None:
+    assert against_expectation(ERROR, Expectation(verdict="failed")).verdict is Verdict.ERROR
+
+
+def test_a_surrogate_may_have_wrong_values_and_says_so_but_may_break_no_rule() -> None:
+    surrogate = Expectation(verdict="surrogate")
+    allowed = against_expectation(FAILED, surrogate)
+    assert allowed.verdict is Verdict.PASSED
+    assert FINDING.message in allowed.notes[0]
+    assert against_expectation(INCONCLUSIVE, surrogate).verdict is Verdict.INCONCLUSIVE
+    for kind in set(FindingKind) - VALUE_FINDINGS:
+        broken = replace(FAILED, findings=(FINDING, replace(FINDING, kind=kind)))
+        assert against_expectation(broken, surrogate).verdict is Verdict.FAILED
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [("a.b:C", True), ("a.py:C.D", True), ("a.b", False), ("a.py", False), (r"C:\x\a.py", False), (r"C:\a.py:B", True)],
+)
+def test_a_name_follows_a_colon_that_is_not_a_drives(target: str, named: bool) -> None:
+    assert is_named(target) is named
+
+
+def test_without_a_target_the_configured_specs_are_checked_seen_from_the_folder_below(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.gradcli]\nspecs = ["gradients"]\n')
+    (tmp_path / "inner").mkdir()
+    assert default_targets(tmp_path) == ("gradients",)
+    assert default_targets(tmp_path / "inner") == (str(tmp_path / "gradients"),)
+
+
+def test_without_configuration_the_folder_specs_is_checked_and_without_that_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    with pytest.raises(NothingToCheckError, match="no target was given"):
+        default_targets(tmp_path)
+    (tmp_path / "specs").mkdir()
+    assert default_targets(tmp_path) == ("specs",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.gradcli]\nspec = ['a']\n", r"unknown key 'spec' \(did you mean 'specs'\?\)"),
+        ("[tool.gradcli]\nspecs = 'a'\n", "expected specs to be a list of paths, got specs='a'"),
+        ("[tool]\ngradcli = 3\n", r"expected a table \[tool.gradcli\], got int"),
+        ("[tool.gradcli\n", "cannot be read"),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_its_place(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        default_targets(tmp_path)

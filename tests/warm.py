@@ -1,0 +1,117 @@
+"""`python -m gradcli` in a process of its own that does not have to start: a copy of one that has imported it.
+
+Each command is a child of a server that imported gradcli once. It has the arguments, the working directory and the
+streams that are asked for, and ends as a command does; the workers are its own. What a new interpreter does on its way
+there (bytecode, the encoding of the streams, what is imported when) is tested with new interpreters, elsewhere.
+"""
+
+import atexit
+import gc
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, final
+
+ROOT = Path(__file__).parents[1]
+
+
+@final
+class Server:
+    """The process that commands are copied from; it ends when its standard input does."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.warm"],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, arguments: tuple[str, ...], folder: Path, timeout: float) -> "subprocess.CompletedProcess[bytes]":
+        """Run a command to its end. Raises TimeoutExpired."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with tempfile.TemporaryDirectory() as place:
+            streams = [str(Path(place) / name) for name in ("out", "error")]
+            request = {"arguments": arguments, "folder": str(folder), "streams": streams}
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            if not select.select([self._process.stdout], [], [], timeout)[0]:
+                self._process.kill()
+                server.cache_clear()
+                raise subprocess.TimeoutExpired(arguments, timeout)
+            code = int(self._process.stdout.readline())
+            out, error = (Path(stream).read_bytes() for stream in streams)
+        return subprocess.CompletedProcess(arguments, code, out, error)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def run(
+    arguments: tuple[str, ...], folder: Path, timeout: float = 120.0, **environment: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command to its end, in an environment with these variables beside those of the tests.
+
+    Raises:
+        TimeoutExpired: it takes longer than `timeout` seconds.
+    """
+    known = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
+    for name in ("PYTHONWARNINGS", "PYTEST_CURRENT_TEST"):
+        known.pop(name, None)
+    return server(os.getpid(), frozenset(known.items())).run(arguments, folder, timeout)
+
+
+def run_for_text(arguments: tuple[str, ...], folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """As `run`, with both streams as text."""
+    ended = run(arguments, folder, **environment)
+    return subprocess.CompletedProcess(
+        ended.args, ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8")
+    )
+
+
+@cache
+def server(process: int, environment: frozenset[tuple[str, str]]) -> Server:
+    """The server of a process of pytest and of an environment."""
+    found = Server(dict(environment))
+    atexit.register(found.close)
+    return found
+
+
+def _serve() -> int | None:
+    """In the server None, once nothing more can be asked for; in each copy of it the exit code of its command."""
+    del sys.path[0]  # where this file is looked for: no command has that
+    from gradcli.runner.workers import worker
+
+    worker.warm_up()
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin.buffer:
+        pid = os.fork()
+        if pid == 0:
+            return _command(json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    return None
+
+
+def _command(request: dict[str, Any]) -> int:
+    os.chdir(request["folder"])
+    paths = [(os.devnull, os.O_RDONLY), *((path, os.O_WRONLY | os.O_CREAT) for path in request["streams"])]
+    for number, (path, mode) in enumerate(paths):
+        opened = os.open(path, mode)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.argv = ["gradcli", *request["arguments"]]
+    from gradcli.__main__ import main
+
+    return main()
+
+
+if __name__ == "__main__":
+    sys.exit(_serve())
