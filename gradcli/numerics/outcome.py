@@ -29,7 +29,7 @@ class Outcome(Enum):
 
 
 _OUTCOMES = {
-    Outcome.AGREES: "The gradient agrees with finite differences to within their error bound.",
+    Outcome.AGREES: "The gradient agrees with finite differences to within their error bound or the significance.",
     Outcome.DIFFERS: (
         "The gradient differs from finite differences by more than three times their error bound, along several "
         "directions, with several steps and at several points."
@@ -145,7 +145,7 @@ class BlockOutcome:
         max_abs_error: the largest error of an entry, as a derivative.
         max_rel_error: the largest error relative to the largest entry (both times the scale of the input entry).
         bound: the error bound of the measured entries, as a derivative.
-        resolution: the smallest relative error that would have been detected; None if not known.
+        resolution: every relative error above this would have been detected; None if not known.
         zero_everywhere: whether claim and derivative are zero at all points tried.
         note: a sentence for the report.
         table: claimed and measured entries.

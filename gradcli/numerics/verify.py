@@ -38,6 +38,10 @@ def verify(
 ) -> Verification:
     """Compare the claimed gradient of a map with its numerical derivative, for every pair of blocks.
 
+    With a reference, a fast path compares claim, reference and one direction of finite differences. Without one, or
+    where these do not settle it, a `Protocol` measures directions by small steps with an error bound, confirms what
+    differs, and tries large steps where the values are too rough for small ones.
+
     Args:
         map: the map. Its vjp is the claim, which is compared with finite differences of its value.
         x: the point, of length n. It is rounded to a grid first, which moves an entry by at most 3e-14 of its scale.

@@ -16,13 +16,18 @@ from gradcli.numerics.outcome import Doubt, Outcome
 from gradcli.numerics.sampling.directions import Focus
 
 PASS_RESOLUTION = 1e-4
-"""A pair agrees only at this resolution or a finer one."""
+"""By small steps alone, a pair agrees only at this resolution or a finer one: a mistake of 0.1 %, the smallest that a
+formula usually makes, is then above it tenfold. Coarser agreements come with a note, and need values that are known to
+be stored in few digits (`survey._at_its_precision`) or large steps (`wide_steps`)."""
 
 
 class Impression(Enum):
     """The result of one direction for one pair of blocks."""
 
-    AGREES = "the gradient agrees with finite differences to within the error bound for every output entry"
+    AGREES = (
+        "the gradient agrees with finite differences for every output entry, to within the error bound or the "
+        "significance, at a resolution fine enough"
+    )
     DIFFERS = (
         "the gradient differs from finite differences by more than three times the error bound for some output entry"
     )
@@ -49,7 +54,6 @@ class Reading:
         size: the absolute values of the rows at the point.
         noise: the standard deviations of the rows' values.
         claimless: the rows without a claim.
-        certified: whether three pairs of values were enough, because they met the claim.
     """
 
     direction: Vector
@@ -65,7 +69,6 @@ class Reading:
     size: Vector
     noise: Vector
     claimless: Mask
-    certified: bool
 
     @property
     def tolerance(self) -> Vector:
@@ -115,7 +118,7 @@ class Judgement:
         scale: what errors are compared with: the largest scaled entry, or a larger value if the slopes show one.
         error: the largest |claimed slope - measured slope| of a row.
         tolerance: the largest bound of such an error.
-        resolution: the smallest error, as a part of `scale`, that would have been detected; None if not known.
+        resolution: every error above this part of `scale` would have been detected; None if not known.
         statuses: the statuses of the rows.
     """
 
@@ -156,6 +159,15 @@ class Decision:
     searched: bool = False
 
 
+def resolution_of(tolerance: float, scale: float) -> float | None:
+    """The relative error of an entry above which it would have been detected; None if the scale is zero.
+
+    A slope must be off by more than three error bounds, and a random direction shows at least half of an entry's error.
+    The bound is the widest of all rows, so that smaller errors may be detected in other rows.
+    """
+    return 2 * FAIL_FACTOR * tolerance / scale if scale > 0 else None
+
+
 def of_sum(significance: float, columns: int) -> float:
     """The smallest relative error of a slope that matters, if the errors of so many entries add up in it.
 
@@ -194,7 +206,7 @@ def judge(reading: Reading, rows: Mask, entry_scale: float, columns: int, signif
         silent = within & (reading.bound <= FINE * known + NOTHING)
         # A slope below the largest bound of the rows is below the rounding level of the block, and counts as zero too.
         silent |= within & (np.abs(reading.numeric) + reading.bound <= worst) & silent.any()
-    resolution = 2 * FAIL_FACTOR * worst / scale if scale > 0 and (ours & smooth).any() else None
+    resolution = resolution_of(worst, scale) if (ours & smooth).any() else None
     statuses = tuple(Status(int(s)) for s in np.unique(reading.status[rows]))
     if (rows & reading.broken).any():
         impression = Impression.KINKED

@@ -295,7 +295,6 @@ class Site:
             size=size,
             noise=estimate.noise,
             claimless=claimless,
-            certified=False,
         )
 
     def is_met(self, short: QuickReading, places: slice, rounding: Vector | float = 0.0) -> bool:
@@ -334,7 +333,11 @@ class Site:
     def _beside(
         self, short: Prediction, v: Vector, focus: Focus, along: tuple[Vector, Vector], start: float
     ) -> QuickReading:
-        """Put the slopes of three pairs of values next to the claimed slopes (`along`)."""
+        """Put the slopes of three pairs of values next to the claimed slopes (`along`).
+
+        There is no truncation bound for three pairs. Where claim and slope agree to many digits, neither can be far
+        from the derivative: four times their difference is taken for the bound.
+        """
         claimed, rounding = along
         f0 = self.row_values()
         noise = self._noise_seen(short.value, claimed, np.full(f0.size, start / 2))
@@ -354,7 +357,6 @@ class Site:
             size=np.abs(f0),
             noise=short.rounding + noise,
             claimless=np.isnan(claimed) & self.unclaimed(claimed.size),
-            certified=True,
         )
         return QuickReading(short=short, reading=reading)
 

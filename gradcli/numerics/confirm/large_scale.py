@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcli.numerics.claims.compare import resolution_of
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.confirm.wide_errors import Wrong, disagreement
 from gradcli.numerics.confirm.wide_steps import Wide, agreement, overruled
@@ -75,7 +76,7 @@ def may_be_drowned(outcome: BlockOutcome) -> bool:
     return outcome.outcome is Outcome.UNDECIDED and outcome.doubt in (Doubt.NOISE, Doubt.KINK)
 
 
-def agreed_in_few_digits(site: Site, pair: Pair) -> BlockOutcome | None:
+def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
     """Compare a pair whose values are float16 or bfloat16 numbers over large steps, before small ones are tried.
 
     Small steps would show only the rounding of such values. A forward that iterates is not compared here.
@@ -207,7 +208,7 @@ def _wrong(site: Site, pair: Pair, outcome: BlockOutcome, wrong: Wrong) -> Block
         max_abs_error=wrong.error * largest,
         max_rel_error=wrong.error,
         bound=wrong.bound * largest,
-        resolution=2 * FAIL_FACTOR * wrong.bound,
+        resolution=resolution_of(wrong.bound, 1.0),
         note=wrong.note,
         reference=DIFFERENCES,
     )

@@ -64,7 +64,7 @@ class Wide:
 
     Attributes:
         error: the slope of the residual, relative to the pair's largest scaled entry.
-        resolution: the smallest error that would have been detected, in the same unit.
+        resolution: every error above this, in the same unit, would have been detected.
         noise: the distance of the values from a smooth curve, relative to the largest value.
         reach: the longest step.
     """

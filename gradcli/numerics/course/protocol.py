@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, of_sum
 from gradcli.numerics.claims.site import BudgetExceededError, Site
-from gradcli.numerics.confirm.large_scale import agreed_in_few_digits, is_drowned, may_be_drowned, with_large_steps
+from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.confirm.single_column import confirm_column
 from gradcli.numerics.course.reference_elsewhere import certified_elsewhere
@@ -111,11 +111,12 @@ class Protocol:
                 self._settle(pair, Outcome.UNDECIDED, Doubt.NO_SIGNAL, "the input or the output is empty")
 
     def _decide(self, site: Site) -> None:
+        """Judge all pairs by small steps at the point, and those on kinks or with NaN at points close by."""
         for pair in self._pending() if not all_finite(site.outputs) else ():
             if not site.rows(pair[1]).any():
                 self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "the output is NaN or infinite in every entry")
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
-        self._settle_few_digits(site, singular)
+        self._settle_half_precision(site, singular)
         kinked: dict[Pair, PairResult] = {}
         pending = [pair for pair in self._pending() if pair not in singular]
         seen = survey(site, pending, self.significance) if pending else {}
@@ -129,10 +130,10 @@ class Protocol:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
 
-    def _settle_few_digits(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
+    def _settle_half_precision(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
         """Judge pairs whose values are float16 or bfloat16 numbers by large steps: small ones show only rounding."""
         for pair in [pair for pair in self._pending() if pair not in singular and site.claim.finite]:
-            agreed = agreed_in_few_digits(site, pair)
+            agreed = agreed_in_half_precision(site, pair)
             if agreed is not None:
                 self.outcomes[pair] = agreed
 
@@ -187,6 +188,7 @@ class Protocol:
                     self._conclude(pair, again, None)
 
     def _conclude(self, pair: Pair, seen: PairResult, note: str | None) -> None:
+        """Make an outcome of what small steps show; large ones may still change it (`_take_large_steps`)."""
         note = "; ".join(text for text in (note, seen.note) if text) or None
         if seen.decision is not None:
             self._record(pair, seen, seen.decision, note)
@@ -210,6 +212,7 @@ class Protocol:
         return replace(confirm(seen.site, *pair, seen.reading, self.significance), searched=searched)
 
     def _agree(self, pair: Pair, seen: PairResult, note: str | None) -> None:
+        """Accept a claim, unless a single entry is off, and keep the rows that are to be verified on their own."""
         site, judgement = seen.site, seen.judgement
         largest = largest_entry(site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
@@ -238,6 +241,7 @@ class Protocol:
         self.outcomes[pair] = outcome
 
     def _record(self, pair: Pair, seen: PairResult, decision: Decision, note: str | None) -> None:
+        """Take a confirmed or refuted difference; the reference overrules an inconclusive confirmation."""
         judgement, largest = decision.judgement, largest_entry(seen.site, *pair)
         scale = judgement.scale or 1.0
         witnessed = seen.gap is not None and seen.decision is None

@@ -34,7 +34,7 @@ DEEP_CLUSTERS = (18, 25)
 """The second and third cluster are at these levels: steps 2^18 and 2^25 times smaller than the first."""
 FINEST_LEVEL = 29
 """No step is halved so often; at level 28 a step is about 3e-10 of the scale, and rounding leaves six digits."""
-DROWNED = 0.02
+CHANGE_HIDDEN = 0.02
 """If the noise exceeds this part of the change of the values over all steps, the derivative is UNRESOLVED."""
 KINK_KNOWN = 1e-6
 """A kink that every cluster shows is not examined further once the change of slope is known to this part of itself."""
@@ -86,7 +86,8 @@ class _Search:
     """The evaluation of one line, step by step, until the bounds are good enough or cannot improve.
 
     Masks over the outputs: `noisy` have noise that small steps do not avoid, and are differentiated by large steps;
-    `stairs` are constant over small steps, so that there is no bound; in `quiet` ones (both kinds) no kink is sought.
+    `stairs` are constant over small steps and have no known noise, so that there is no bound; in `quiet` ones (both
+    kinds) no kink is sought. Large steps are here those above the first cluster, a hundredth of x or more.
     """
 
     def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
@@ -187,16 +188,17 @@ class _Search:
             | ~(second.noise <= ABOVE_ROUNDING * EPS * size)
             | (second.constant & noisy)
         )
-        countable = self.stairs & ~first.constant & np.isfinite(first.noise)
+        noise_known = self.stairs & ~first.constant & np.isfinite(first.noise)
         coarse_works = chosen.bound < 2.5 * chosen.noise
         if deeper.any():
             third = ladder.add_cluster(DEEP_CLUSTERS[1])
             self.stairs |= staircases(ladder)
+            # The noise of float32 values never falls below their rounding (`measure_cluster`), and so always lasts.
             lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.stairs
             self.noisy = noisy & wanted & lasting & ~third.broken & ~second.broken & coarse_works
-            countable |= self.stairs & ~first.constant & np.isfinite(first.noise)
-        self.noisy |= countable
-        self.stairs &= ~countable
+            noise_known |= self.stairs & ~first.constant & np.isfinite(first.noise)
+        self.noisy |= noise_known
+        self.stairs &= ~noise_known
         self.quiet |= self.noisy
         fine = self._descend(wanted & ~self.noisy, first.broken, bool(deeper.any()))
         return self._weigh(chosen, fine, wanted & ~self.noisy, rough)
@@ -323,7 +325,7 @@ class _Search:
             moves = np.fmax.reduce([np.abs(self.line.at(t) - self.line.centre) for t in steps])
             rough = noise > ABOVE_ROUNDING * EPS * np.abs(self.line.centre)
             coarse = chosen.step >= self.ladder.clusters[min(self.ladder.clusters)].step
-            drowned: Mask = rough & coarse & ~(noise < DROWNED * moves)
+            drowned: Mask = rough & coarse & ~(noise < CHANGE_HIDDEN * moves)
         return drowned
 
     def _unsettled(self, chosen: Choice) -> Mask:

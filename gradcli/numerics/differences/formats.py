@@ -19,9 +19,10 @@ class Format:
         name: its name.
         digits: its binary digits.
         smallest: its smallest positive number.
-        resolution: the coarsest resolution at which a gradient may agree if the values are stored in this format. Over
-            steps as long as x, the slope of float16 and bfloat16 values is known to some dozen unit roundoffs; float32
-            has enough digits to show an error of 1 %.
+        resolution: the coarsest resolution at which a gradient may agree, with a note, if the values are stored in this
+            format; without one, `PASS_RESOLUTION` holds. Over steps as long as x, the slope of float16 and bfloat16
+            values is known to some dozen unit roundoffs. The values of float32 that hide more than 1 % are a hundred
+            thousand times as large as their change, and show no more than that they are rounded.
     """
 
     name: str

@@ -68,6 +68,10 @@ class Cluster:
 def measure_cluster(nodes: Vector, values: Matrix, step: float) -> Cluster:
     """Measure the noise at nine points t_-4, ..., t_4 with t_0 = 0.
 
+    The noise is what polynomials leave of the values; for values on a grid, at least half the grid's width; for float32
+    numbers, at least half the largest rounding error of such a number, 2^-25 of the value, because nine of them may
+    happen to be equal.
+
     An output has a kink or jump exactly at x (`broken`), and not noise, if each half without the centre is at least 30
     times smoother than the whole. Its noise is then twice that of the halves.
     """

@@ -36,7 +36,7 @@ class Gap:
     Attributes:
         error: the larger of `scaled_error` and the same without scales.
         scaled_error: the largest |difference| · s_i, relative to the largest scaled entry.
-        resolution: the smallest relative error that would have been detected.
+        resolution: every relative error above this would have been detected.
         scale: the largest |entry| · s_i of claim and reference.
         wrong: the entries (row, column) that differ by more than rounding.
         equal: whether there are no such entries.

@@ -17,10 +17,9 @@ import numpy as np
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.floats import EPS, Mask
 from gradcli.numerics.maps.space import Vector
+from gradcli.numerics.outcome import Pair
 from gradcli.numerics.sampling.directions import ASIDE, TRIES, moved, random_direction
 from gradcli.numerics.sampling.line import narrowed
-
-Pair = tuple[int, int]
 
 FINER = (2.0**-8, 2.0**-16, 2.0**-24, 2.0**-32, 2.0**-38, 2.0**-44)
 """The distances over which outputs may be constant; the shortest one at which a change would be visible is used."""

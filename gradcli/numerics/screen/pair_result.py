@@ -37,7 +37,8 @@ class PairResult:
         site: the point.
         judgement: the result.
         reading: the measured direction.
-        resolution: the smallest relative error that would have been detected; None if not known.
+        resolution: every relative error above this would have been detected, by one of the directions that were
+            measured; that of `judgement` is for its own direction. None if not known.
         reference: what the claim was compared with, `DIFFERENCES` or `AUTODIFF`.
         decision: the outcome, if a difference has been confirmed or refuted already.
         gap: how claim and reference compare, if there is a reference that was used.
@@ -147,7 +148,10 @@ def unmoved(site: Site, input_: int) -> Mask:
 
 
 def stronger(one: PairResult, two: PairResult) -> PairResult:
-    """The more severe one of two results (`SEVERITY`), with the finer one of their resolutions."""
+    """The more severe one of two results (`SEVERITY`), with the finer one of their resolutions.
+
+    Each direction moves all entries, so that an error above either resolution would have been detected.
+    """
     ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
     known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
     return replace(ranked, resolution=min(known) if known else None)

@@ -166,5 +166,4 @@ def _reading(
         size=size,
         noise=bound,
         claimless=site.unclaimed(rows),
-        certified=True,
     )

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, Reading
+from gradcli.numerics.claims.compare import PASS_RESOLUTION, Impression, Judgement, Reading, resolution_of
 from gradcli.numerics.claims.site import QuickReading, Site
-from gradcli.numerics.differences.estimate import FAIL_FACTOR, Status
+from gradcli.numerics.differences.estimate import Status
 from gradcli.numerics.differences.formats import BFLOAT16
 from gradcli.numerics.maps.pieces import largest, pieces
 from gradcli.numerics.maps.sizes import CERTIFIED
@@ -72,11 +72,11 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
     """Judge pairs by finite differences alone.
 
     Two directions through all inputs come first; pairs that they do not certify are measured along two directions
-    through their input, or one for every group of scales.
+    through their input, or along one through all of it and one through every group of scales.
     """
     found = _together(site, pairs, significance) if site.claim.finite else {}
     for pair in [pair for pair in pairs if pair not in found]:
-        nothing = is_staircase(site, pair) or is_rounding_only(site, pair)
+        nothing = is_staircase(site, pair) or is_rounding_only(site, pair)  # both are for claims of zero only
         quick_reading = quick_reading_through(site, [pair[0]]) if nothing else None
         if quick_reading is not None:
             found[pair] = _still(site, pair, _met(site, quick_reading, pair, None))
@@ -264,7 +264,7 @@ def _met(site: Site, quick_reading: QuickReading, pair: Pair, before: PairResult
     rows = site.rows(pair[1]) & ~quick_reading.reading.claimless
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
     tolerance = float(quick_reading.reading.tolerance[rows].max(initial=0.0))
-    resolution = 2 * FAIL_FACTOR * tolerance / scale if scale > 0 else None
+    resolution = resolution_of(tolerance, scale)
     known = [r for r in (resolution, None if before is None else before.resolution) if r is not None]
     sure = resolution is not None and resolution <= PASS_RESOLUTION
     judgement = Judgement(
@@ -316,7 +316,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
                 quiet=judgement.impression is Impression.SILENT and vanishing(reading, site.rows(output)),
             )
             before = best.get((input_, output))
-            combine = stronger if len(chosen) == 1 and number < 2 else _beside
+            combine = stronger if len(chosen) == 1 and number < 2 else _unless_contradicted
             best[input_, output] = seen if before is None else combine(before, seen)
     return best
 
@@ -324,7 +324,7 @@ def _one_by_one(site: Site, input_: int, outputs: Sequence[int], significance: f
 def _directions(
     site: Site, input_: int, outputs: Sequence[int], chosen: list[Focus], best: Mapping[Pair, PairResult]
 ) -> Iterator[tuple[Focus, Reading | None]]:
-    """The directions to measure: through every group of scales, or two through all entries; then `_drowned_beside`.
+    """The directions to measure: one through all entries, one through every group; then the `_underweighted` ones.
 
     The groups of a long input come with a reading, if one direction through all of them meets the claim.
     """
@@ -334,12 +334,12 @@ def _directions(
     yield from [(group, None) for group in groups] if joint is None else [(joint.focus, joint)]
     known = [(output, best[input_, output]) for output in outputs]
     coarse = {o: seen.resolution for o, seen in known if seen.impression is Impression.AGREES and seen.resolution}
-    drawn = _drowned_beside(site, input_, coarse)
+    drawn = _underweighted(site, input_, coarse)
     if drawn is not None:
         yield Focus(drawn=drawn, judged=np.full(site.x.size, drawn.max())), None
 
 
-def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
+def _underweighted(site: Site, input_: int, resolutions: Mapping[int, float]) -> Vector | None:
     """The scales of large entries in which an error of 1e-6 could remain undetected; zero for all others.
 
     Along a direction through all entries, each counts times the scale of its input, so that an error in an entry of
@@ -358,10 +358,11 @@ def _drowned_beside(site: Site, input_: int, resolutions: Mapping[int, float]) -
     return within(site.scales, places.start + np.flatnonzero(hidden))
 
 
-def _beside(whole: PairResult, group: PairResult) -> PairResult:
-    """Combine the result of all entries with that of a group of small scale.
+def _unless_contradicted(whole: PairResult, group: PairResult) -> PairResult:
+    """The result of all entries, unless a group of entries that count little in it contradicts it.
 
-    The group counts if it differs or is on a kink, or if all entries together gave no signal.
+    The group counts if it differs or is on a kink, or if all entries together gave no signal. A group whose bound is
+    too wide is left out: the resolution is then that of all entries, and does not hold for each of the group.
     """
     if whole.impression is Impression.SILENT or group.impression in (Impression.KINKED, Impression.DIFFERS):
         return stronger(whole, group)

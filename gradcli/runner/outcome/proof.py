@@ -24,7 +24,7 @@ from gradcli.watchdog.limit import TimeLimit
 CaseCheck = Callable[..., CheckResult]
 """`check_object`: it looks for a patch after a failure itself, and can therefore not be imported here."""
 USUAL_RESOLUTION = 1e-6
-"""A check promises to catch a relative error of this size; a pass that could not have is no proof."""
+"""A check without a note catches a relative error of this size in float64; a patch is not proven by a coarser one."""
 _LEAST_SECONDS = 0.1
 _OTHERS = 4
 """Sets of other inputs that are tried in addition to the case's own."""
