@@ -1,7 +1,7 @@
 """How the planted mistakes of `benchmarks/fix/other_hand` are named by `gradcli check` and patched by `gradcli fix`.
 
 Run: python -m benchmarks.fix_corpus [--only TEXT] [--results FILE] [--resume] [--workers N] [--table] [--names]
-     [--reported]
+     [--reported | --unseen]
 
 Each case runs in a worker process with one BLAS thread, through the command line. A line is printed, and one written
 to the file, as each case ends; with --resume the cases in the file are left out. TEXT is a part of a case's name, of
@@ -34,6 +34,7 @@ from typing import Any
 from benchmarks.fix.other_hand import cases
 from benchmarks.fix.other_hand.behaviour import AT_ZEROS, behaviour, differences, is_finite, loaded
 from benchmarks.fix.other_hand.record import Case, changed_nodes, flags_of
+from benchmarks.fix.unseen import cases as unseen
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SECONDS = 1800.0
@@ -52,8 +53,9 @@ def main() -> None:
     parser.add_argument("--names", action="store_true", help="name the mistakes, and look for no patch")
     parser.add_argument("--table", action="store_true", help="print only the tables of the file")
     parser.add_argument("--reported", action="store_true", help="the mistakes of public reports instead")
+    parser.add_argument("--unseen", action="store_true", help="the mistakes of `benchmarks/fix/unseen` instead")
     options = parser.parse_args()
-    known = {case.name: case for case in (reported() if options.reported else cases())}
+    known = {case.name: case for case in (reported() if options.reported else unseen() if options.unseen else cases())}
     if not options.table:
         done = {row["case"] for row in rows_of(options.results)} if options.resume else set()
         wanted = [
@@ -128,7 +130,7 @@ def _leave(busy: dict[Connection, Any], connection: Any) -> None:
 
 
 def _unfinished(name: str, why: str) -> dict[str, Any]:
-    case = next(c for c in (*cases(), *reported()) if c.name == name)
+    case = next(c for c in (*cases(), *reported(), *unseen()) if c.name == name)
     return _row(case) | {"problem": why}
 
 
@@ -143,7 +145,7 @@ def _work(connection: Connection, names: list[str], names_only: bool) -> None:
     import torch  # noqa: F401
 
     warnings.simplefilter("ignore")
-    known = {case.name: case for case in (*cases(), *reported())}
+    known = {case.name: case for case in (*cases(), *reported(), *unseen())}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in names:

@@ -2,13 +2,19 @@
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 
 from benchmarks.fix.other_hand.record import Case, Family
 
 
 def families() -> list[Family]:
     """Every family, by the names of its files."""
-    modules = (importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
+    return families_in(__name__, __path__)
+
+
+def families_in(package: str, folders: Iterable[str]) -> list[Family]:
+    """The families in the files of a package."""
+    modules = (importlib.import_module(f"{package}.{m.name}") for m in pkgutil.iter_modules(folders))
     return [module.PLANT for module in modules if hasattr(module, "PLANT")]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.fix.other_hand import families
 from benchmarks.fix.other_hand.behaviour import FRESH, arguments, behaviour, differences, loaded
 from benchmarks.fix.other_hand.record import Case
+from benchmarks.fix.unseen import families as unseen
 
 _STEP = 1e-6
 _AGREE = 1e-5
@@ -32,7 +33,7 @@ def main() -> int:
     problems, rights, wrongs = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for family in families():
+        for family in (*families(), *unseen()):
             if options.text not in f"{family.name} {Path(family.file).stem}":
                 continue
             for target, (inputs, right) in family.rights.items():
