@@ -1,6 +1,6 @@
 """backward is linear in grad_output, since it computes a vector-Jacobian product."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -50,14 +50,28 @@ class LinearityCheck(Check):
                 )
             elif self._nonlinear(situation, place, (u, v, combination), (*parts, got)):
                 broken = True
-                yield self.failed(
-                    FindingKind.NONLINEAR_BACKWARD,
-                    f"{name}: backward is not linear in grad_output: for two values u and v of grad_output, "
-                    f"backward({_A:g}·u + {_B:g}·v) differs from {_A:g}·backward(u) + {_B:g}·backward(v)",
-                    input=name,
+                what = self._added(situation, place, (parts[0][place], parts[1][place], got[place])) or (
+                    f"for two values u and v of grad_output, backward({_A:g}·u + {_B:g}·v) differs from "
+                    f"{_A:g}·backward(u) + {_B:g}·backward(v)"
                 )
+                message = f"{name}: backward is not linear in grad_output: {what}"
+                yield self.failed(FindingKind.NONLINEAR_BACKWARD, message, input=name)
         if not broken:
             yield self.passed()
+
+    def _added(self, situation: Situation, place: int, gradients: tuple[NDArray[Any] | None, ...]) -> str | None:
+        """What backward adds to the gradient of an active input whatever grad_output is; None if that is not all."""
+        subject = situation.subject
+        zero = subject.backward([np.zeros_like(part) for part in situation.cotangents()])[place]
+        if zero is None or not np.isfinite(zero).all() or not np.any(zero):
+            return None
+        of_u, of_v, got = (each - zero for each in gradients if each is not None)
+        scale = float(np.max(np.abs(zero), initial=0.0))
+        tolerance = self._tolerance(situation, of_u, got)
+        if departs(got, _A * of_u, _B * of_v, 8 * tolerance * scale, tolerance=tolerance):
+            return None
+        known = {a.name: np.asarray(a.value) for a in subject.arguments if np.shape(a.value) == zero.shape}
+        return f"it adds {added(zero, known)}, whatever grad_output is"
 
     def _ignored(self, situation: Situation, of_u: Gradients, of_v: Gradients) -> list[bool]:
         """For each active input, whether its gradient does not depend on the cotangent."""
@@ -92,6 +106,24 @@ class LinearityCheck(Check):
             if not departs(of_combination, _A * of_u, _B * of_v, floor, tolerance=tolerance):
                 return False
         return True
+
+
+def added(zero: NDArray[Any], known: Mapping[str, NDArray[Any]]) -> str:
+    """What backward returns for a grad_output of zeros, in words; `known` are arguments of its shape by name."""
+    places = np.argwhere(zero)
+    first = zero[tuple(places[0])]
+    if zero.ndim == 0:
+        return f"{first:.6g} to the gradient"
+    if len(places) == 1:
+        return f"{first:.6g} to entry {places[0].tolist()} of the gradient"
+    where = "every entry" if len(places) == zero.size else f"{len(places)} of {zero.size} entries"
+    if relative_gap(zero[zero != 0], np.full(len(places), first)) <= LINEARITY_TOLERANCE:
+        return f"{first:.6g} to {where} of the gradient"
+    for name, value in known.items():
+        factor = first / value[tuple(places[0])] if value.dtype.kind in "fc" and np.all(value) else np.nan
+        if np.isfinite(factor) and relative_gap(zero, factor * value) <= LINEARITY_TOLERANCE:
+            return f"{factor:.6g}·{name} to the gradient"
+    return f"values up to {np.max(np.abs(zero)):.2g} to {where} of the gradient"
 
 
 def looks_constant(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None) -> bool:

@@ -58,31 +58,45 @@ def _is_ignored(suspect: Suspect, output: int) -> bool:
 
 
 def ignored_part(suspect: Suspect) -> Named | None:
-    """The gradient is nonzero everywhere, but depends on only one element or one slice of grad_output."""
+    """The gradient is nonzero everywhere, but depends on only one element or one slice of grad_output.
+
+    Where the part that is used is used rightly, only the sum over the other outputs is missing.
+    """
     table, block = suspect.table, suspect.facts.subject.codomain.blocks[0]
     if table is None or len(suspect.facts.subject.codomain.blocks) > 1:
         return None
-    for text, part in _parts(block.shape):
-        if suspect.shows(partial(_uses_only, part=part.reshape(-1))):
-            return (
-                FindingKind.IGNORES_GRAD_OUTPUT,
-                f"{suspect.name}: backward uses only grad_output[{text}]: the gradient stays the same when other "
-                f"elements of grad_output change, although the outputs at these elements depend on {suspect.name}",
-                {},
-            )
-    return None
+    index = _index_used(table, block.shape)
+    part = np.zeros(block.shape, dtype=np.bool_)
+    part[tuple(slice(None) if i is None else i for i in index)] = True
+    if part.all() or not suspect.shows(partial(_uses_only, part=part.reshape(-1))):
+        return None
+    text = ", ".join(":" if i is None else str(i) for i in index)
+    if suspect.shows(partial(_is_right_for, part=part.reshape(-1))):
+        axes = [str(axis) for axis, i in enumerate(index) if i is not None]
+        where = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(axes)}"
+        return (
+            FindingKind.MISSING_REDUCTION,
+            f"{suspect.name}: backward uses only grad_output[{text}], where the gradient is a sum over {where} of "
+            "the output",
+            {},
+        )
+    return (
+        FindingKind.IGNORES_GRAD_OUTPUT,
+        f"{suspect.name}: backward uses only grad_output[{text}]: the gradient stays the same when other "
+        f"elements of grad_output change, although the outputs at these elements depend on {suspect.name}",
+        {},
+    )
 
 
-def _parts(shape: tuple[int, ...]) -> Iterator[tuple[str, Mask]]:
-    """Every single element, then every slice at one index of an axis, each with its text."""
-    places = np.indices(shape)
-    flat = np.arange(int(np.prod(shape))).reshape(shape)
-    for number, index in enumerate(np.ndindex(*shape) if shape else ()):
-        yield ", ".join(map(str, index)), np.equal(flat, number)
-    for axis, size in enumerate(shape if len(shape) > 1 else ()):
-        for step in range(size):
-            text = ", ".join(str(step) if i == axis else ":" for i in range(len(shape)))
-            yield text, np.equal(places[axis], step)
+def _index_used(table: Table, shape: tuple[int, ...]) -> list[int | None]:
+    """For each axis of the output the one index at which grad_output is used; None if there are several, or one."""
+    used = np.any(table.claimed, axis=1).reshape(shape)
+    places = np.argwhere(used)
+    if not places.size:
+        return [None] * len(shape)
+    first = places[0]
+    same = (places == first).all(axis=0)
+    return [int(i) if one and size > 1 else None for i, one, size in zip(first, same, shape, strict=True)]
 
 
 def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
@@ -91,6 +105,11 @@ def _uses_only(_: Suspect, table: Table, *, part: Mask) -> bool:
     reached: Mask = np.any(table.claimed, axis=0)
     felt = table.moves.any(axis=0)
     return bool(used[part].any() and not used[~part].any() and lost.any() and reached[felt].all())
+
+
+def _is_right_for(_: Suspect, table: Table, *, part: Mask) -> bool:
+    """Whether the gradient is right for a grad_output that is zero outside a part."""
+    return bool((np.abs(table.residual) <= table.floor)[part].all() and table.known[part].all())
 
 
 def averaged(suspect: Suspect) -> Named | None:

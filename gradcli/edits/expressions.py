@@ -97,7 +97,9 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
     elif isinstance(node, ast.Attribute) and node.attr in ("data", "T", "mT", "H", "real"):
         yield 1, node.value
     elif isinstance(node, ast.Subscript) and not _is_size(node):
-        yield 1.1, node.value
+        yield from ((1, summed) for summed in _index_summed(node, idiom))
+        flags = isinstance(node.value, ast.Attribute) and node.value.attr == "needs_input_grad"
+        yield 1.1, build("any(E)", E=node.value) if flags else node.value
     if _is_size(node):
         yield from ((0.1 + atom.length, atom.node) for atom in scope.numbers)
         yield from ((1.2, size) for _, size in size_factors(scope, idiom))
@@ -107,6 +109,24 @@ def _swapped(node: ast.expr, scope: Scope, idiom: Idiom) -> Iterator[tuple[float
             yield from ((atom.length, atom.node) for atom in scope.atoms if atom.text != shown)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
         yield from ((0.3 + atom.length, atom.node) for atom in scope.numbers)
+
+
+def _index_summed(node: ast.Subscript, idiom: Idiom) -> Iterator[ast.expr]:
+    """A sum over the axes at which an index is a number: `g.sum((0, 2))` for `g[0, :, -1]`."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    numbers = tuple(axis for axis, part in enumerate(parts) if _is_number(part))
+    whole = all(
+        isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
+        for part in parts
+        if not _is_number(part)
+    )
+    if numbers and whole:
+        yield idiom.summed(node.value, numbers, keep=False)
+
+
+def _is_number(node: ast.expr) -> bool:
+    operand = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(operand, ast.Constant) and type(operand.value) is int
 
 
 def _is_size(node: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -19,6 +19,7 @@ from gradcli.errors import GradcliError, OverrunError
 from gradcli.findings import FindingKind as K
 from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near
 from gradcli.fix.examine import Examination, examined, sentences
+from gradcli.fix.near_miss import remaining
 from gradcli.fix.once import marked, once_differentiable
 from gradcli.fix.probes import Probes, probes_of
 from gradcli.fix.recompute import recomputing
@@ -51,6 +52,8 @@ class Search:
     ends: float
     refused: frozenset[str] = frozenset()
     wrong_order: int = 1
+    missed: list[tuple[Draft, Draft]] = field(default_factory=list)
+    """Drafts, each before and after an edit that makes the gradient right where it was tried, but is not proven."""
 
     @property
     def is_over(self) -> bool:
@@ -80,6 +83,7 @@ class Search:
             made = None if text in self.refused else draft.at(text)
             proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
             if made is None or proof is None:
+                self.missed += [] if made is None else [(draft, made)]
                 continue
             if self._is_told(proof, draft, made):
                 return made, proof
@@ -152,6 +156,7 @@ class Search:
                     return made, proof
                 if wrong:
                     partial.append((candidate.cost + 1, candidate))
+                    self.missed.append((draft, made))
         return self._continued(draft, partial, rounds)
 
     def _continued(
@@ -303,9 +308,19 @@ def fixed(
             why = "gradcli found no Python source of backward in your own files to edit"
             return FixResult(target=name, verdict=seen.verdict, sentences=said, reason=why)
         wrong_order = max(f.order for f in seen.findings)
-        patch = Search(ready, target, ready.case.seed, ends, refused, wrong_order).patch(seen, drafts)
-    reason = None if patch is not None else "none of the edits of backward that gradcli tried passes the whole check"
+        search = Search(ready, target, ready.case.seed, ends, refused, wrong_order)
+        patch = search.patch(seen, drafts)
+        reason = None if patch is not None else _reason(search, seen)
     return FixResult(target=name, verdict=seen.verdict, sentences=said, patch=patch, reason=reason)
+
+
+def _reason(search: Search, seen: Examination) -> str:
+    """Why there is no patch: what is still wrong with the first edit that makes the gradient right, if one does."""
+    none = "none of the edits of backward that gradcli tried passes the whole check"
+    if not search.missed:
+        return none
+    left = remaining(search.ready, search.target, seen, *search.missed[0])
+    return none if left is None else f"{none}; {left}"
 
 
 def _drafts(ready: Prepared, target: object, seen: Examination) -> list[Draft]:

@@ -153,7 +153,7 @@ def _checked(
     check: CaseCheck, ready: Prepared, target: object, inputs: Sequence[InputSpec] | None
 ) -> CheckResult | None:
     """The result at the case's own inputs, or at others; None if none are found."""
-    case = _plain(ready.case)
+    case = plain(ready.case)
     settings = case.settings
     try:
         if inputs is None:
@@ -166,7 +166,7 @@ def _checked(
 
 def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckResult | None:
     """The result at the inputs that are inferred for the patched target, which may be others than for the wrong one."""
-    case = _plain(ready.case)
+    case = plain(ready.case)
     case = replace(case, settings=replace(case.settings, samples=1))
     try:
         return check(target, case)
@@ -174,7 +174,7 @@ def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckRe
         return None
 
 
-def _plain(case: CheckCase) -> CheckCase:
+def plain(case: CheckCase) -> CheckCase:
     """The case without what only a report needs, and held to pass: a spec may say that the target has to fail."""
     settings = replace(case.settings, shrink=False, figures=False, tables=False)
     return replace(case, settings=settings, spec=replace(case.spec, expect=Expectation()))

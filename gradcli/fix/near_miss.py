@@ -1,0 +1,37 @@
+"""An edit that makes the gradient right and is no patch, because the check then fails for another reason."""
+
+from gradcli.diagnosis.slips.hooks import running
+from gradcli.edits.draft import Draft
+from gradcli.errors import GradcliError
+from gradcli.fix.examine import Examination, sentences
+from gradcli.patches import Patch
+from gradcli.results import Finding
+from gradcli.runner.arguments.prepare import Prepared
+from gradcli.runner.case import check_object
+from gradcli.runner.outcome.proof import plain, rebuilt
+
+
+def remaining(ready: Prepared, target: object, seen: Examination, draft: Draft, made: Draft) -> str | None:
+    """What still fails with an edit, as a sentence; None if it makes no gradient right, or the code raises."""
+    try:
+        with running(made.codes):
+            result = check_object(
+                rebuilt(ready, target, made.codes), plain(ready.case), supply=ready.supply, backends=(ready.backend,)
+            )
+    except GradcliError:  # the user's code raises with this edit
+        return None
+    if not result.findings:
+        return None
+    corrected = {_mark(f) for f in seen.findings if f.input is not None} - {_mark(f) for f in result.findings}
+    if not corrected:
+        return None
+    patch = Patch(file=draft.file.path, before=draft.file.text, after=made.file.text, proven=())
+    (line, _, text), *_ = patch.changed_lines()
+    edit = f"with line {line} as `{' '.join(text.split())}`" if text.strip() else f"without line {line}"
+    said = sentences(result.findings[:1])[0]
+    names = ", ".join(sorted({str(name) for name, _ in corrected}))
+    return f"{edit} the gradient of {names} is right, but the check still fails: {said}"
+
+
+def _mark(finding: Finding) -> tuple[str | None, int]:
+    return finding.input, finding.order
