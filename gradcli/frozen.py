@@ -6,11 +6,13 @@ or three times as long, 1 to 2 µs; what else the classes do is the same, and so
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
+
+_ABSENT: Any = object()
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - the name that this module offers
@@ -62,22 +64,21 @@ def _initializer(made: Any, fields: tuple[Field[Any], ...]) -> Callable[..., Non
             raise TypeError(f"{made.__name__} takes {len(positional)} positional arguments, got {count}")
         for put, value in zip(positional, args, strict=False):
             put(self, value)
-        for name, put, default, factory in named[count:]:
-            if name in kwargs:
-                put(self, kwargs.pop(name))
+        given_as: Callable[[str, Any], Any] = kwargs.get
+        used = 0
+        for name, put, default, factory in named[count:] if count else named:
+            value = given_as(name, _ABSENT)
+            if value is not _ABSENT:
+                used += 1
+                put(self, value)
             elif default is not MISSING:
                 put(self, default)
             elif factory is not MISSING:
                 put(self, factory())
             else:
                 raise TypeError(f"{made.__name__} needs the argument {name!r}")
-        if kwargs:
-            twice = ", ".join(name for name, *_ in named if name in kwargs)
-            raise TypeError(
-                f"{made.__name__} got two values for {twice}"
-                if twice
-                else f"{made.__name__} has no argument {', '.join(kwargs)}"
-            )
+        if used != len(kwargs):
+            raise TypeError(_unfitting(made, kwargs, [name for name, *_ in named], count))
         for put, default, factory in others:
             if factory is not MISSING:
                 put(self, factory())
@@ -87,6 +88,14 @@ def _initializer(made: Any, fields: tuple[Field[Any], ...]) -> Callable[..., Non
             self.__post_init__()
 
     return __init__
+
+
+def _unfitting(made: Any, given: Mapping[str, object], names: Sequence[str], count: int) -> str:
+    """What is wrong with arguments given by name, if the first `count` were given by position."""
+    twice, unknown = [name for name in names[:count] if name in given], [name for name in given if name not in names]
+    if twice:
+        return f"{made.__name__} got two values for {', '.join(twice)}"
+    return f"{made.__name__} has no argument {', '.join(unknown)}"
 
 
 def _representation(fields: tuple[Field[Any], ...]) -> Callable[[Any], str]:

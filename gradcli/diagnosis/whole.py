@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from gradcli.backends.base import FloatArray
 from gradcli.diagnosis.entries import indices_of
 from gradcli.diagnosis.factor import constant_factor, describe_factor
 from gradcli.diagnosis.facts import REAL_ROWS
@@ -230,6 +231,16 @@ def surrogate(suspect: Suspect) -> Named | None:
     )
 
 
+_FIRST = 1000
+"""Values that are looked at before all are: most gradients are not of low precision, and have millions of entries."""
+
+
+def _are_held(values: FloatArray, bits: int) -> bool:
+    """Whether all values are finite and have at most so many binary digits."""
+    digits = np.frexp(values)[0] * 2.0**bits
+    return bool(np.isfinite(values).all() and (digits == np.rint(digits)).all())
+
+
 def low_precision(suspect: Suspect) -> Named | None:
     """Values that a lower precision holds exactly, with errors of its size."""
     errors = [e.max_rel_error for e in suspect.evidence if e.max_rel_error is not None]
@@ -238,8 +249,7 @@ def low_precision(suspect: Suspect) -> Named | None:
         return None
     parts = np.concatenate([part.ravel() for g in arrays for part in (g.real, g.imag)]).astype(np.float64)
     for name, bits, most in _LOWER:
-        digits = np.frexp(parts)[0] * 2.0**bits
-        if max(errors) <= most and np.isfinite(parts).all() and bool((digits == np.rint(digits)).all()):
+        if max(errors) <= most and all(_are_held(p, bits) for p in (parts[:_FIRST], parts)):
             return (
                 FindingKind.LOW_PRECISION,
                 f"{suspect.name}: every entry of the returned gradient is exactly a {name} value, with errors of up to "

@@ -126,8 +126,12 @@ def own_kept() -> Iterator[None]:
     except BaseException as error:
         trouble = error
     replaced = replaced_since(before, restore=True)
-    changed = [name for name, module in modules.items() if sys.modules.get(name) is not module]
-    removed = tuple(name for name in changed if name.partition(".")[0] in _KEPT_MODULES)
+    changed = () if _same(modules, sys.modules, exactly=False) else tuple(modules)
+    removed = tuple(
+        name
+        for name in changed
+        if sys.modules.get(name) is not modules[name] and name.partition(".")[0] in _KEPT_MODULES
+    )
     sys.modules.update({name: modules[name] for name in removed})
     if trouble is not None and is_interrupt(trouble):
         raise trouble
