@@ -221,6 +221,8 @@ def _floating(value: Any) -> bool:
 
 
 def _array(value: Any) -> Any:
+    if hasattr(value, "resolve_conj"):  # PyTorch conjugates when a value is read, which NumPy cannot
+        value = value.resolve_conj()
     return np.array(value.detach() if hasattr(value, "detach") else value)
 
 

@@ -219,7 +219,7 @@ PLANT(
     ),
     (
         "missing-reduction",
-        "missing-reduction wrong-shape",
+        "missing-reduction wrong-reduction wrong-shape",
         "gain",
         "(grad_output * signal.conj()).sum(0)",
         "(grad_output * signal.conj())[0]",

@@ -108,7 +108,7 @@ PLANT(
     ),
     (
         "ignored-cotangent",
-        "missing-term ignores-grad-output wrong-gradient",
+        "missing-term missing-reduction ignores-grad-output wrong-gradient",
         "start rates",
         "carried = carried + grad_output[year]",
         "carried = grad_output[year]",
@@ -202,7 +202,7 @@ PLANT(
         "grad_output[1:-1] * curve",
         "grad_output[2:] * curve",
     ),
-    ("factor", "missing-term wrong-factor", "heat", "grad[1:-1] -= 2 * inner", "grad[1:-1] -= inner"),
+    ("factor", "missing-term wrong-factor wrong-entries", "heat", "grad[1:-1] -= 2 * inner", "grad[1:-1] -= inner"),
     (
         "extra-term",
         "wrong-factor nonlinear-backward",
@@ -237,7 +237,7 @@ PLANT(
     ("inner-factor", "wrong-factor", "logits weight", "grad_output / (e @ weight)", "grad_output"),
     (
         "transposition",
-        "transposed wrong-gradient wrong-reduction",
+        "transposed wrong-gradient wrong-reduction nonlinear-backward",
         "weight",
         "e.t() @ scaled",
         "scaled @ scaled.unsqueeze(1) * e[0]",

@@ -221,7 +221,7 @@ PLANT(
     "x=NxT alpha=scalar,domain=open-interval(0.1,0.9)",
     (
         "extra-term",
-        "wrong-gradient missing-term",
+        "wrong-gradient missing-term wrong-entries",
         "x alpha",
         "carried = (1 - alpha) * total",
         "carried = (1 - alpha) * total + alpha * total",
