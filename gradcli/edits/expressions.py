@@ -59,7 +59,9 @@ _FAMILIES = (
     ("real", "imag"),
     ("mm", "mul"),
     ("tanh", "sigmoid"),
-    ("zeros_like", "ones_like"),
+    ("zeros_like", "ones_like", "empty_like", "rand_like"),
+    ("zeros", "ones", "empty", "rand"),
+    ("new_zeros", "new_ones", "new_empty"),
 )
 
 

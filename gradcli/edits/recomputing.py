@@ -132,17 +132,17 @@ def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[R
 
     Parameters that these use and that are not saved are saved as well.
     """
-    kept, unpacking, saving = intermediates(forward), _unpacking(backward), _saving(forward)
+    kept, unpacking, saving = intermediates(forward), one_unpacking(backward), one_saving(forward)
     steps = _steps(forward, {each.name for each in kept})
     if not kept or not steps or unpacking is None or saving is None:
         return
     own = backward.args.args[0].arg
     bound = dict(
-        zip((ast.unparse(a) for a in saving.args), (ast.unparse(t) for t in _targets(unpacking)), strict=False)
+        zip((ast.unparse(a) for a in saving.args), (ast.unparse(t) for t in unpacked(unpacking)), strict=False)
     )
-    if len(bound) != len(_targets(unpacking)) or len(bound) != len(saving.args):
+    if len(bound) != len(unpacked(unpacking)) or len(bound) != len(saving.args):
         return
-    numbers = _on_ctx(forward)
+    numbers = kept_parameters(forward)
     used = set().union(*(names_in(step.value) for step in steps))
     more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
     lost = {each.name for each in kept if each.attribute is None}
@@ -154,7 +154,7 @@ def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[R
     whole = ast.Call(func=saving.func, args=[_name(name) for name in left], keywords=[])
     stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in left]
     anew = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
-    made = [_renamed(step, called) for step in steps]
+    made = [renamed(step, called) for step in steps]
     reads = _reads(backward, own, {k.attribute: bound.get(k.name, k.name) for k in kept if k.attribute is not None})
     whole_reads = [change for change in reads if change.new == ()]
     if not lost and not more and whole_reads:  # what is saved stays as it is
@@ -168,7 +168,7 @@ def _name(text: str) -> ast.expr:
     return ast.Name(id=text, ctx=ast.Load())
 
 
-def _renamed(node: Any, called: Mapping[str, ast.expr]) -> Any:
+def renamed(node: Any, called: Mapping[str, ast.expr]) -> Any:
     """Syntax with names exchanged for what backward calls the same; parts without such names are kept as they are."""
     if isinstance(node, ast.Name):
         new = called.get(node.id)
@@ -176,10 +176,10 @@ def _renamed(node: Any, called: Mapping[str, ast.expr]) -> Any:
             return node if new.id == node.id else ast.Name(id=new.id, ctx=node.ctx)
         return node if new is None or isinstance(node.ctx, ast.Store) else new
     if isinstance(node, list):
-        return [_renamed(each, called) for each in node]
+        return [renamed(each, called) for each in node]
     if not isinstance(node, ast.AST):
         return node
-    fields = {name: _renamed(value, called) for name, value in ast.iter_fields(node)}
+    fields = {name: renamed(value, called) for name, value in ast.iter_fields(node)}
     before = dict(ast.iter_fields(node))
     if all(_is_same(before[name], value) for name, value in fields.items()):
         return node
@@ -211,7 +211,7 @@ def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign]:
     return found if wanted <= made else []
 
 
-def _on_ctx(forward: Definition) -> dict[str, str]:
+def kept_parameters(forward: Definition) -> dict[str, str]:
     """Parameters of forward that it keeps on ctx as they are, and by which attributes."""
     parameters = [a.arg for a in forward.args.args]
     return {
@@ -246,18 +246,19 @@ def _attribute(node: ast.expr, own: str) -> str | None:
     return None
 
 
-def _unpacking(backward: Definition) -> ast.Assign | None:
+def one_unpacking(backward: Definition) -> ast.Assign | None:
     """The one statement that unpacks the saved tensors."""
     found = [n for n in ast.walk(backward) if isinstance(n, ast.Assign) and _ends(n.value, "saved_tensors")]
-    return found[0] if len(found) == 1 and _targets(found[0]) else None
+    return found[0] if len(found) == 1 and unpacked(found[0]) else None
 
 
-def _targets(unpacking: ast.Assign) -> list[ast.expr]:
+def unpacked(unpacking: ast.Assign) -> list[ast.expr]:
+    """What the saved tensors are unpacked to."""
     target = unpacking.targets[0]
     return list(target.elts) if isinstance(target, ast.Tuple | ast.List) else []
 
 
-def _saving(forward: Definition) -> ast.Call | None:
+def one_saving(forward: Definition) -> ast.Call | None:
     """The one call that saves tensors, by their names."""
     found = [n for n in ast.walk(forward) if isinstance(n, ast.Call) and _ends(n.func, "save_for_backward")]
     return found[0] if len(found) == 1 and all(isinstance(a, ast.Name) for a in found[0].args) else None

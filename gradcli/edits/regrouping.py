@@ -1,6 +1,7 @@
 """Short edits of one expression that keep its parts: other parentheses, grad_output whole, duplicates added."""
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import TypeGuard
 
@@ -60,3 +61,14 @@ def _is(node: ast.expr, *operations: type[ast.operator]) -> TypeGuard[ast.BinOp]
 
 def _times(left: ast.expr, right: ast.expr) -> ast.expr:
     return ast.BinOp(left=left, op=ast.Mult(), right=right)
+
+
+def with_cotangents_exchanged(node: ast.expr, scope: Scope) -> Iterator[Candidate]:
+    """Two gradients of outputs that an expression uses, each in the place of the other."""
+    uses = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    given = [atom.node for atom in scope.cotangents if isinstance(atom.node, ast.Name)]
+    for one, other in itertools.combinations(given, 2):
+        first, second = ([n for n in uses if n.id == each.id] for each in (one, other))
+        if first and second:
+            changes = [*(Change(n, other) for n in first), *(Change(n, one) for n in second)]
+            yield Candidate(len(changes), tuple(changes))

@@ -87,9 +87,18 @@ class Tree:
                 return _Plan(start, stop, pattern, kept, [True] * len(kept))
             return _Plan(start, stop, pattern, kept, [True] * (len(kept) + 1))
         several = change.new if isinstance(change.new, tuple) else (change.new,)
+        if not several:
+            start, stop = self._whole_lines(start, stop)
         indent = " " * getattr(change.old, "col_offset", 0)
         lines = "\n".join(ast.unparse(self._with_holes(each, kept)) for each in several)
         return _Plan(start, stop, lines.replace("\n", f"\n{indent}"), kept, [True] * len(kept))
+
+    def _whole_lines(self, start: int, stop: int) -> tuple[int, int]:
+        """Where lines begin and end that hold nothing but a statement; the statement itself where more stands there."""
+        whole = self.file.text.encode()
+        first, last = whole.rfind(b"\n", 0, start) + 1, whole.find(b"\n", stop) + 1
+        alone = last and not whole[first:start].strip() and not whole[stop:last].strip()
+        return (first, last) if alone else (start, stop)
 
     def _with_holes(self, node: Any, kept: list[str]) -> Any:
         """A copy of new syntax with a name in the place of each expression that is the user's own."""

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Iterator
 
 from gradcli.edits.expressions import Candidate
+from gradcli.edits.idiom import build
 from gradcli.edits.render import Change
 
 Definition = ast.FunctionDef | ast.Lambda
@@ -64,7 +65,8 @@ def _bound(definition: Definition) -> set[str]:
 
 def saved_attributes(forward: Definition, backward: Definition) -> Iterator[Candidate]:
     """What forward keeps as an attribute of ctx, saved instead: an output that is kept so holds its own graph."""
-    if saving_calls(forward) or isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda):
+    calls = saving_calls(forward)
+    if len(calls) > 1 or isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda):
         return
     context, own = forward.args.args[0].arg, backward.args.args[0].arg
     for node in ast.walk(forward):
@@ -73,11 +75,27 @@ def saved_attributes(forward: Definition, backward: Definition) -> Iterator[Cand
             not isinstance(node, ast.Assign)
             or not isinstance(target, ast.Attribute)
             or not isinstance(node.value, ast.Name)
+            or ast.unparse(target.value) != context
         ):
             continue
         read = f"{own}.{target.attr}"
+        if calls:
+            yield from _saved_too(calls[0], node, node.value, backward, read)
+            continue
         reads = [n for n in ast.walk(backward) if isinstance(n, ast.Assign) and ast.unparse(n.value) == read]
-        if ast.unparse(target.value) == context and len(reads) == 1 and isinstance(reads[0].targets[0], ast.Name):
+        if len(reads) == 1 and isinstance(reads[0].targets[0], ast.Name):
             saving = ast.parse(f"{context}.save_for_backward({node.value.id})").body[0]
             taking = ast.parse(f"({reads[0].targets[0].id},) = {own}.saved_tensors").body[0]
             yield Candidate(3, (Change(node, saving), Change(reads[0], taking)))
+
+
+def _saved_too(
+    call: ast.Call, node: ast.Assign, value: ast.Name, backward: ast.FunctionDef, read: str
+) -> Iterator[Candidate]:
+    """What is kept on ctx as the last of the saved tensors: those before it are unpacked as they were."""
+    saved = f"{read.partition('.')[0]}.saved_tensors"
+    nodes = [n for n in ast.walk(backward) if isinstance(n, ast.Attribute)]
+    before = [Change(n, build(f"{saved}[:-1]")) for n in nodes if ast.unparse(n) == saved]
+    last = [Change(n, build(f"{saved}[-1]")) for n in nodes if ast.unparse(n) == read]
+    whole = ast.Call(func=call.func, args=[*call.args, value], keywords=call.keywords)
+    yield Candidate(4, (Change(call, whole), Change(node, ()), *before, *last))

@@ -147,8 +147,15 @@ def summed_up(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
             yield Candidate(1, (Change(node, ast.AugAssign(target=node.target, op=other, value=node.value)),))
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Subscript):
             for operation in (ast.Add(), ast.Sub()):
-                made = ast.AugAssign(target=node.targets[0], op=operation, value=node.value)
-                yield Candidate(1.5, (Change(node, made),))
+                yield Candidate(1.5, (Change(node, _combined(node.targets[0], operation, node.value)),))
+
+
+def _combined(target: ast.Name | ast.Subscript, operation: ast.operator, value: ast.expr) -> ast.stmt:
+    """`x[i] += value`, but `x = x + value`: what x holds may be needed, in a list or to differentiate backward."""
+    if isinstance(target, ast.Subscript):
+        return ast.AugAssign(target=target, op=operation, value=value)
+    left = ast.Name(id=target.id, ctx=ast.Load())
+    return ast.Assign(targets=[target], value=ast.BinOp(left=left, op=operation, right=value), lineno=1)
 
 
 def out_of_place(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
@@ -157,13 +164,7 @@ def out_of_place(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iter
         return
     for statement in _own(definition):
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            left = ast.Name(id=statement.target.id, ctx=ast.Load())
-            new = ast.Assign(
-                targets=[ast.Name(id=statement.target.id, ctx=ast.Store())],
-                value=ast.BinOp(left=left, op=statement.op, right=statement.value),
-                lineno=statement.lineno,
-            )
-            yield Candidate(2, (Change(statement, new),))
+            yield Candidate(2, (Change(statement, _combined(statement.target, statement.op, statement.value)),))
         if isinstance(statement, ast.Assign | ast.AugAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):

@@ -1,7 +1,7 @@
 """The edits that are tried, in stages: the shorter and commoner first."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,10 @@ from gradcli.edits.expressions import (
     wraps,
 )
 from gradcli.edits.flow import carrying, names_in, relevant
+from gradcli.edits.forward_values import clipped, masked, of_forward
 from gradcli.edits.idiom import Idiom
 from gradcli.edits.recomputing import recomputations
-from gradcli.edits.regrouping import of_other_methods, regrouped, with_whole_cotangent
+from gradcli.edits.regrouping import of_other_methods, regrouped, with_cotangents_exchanged, with_whole_cotangent
 from gradcli.edits.render import Change
 from gradcli.edits.saving import kept_arguments, materialised, saved_attributes, saved_inputs
 from gradcli.edits.scope import Scope
@@ -184,6 +185,7 @@ def near(setting: Setting) -> Iterator[Candidate]:
             yield from wraps(node, setting.idiom, _rank(setting), is_complex=setting.is_complex)
     carriers = setting.carriers
     for place in slots(setting):
+        yield from with_cotangents_exchanged(place, setting.scope)
         if not names_in(place) & carriers:
             for part in ast.walk(place):
                 if isinstance(part, ast.expr) and (part is place or _computes(setting, part)):
@@ -196,6 +198,18 @@ def in_place(setting: Setting) -> Iterator[Candidate]:
     """Writes of backward and forward made on a copy, or out of place."""
     for part in setting.draft.parts:
         yield from out_of_place(part.node, setting.idiom)
+
+
+def needed(setting: Setting, inputs: Collection[str | None]) -> Iterator[Candidate]:
+    """A condition on whether an input requires a gradient made one on another input: on one of `inputs`, by name."""
+    role = "forward" if setting.draft.has("forward") else "setup_context"
+    names = [a.arg for a in setting.draft.part(role).node.args.args][role == "forward" :]
+    wanted = [number for number, name in enumerate(names) if name in inputs]
+    for node in setting.expressions:
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("needs_input_grad"):
+            for place in wanted:
+                if ast.unparse(node.slice) != str(place):
+                    yield Candidate(1, (Change(node.slice, ast.Constant(value=place)),))
 
 
 def cut_graphs(setting: Setting) -> Iterator[Candidate]:
@@ -230,7 +244,9 @@ def _recomputed(setting: Setting, role: str) -> Iterator[Candidate]:
 def farther(setting: Setting) -> Iterator[Candidate]:
     """A factor or a summand put in anywhere: factors where grad_output comes by, summands where it does not."""
     simple = simple_factors(setting.scope)
-    sizes = size_factors(setting.scope, setting.idiom)
+    numbers, masks = _of_forward(setting)
+    sizes = [*size_factors(setting.scope, setting.idiom), *((2.0, each) for each in numbers)]
+    bounds = [atom.node for atom in setting.scope.numbers]
     own = [(1.0, atom.node) for atom in setting.scope.cotangents]
     ones = [(0.9, number(1)), *(s for s in simple if not names_in(s[1]) & setting.carriers)]
     for node in setting.expressions:
@@ -239,8 +255,19 @@ def farther(setting: Setting) -> Iterator[Candidate]:
             if not _is_scaled_above(setting, node):
                 yield from scaled(node, [*simple, *sizes])
             yield from shifted(node, own if carries else ones)
+            if carries and not _is_scaled_above(setting, node):
+                yield from masked(node, masks, setting.idiom)
             if not carries and not isinstance(node, ast.Constant) and not _decides(setting, node):
                 yield from of_function(node, setting.idiom)
+                yield from clipped(node, bounds, setting.idiom)
+
+
+def _of_forward(setting: Setting) -> tuple[list[ast.expr], list[ast.expr]]:
+    """Numbers and masks of forward, in the names of backward."""
+    if not setting.draft.has("forward"):
+        return [], []
+    known = setting.draft.backward.function.__globals__
+    return of_forward(setting.draft.part("forward").node, setting.draft.backward.node, setting.scope, known)
 
 
 def farthest(setting: Setting) -> Iterator[Candidate]:

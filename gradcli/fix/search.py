@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -17,7 +18,8 @@ from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.scope import names_at_end, scope_of
 from gradcli.errors import GradcliError, OverrunError
 from gradcli.findings import FindingKind as K
-from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near
+from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near, needed
+from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
 from gradcli.fix.examine import Examination, examined, sentences
 from gradcli.fix.near_miss import remaining
 from gradcli.fix.once import marked, once_differentiable
@@ -42,7 +44,7 @@ _ROUNDS = 3
 
 
 @final
-@dataclass(slots=True)
+@dataclass
 class Search:
     """The state of one search: what to fix, the highest order that is wrong, and until when."""
 
@@ -90,8 +92,12 @@ class Search:
         return None
 
     def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
-        """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in."""
-        if max(proof.orders, default=1) < self.wrong_order:
+        """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
+
+        Nor may a backward that could be differentiated raise when that is done.
+        """
+        reached = max(proof.orders, default=1)
+        if reached < self.wrong_order or (reached < 2 and reached < self._order_before):
             return False
         return proof.sizes_tried or not brings_sizes(self.ready, draft.file.text, made.file.text)
 
@@ -113,6 +119,27 @@ class Search:
         with marked(draft, framework.namespace.autograd.function.once_differentiable):
             proof = proof_of(self.ready, self.target, made.codes, check=check_object)
         return None if proof is None else (made, proof)
+
+    @cached_property
+    def _order_before(self) -> int:
+        """2 if the backward that is to be fixed can be differentiated, and second derivatives are checked, else 1."""
+        wanted = self.ready.case.settings.order >= 2
+        return 2 if wanted and is_differentiable(self.ready, self.target, self.seed) else 1
+
+    @cached_property
+    def _other_sizes(self) -> Probes | None:
+        return probes_at_other_sizes(self.ready, self.target, self.seed)
+
+    def _holds_at_other_sizes(self, draft: Draft, made: Draft, wrong: frozenset[int] | None) -> bool:
+        """Whether a candidate fixes the same at other sizes; true if the draft itself is wrong otherwise there."""
+        probes = self._other_sizes
+        if probes is None:
+            return True
+        with running(draft.codes), np.errstate(all="ignore"):
+            if probes.wrong() != wrong:
+                return True
+        with running(made.codes), np.errstate(all="ignore"):
+            return _left(probes, wrong) is not None
 
     @property
     def _has_autograd(self) -> bool:
@@ -147,28 +174,32 @@ class Search:
                     continue
                 if proofs == _PROOFS or self.is_over:
                     break
-                proofs += 1
                 made = draft.with_changes(candidate.changes)
                 if made is None or made.file.text in self.refused:
                     continue
+                if proofs and not self._holds_at_other_sizes(draft, made, wrong):
+                    continue
+                proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
                 if proof is not None and self._is_told(proof, draft, made):
                     return made, proof
                 if wrong:
                     partial.append((candidate.cost + 1, candidate))
                     self.missed.append((draft, made))
-        return self._continued(draft, partial, rounds)
+        return self._continued(draft, partial, wrong, rounds)
 
     def _continued(
-        self, draft: Draft, partial: Sequence[tuple[float, Candidate]], rounds: int
+        self, draft: Draft, partial: Sequence[tuple[float, Candidate]], wrong: frozenset[int] | None, rounds: int
     ) -> tuple[Draft, Proof] | None:
         """What becomes of drafts in which something is fixed, and something left."""
-        for _, candidate in sorted(partial, key=lambda p: p[0])[:_BRANCHES] if rounds > 1 else ():
-            if self.is_over:
+        tried = 0
+        for _, candidate in sorted(partial, key=lambda p: p[0]) if rounds > 1 else ():
+            if self.is_over or tried == _BRANCHES:
                 return None
             made = draft.with_changes(candidate.changes)
-            if made is None:
+            if made is None or not self._holds_at_other_sizes(draft, made, wrong):
                 continue
+            tried += 1
             try:
                 with running(made.codes):
                     again = examined(self.ready)
@@ -268,6 +299,8 @@ def _stages(
         yield lambda: in_place(setting)
     if not values and K.NOT_TWICE_DIFFERENTIABLE in kinds:
         yield lambda: cut_graphs(setting)
+    if not values and K.NEEDS_INPUT_GRAD in kinds:
+        yield lambda: needed(setting, [f.input for f in seen.findings if f.kind is K.NEEDS_INPUT_GRAD])
     yield first
     yield lambda: forward_edits(setting)
     if values:

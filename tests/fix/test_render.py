@@ -64,3 +64,17 @@ def test_a_change_inside_another_one_is_refused():
     own = tree()
     whole, part = found(own, "a + b"), found(own, "b")
     assert own.text([Change(whole, build("E * 2", E=whole)), Change(part, ast.Name(id="c", ctx=ast.Load()))]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("x = 1\ny = 2\nz = 3\n", "x = 1\nz = 3\n"),
+        ("x = 1\ny = 2  # why\nz = 3\n", "x = 1\n  # why\nz = 3\n"),
+        ("x = 1; y = 2\nz = 3\n", "x = 1; \nz = 3\n"),
+    ],
+)
+def test_a_statement_that_is_left_out_takes_its_line_along(text, left):
+    own = Tree(SourceFile(path="f.py", text=text, tree=ast.parse(text)))
+    second = own.file.tree.body[1]
+    assert own.text([Change(second, ())]) == left

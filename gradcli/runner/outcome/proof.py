@@ -109,7 +109,7 @@ def _elsewhere(
     limit: TimeLimit | None,
 ) -> _Elsewhere | None:
     """The patched target at other sizes; None where it fails at one, or time runs out."""
-    passed, refused, tried = 0, [], list(_other_inputs(ready))
+    passed, refused, tried = 0, [], list(other_inputs(ready))
     for inputs in tried:
         if limit is not None and limit.is_over:
             return None
@@ -180,7 +180,7 @@ def plain(case: CheckCase) -> CheckCase:
     return replace(case, settings=settings, spec=replace(case.spec, expect=Expectation()))
 
 
-def _other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
+def other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
     """Inputs of other sizes: each size exchanged for another everywhere, then those that inference found as well."""
     known: list[tuple[InputSpec, ...]] = []
     specs = ready.supply.specs

@@ -1,0 +1,43 @@
+"""What is known of a target before it is fixed: probes at other sizes, and whether backward can be differentiated."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.backends.base import Subject
+from gradcli.cases import InputsFrom
+from gradcli.errors import GradcliError
+from gradcli.fix.probes import Probes, probes_of
+from gradcli.runner.arguments.buffers import as_supplied
+from gradcli.runner.arguments.prepare import Prepared, prepared
+from gradcli.runner.outcome.proof import other_inputs
+
+
+def probes_at_other_sizes(ready: Prepared, target: object, seed: int) -> Probes | None:
+    """Probes at the first other input sizes that forward takes: they tell a size from a number. None without any."""
+    for inputs in other_inputs(ready):
+        case = replace(ready.case, spec=ready.case.spec.with_inputs(tuple(inputs), InputsFrom.SPEC))
+        try:
+            found = probes_of([_first_subject(prepared(target, case), target)], seed)
+        except GradcliError:
+            continue
+        if found.each:
+            return found
+    return None
+
+
+def is_differentiable(ready: Prepared, target: object, seed: int) -> bool:
+    """Whether backward can be differentiated at the first sample, right or wrong."""
+    try:
+        with ready.backend.session():
+            subject = _first_subject(ready, target)
+            map_ = subject.derivative_map(2)
+            map_.vjp(subject.base_point(2, seed), np.ones(map_.codomain.size))
+    except GradcliError:
+        return False
+    return True
+
+
+def _first_subject(ready: Prepared, target: object) -> Subject:
+    with ready.backend.session():
+        return ready.backend.bind(target, as_supplied(ready.supply.samples[0](), ready.supply), info=ready.info)

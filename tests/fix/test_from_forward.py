@@ -1,0 +1,101 @@
+"""Patches that take something from forward, or keep what backward could do before."""
+
+import pytest
+
+from benchmarks.fix.corpus import Specimen
+from benchmarks.fix.run import case_of, patched
+from gradcli.fix.elsewhere import is_differentiable
+from gradcli.runner.arguments.prepare import prepared
+
+TEXT = """from gradcli import engine as torch
+from gradcli.engine.autograd import Function
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, {given}):
+        {forward}
+
+    @staticmethod
+    def backward(ctx, {grads}):
+        {backward}
+"""
+SCALED = "ctx.save_for_backward(q, k)\n        return q @ k.t() / q.shape[1] ** 0.5"
+MIRRORED = "ctx.save_for_backward(x)\n        ctx.edge = edge\n        return torch.where(x > edge, 2 * edge - x, x)"
+HUBER = (
+    "ctx.save_for_backward(x)\n        ctx.d = d\n"
+    "        return torch.where(x.abs() <= d, 0.5 * x * x, d * (x.abs() - 0.5 * d))"
+)
+KEPT = "y = (x * x).exp()\n        ctx.save_for_backward(x)\n        ctx.y = y\n        return y"
+POLAR = "ctx.save_for_backward(r, a)\n        return r * a.cos(), r * a.sin()"
+GROWN = (
+    "ctx.save_for_backward(x)\n        state, states = 1.0 * x[0], []\n        for t in range(1, x.shape[0]):\n"
+    "            states.append(state)\n            state = state * x[t]\n        return state"
+)
+GROWN_BACK = (
+    "(x,) = ctx.saved_tensors\n        before = [x[0]]\n        for t in range(1, x.shape[0]):\n"
+    "            before.append(before[-1] * x[t])\n        total, found = g, []\n"
+    "        for t in range(x.shape[0] - 1, 0, -1):\n            found.append(total * before[t - 1])\n"
+    "            total = {step}\n        return torch.stack([*found, total][::-1])"
+)
+CASES = {
+    "a root of a size": ("q, k", SCALED, "g", "q, k = ctx.saved_tensors\n        return g @ k, g.t() @ q", "q=nm k=km"),
+    "a sign behind a border": (
+        "x, edge",
+        MIRRORED,
+        "g",
+        "(x,) = ctx.saved_tensors\n        return g, None",
+        "x=nm edge=0.4",
+    ),
+    "a slope that is held": ("x, d", HUBER, "g", "(x,) = ctx.saved_tensors\n        return g * x, None", "x=nm d=0.6"),
+    "two outputs exchanged": (
+        "r, a",
+        POLAR,
+        "g, h",
+        "r, a = ctx.saved_tensors\n        return h * a.cos() + g * a.sin(), r * (h * a.cos() - g * a.sin())",
+        "r=n a=n",
+    ),
+    "an output kept on ctx": (
+        "x",
+        KEPT,
+        "g",
+        "(x,), y = ctx.saved_tensors, ctx.y\n        return 2 * x * y * g",
+        "x=nm",
+    ),
+    "a product for a step": ("x", GROWN, "g", GROWN_BACK.format(step="total + x[t]"), "x=n"),
+}
+LINES = {
+    "a root of a size": "q.shape[1] ** 0.5, ",
+    "a sign behind a border": "return torch.where(x > ctx.edge, -g, g), None",
+    "a slope that is held": "return g * x.clamp(-ctx.d, ctx.d), None",
+    "two outputs exchanged": "return g * a.cos() + h * a.sin(), r *",
+    "an output kept on ctx": "ctx.save_for_backward(x, y)",
+    "a product for a step": "total = total * x[t]",
+}
+
+
+def specimen_of(name):
+    given, forward, grads, backward, inputs = CASES[name]
+    text = TEXT.format(given=given, forward=forward, grads=grads, backward=backward)
+    return Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs=inputs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_patch_is_found_and_keeps_second_derivatives(name, tmp_path):
+    result, _ = patched(specimen_of(name), tmp_path)
+    assert result.patch is not None, result.reason
+    assert LINES[name] in result.patch.after
+    assert "orders 1 and 2" in result.patch.proven[0]
+
+
+@pytest.mark.parametrize(("body", "can"), [("g * 3 * x ** 2", True), ("g * float(x.sum()) * 3", False)])
+def test_whether_backward_can_be_differentiated_is_seen(body, can, tmp_path):
+    text = TEXT.format(
+        given="x",
+        forward="ctx.save_for_backward(x)\n        return x ** 3",
+        grads="g",
+        backward=f"(x,) = ctx.saved_tensors\n        if not {can} and torch.is_grad_enabled():\n"
+        f"            raise RuntimeError('once')\n        return {body}",
+    )
+    case, target = case_of(Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs="x=nm"), tmp_path)
+    assert is_differentiable(prepared(target, case), target, 0) is can
