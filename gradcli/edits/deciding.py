@@ -1,4 +1,4 @@
-"""Expressions that only decide: their values reach a gradient through a comparison or a branch, and as no number."""
+"""Expressions that only choose a branch: a gradient depends on them through a comparison or condition alone."""
 
 import ast
 
@@ -15,10 +15,10 @@ _FOLLOWED = 4
 
 
 def decides(node: ast.AST, definition: Definition, tree: Tree) -> bool:
-    """Whether the value of an expression is used in comparisons and conditions alone, if by way of names.
+    """Whether the value of an expression, also after assignment to a name, is used only in comparisons and conditions.
 
-    A function put round such a value can make the condition true or false throughout, which takes one of two branches
-    away and fixes neither.
+    An edit of such a value can make the condition always true or always false: that removes one branch, and corrects
+    neither.
     """
     return _decides(node, definition, tree, _FOLLOWED)
 
@@ -38,7 +38,7 @@ def _decides(node: ast.AST, definition: Definition, tree: Tree, names: int) -> b
 
 
 def _is_condition(above: ast.AST, node: ast.AST) -> bool:
-    """Whether `above` makes a truth value, or a choice, of the node right below it."""
+    """Whether `above` uses the node below it as a truth value, or to select between values."""
     if isinstance(above, ast.Compare):
         return True
     if isinstance(above, ast.If | ast.IfExp | ast.While):
@@ -50,7 +50,7 @@ def _is_condition(above: ast.AST, node: ast.AST) -> bool:
 
 
 def _only_decides(name: str, definition: Definition, tree: Tree, names: int) -> bool:
-    """Whether every use of a name is one that only decides."""
+    """Whether a name is used only in comparisons and conditions."""
     if names == 0:
         return False
     uses = [n for n in ast.walk(definition) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]

@@ -1,4 +1,4 @@
-"""A version of the user's file in the making: its functions' definitions, and what running them takes."""
+"""An edited version of the user's file: the definitions of its functions, and the code that they compile to."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A text of the file that holds backward, with the parts that lie in it and the code that each has there."""
+    """A version of the file that contains backward: text, functions that may be edited, and their code objects."""
 
     file: SourceFile
     tree: Tree
@@ -72,7 +72,7 @@ class Draft:
         return [p for p in self.parts if any(self.tree.is_inside(change.old, p.node) for change in changes)]
 
     def codes_with(self, changes: Sequence[Change]) -> dict[FunctionType, CodeType] | None:
-        """What the functions would run with the changes made; None where that does not compile."""
+        """The code objects of the functions after the changes; None if they do not compile."""
         made = dict(self.codes)
         with self.tree.having(changes):
             for part in self.owners(changes):
@@ -83,7 +83,7 @@ class Draft:
         return made
 
     def with_changes(self, changes: Sequence[Change]) -> "Draft | None":
-        """The draft with the changes made to its text; None where that cannot be."""
+        """The draft after the changes; None if they cannot be written as text or do not compile."""
         text = self.tree.text(changes)
         return None if text is None else self.at(text)
 
@@ -112,7 +112,7 @@ def _tree(file: SourceFile) -> Tree:
 
 
 def draft_for(info: TargetInfo) -> Draft | None:
-    """The user's file in which the backward of a target stands; None where that has no Python source."""
+    """The user's file that contains the backward of a target; None if backward has no Python source."""
     if info.called:
         return drafts_for(info).get(info.called[0].name) if len(info.called) == 1 else None
     return _draft(info.backward, info.forward, info.setup_context)

@@ -1,4 +1,4 @@
-"""Edits of one expression of backward: what people get wrong in one place, undone."""
+"""Edits of one expression of backward, each of which undoes a common mistake."""
 
 import ast
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ _FAMILIES = (
 
 
 def expressions_of(statements: list[ast.stmt], tree: Tree) -> list[ast.expr]:
-    """The expressions that compute something: no targets, no names of functions or of attributes' owners alone."""
+    """The expressions that compute a value, without assignment targets, function names and owners of attributes."""
     found: list[ast.expr] = []
     for statement in statements:
         for node in ast.walk(statement):
@@ -309,7 +309,7 @@ def reversed_runs(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
 
 
 def centred(node: ast.expr, scope: Scope, idiom: Idiom, rank: int) -> Iterator[Candidate]:
-    """The node less its mean, or less its part along something: what normalisations and softmax leave behind."""
+    """The node minus its mean or another sum of it over an axis: terms of backward of normalisations and softmax."""
     for axis in [idiom.axis(-n, rank) for n in range(1, rank + 1)]:
         mean = idiom.summed(node, (axis,), keep=True, mean=True)
         yield Candidate(4, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=mean)),))
@@ -342,7 +342,7 @@ def scaled(node: ast.expr, factors: list[tuple[float, ast.expr]]) -> Iterator[Ca
 
 
 def shifted(node: ast.expr, terms: list[tuple[float, ast.expr]]) -> Iterator[Candidate]:
-    """The node with a term added or taken away, or taken from it."""
+    """The node plus a term, minus a term, or a term minus the node."""
     for cost, term in terms:
         yield Candidate(cost + 1, (Change(node, ast.BinOp(left=node, op=ast.Add(), right=term)),))
         yield Candidate(cost + 1, (Change(node, ast.BinOp(left=node, op=ast.Sub(), right=term)),))
@@ -357,7 +357,7 @@ def simple_factors(scope: Scope) -> list[tuple[float, ast.expr]]:
 
 
 def derived_factors(scope: Scope, idiom: Idiom) -> list[tuple[float, ast.expr]]:
-    """Derivatives of common functions, in the names that backward has: what a chain rule leaves out."""
+    """Derivatives of common functions at values that backward has: factors that a chain rule may lack."""
     found: list[tuple[float, ast.expr]] = []
     for atom in scope.tensors:
         a = atom.node

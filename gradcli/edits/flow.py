@@ -14,7 +14,7 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def _assignments(definition: Definition) -> list[tuple[ast.stmt, set[str]]]:
-    """Statements that bind names or write into what names hold, with these names."""
+    """Statements that assign to names or write into the tensors of names, each with these names."""
     found: list[tuple[ast.stmt, set[str]]] = []
     for node in ast.walk(definition):
         if isinstance(node, ast.Assign):

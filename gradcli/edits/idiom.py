@@ -1,4 +1,4 @@
-"""How a framework spells the operations that a patch may need."""
+"""How the operations that a patch may need are written with a framework."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What forward computes and keeps for backward, computed by backward again, so that derivatives flow through it."""
+"""Intermediate results that forward saves, computed again in backward: then second derivatives flow through them."""
 
 import ast
 import itertools

@@ -1,4 +1,4 @@
-"""Short edits of one expression that keep its parts: other parentheses, grad_output whole, duplicates added."""
+"""Short edits of one expression: other parentheses, the whole grad_output, accumulation at equal indices."""
 
 import ast
 import itertools

@@ -1,4 +1,4 @@
-"""New syntax as text: what is kept of the user's expressions stays as it was written, comments and all."""
+"""New syntax written as text; the user's expressions in it keep their spelling and comments."""
 
 import ast
 from collections.abc import Iterator, Sequence

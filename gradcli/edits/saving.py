@@ -1,4 +1,4 @@
-"""What forward saves, fixed: other tensors or arguments of its own, and zeros for unused outputs."""
+"""Edits of what forward saves: other tensors or arguments of forward, and zeros for unused outputs."""
 
 import ast
 import itertools
@@ -27,7 +27,7 @@ def saved_inputs(definition: Definition) -> Iterator[Candidate]:
 
 
 def materialised(definition: Definition) -> Iterator[Candidate]:
-    """Zeros in the place of None for the gradients of unused outputs."""
+    """Zeros instead of None as grad_output of unused outputs."""
     for node in ast.walk(definition):
         is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if isinstance(node, ast.Call) and is_method and getattr(node.func, "attr", "") == "set_materialize_grads":

@@ -1,4 +1,4 @@
-"""What backward can use: the tensors and numbers in its names, on ctx, and what forward calls by function."""
+"""What an edit of backward can use: the tensors and numbers in its variables and on ctx."""
 
 import ast
 import sys
@@ -90,7 +90,7 @@ def scope_of(
     *,
     framework: str,
 ) -> Scope:
-    """What a run of backward left in its names."""
+    """The values of backward's variables after a run."""
     parameters = [a.arg for a in (*definition.args.posonlyargs, *definition.args.args)]
     variadic = [] if definition.args.vararg is None else [definition.args.vararg.arg]
     first = names.get(parameters[0]) if parameters else None

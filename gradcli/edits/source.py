@@ -154,7 +154,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def compiled(node: Definition, function: FunctionType) -> CodeType | None:
-    """The code of a definition as it stands in the tree, for `function`; None where it cannot take its place."""
+    """The code object of a definition in the tree, for `function`; None if it cannot replace the function's code."""
     free = function.__code__.co_freevars
     inner: ast.stmt
     if isinstance(node, ast.Lambda):
@@ -178,7 +178,7 @@ def compiled(node: Definition, function: FunctionType) -> CodeType | None:
 
 
 def _locate(node: ast.AST) -> None:
-    """Give new syntax a place, which compiling asks for; all of it the same, since nobody is shown it."""
+    """Give new syntax line numbers, which compiling needs; all the same, since no report shows them."""
     for each in ast.walk(node):
         if isinstance(each, ast.expr | ast.stmt | ast.keyword | ast.arg) and not hasattr(each, "col_offset"):
             each.lineno = each.end_lineno = 1

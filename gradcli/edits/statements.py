@@ -140,7 +140,7 @@ def _bound(number: int) -> ast.expr | None:
 
 
 def summed_up(definition: ast.FunctionDef | ast.Lambda) -> Iterator[Candidate]:
-    """What is assigned added to what was there, or taken from it; an addition made a subtraction, and the reverse."""
+    """`=` replaced by `+=` or `-=`, and `+=` and `-=` exchanged."""
     for node in ast.walk(definition):
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
             other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()

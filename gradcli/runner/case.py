@@ -94,7 +94,7 @@ def check_object(
     """Check `target` itself as `case` says, with the inputs of `supply` or those that the case and inference give.
 
     `backends` are those that the target may belong to, in the order to be tried, and `info` what the first said of it;
-    without them the target tells.
+    without them both are found from the target.
     `watchdog` knows what to leave out.
     """
     started = perf_counter()

@@ -104,7 +104,7 @@ class SurveyJob(Job):
     case: "CheckCase"
 
     def run(self, begun: Callable[[], None]) -> "Survey":
-        """What is known of the target, and its inputs."""
+        """The target as it would be checked, and its inputs."""
         from gradcli.runner.arguments.overview import survey
 
         seen = survey(self.case, begun)

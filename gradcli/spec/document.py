@@ -185,7 +185,7 @@ def refuse_tag(node: yaml.Node, problems: Problems) -> None:
 
 
 def described(node: yaml.Node) -> str:
-    """How an error speaks of what came: a list, a mapping, the string 'abc', 3, null."""
+    """The value as an error names it: a list, a mapping, the string 'abc', 3, null."""
     if isinstance(node, yaml.SequenceNode):
         return "a list"
     if isinstance(node, yaml.MappingNode):

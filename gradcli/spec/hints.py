@@ -1,4 +1,4 @@
-"""What an exception of the user's code most likely means: did-you-mean, the import line to add, the right call."""
+"""Hints for exceptions of the user's code: a similar name, the import line to add, the right call."""
 
 import builtins
 import re
@@ -38,7 +38,7 @@ _LONG_LINE = 120
 
 
 def explain_exception(error: BaseException) -> str | None:
-    """A hint to an exception that the user's code raised, or None where there is nothing to add.
+    """A hint for an exception that the user's code raised, or None.
 
     Python's own "Did you mean" is printed by the interpreter's top level only (until 3.12), so it is computed here.
 

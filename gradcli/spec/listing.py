@@ -1,4 +1,4 @@
-"""What stands in a source file that defines nothing: names that only comments hold."""
+"""Explains why a source file defines nothing: its definitions are inside comments."""
 
 import io
 import re
@@ -10,7 +10,7 @@ _FLATTENED = 60
 
 
 def commented_definition(file: Path, name: str | None = None) -> str | None:
-    """A sentence on the first `class` or `def` that stands inside a comment of `file`, or None.
+    """A sentence that names the first `class` or `def` inside a comment of `file`, or None.
 
     Args:
         file: a Python source.

@@ -193,7 +193,7 @@ class _Document:
         )
 
     def _require_reason(self, fields: Fields) -> None:
-        """A nondeterminism is a licence: it is bounded, and says why it is needed."""
+        """Check that a nondeterminism is within its bound and has a reason."""
         given = fields.get("nondeterminism")
         if given is not None and not 0 < given <= MOST_NONDETERMINISM:
             self.problems.add(

@@ -88,9 +88,9 @@ class Alarm:
     then or not, and it is restored with the time that is left. Off the main thread, on Windows, and where a handler was
     installed from C, nothing can be interrupted and `set` does nothing.
 
-    Code that imports a module, or that has had less than half its time of the processor, is interrupted later, after
-    an import by the whole time; `extended` is then called with the time, by the clock of `monotonic`, until which
-    nothing will be.
+    Code that imports a module, or that got less than half of its time on the processor, is interrupted later; after an
+    import it has the whole time again. `extended` is then called with the time, by the clock of `monotonic`, before
+    which the code is not interrupted.
     """
 
     def __init__(self, extended: Callable[[float], None] = lambda _until: None) -> None:
@@ -143,7 +143,7 @@ class Alarm:
 
     @cleaning
     def clear(self) -> bool:
-        """Interrupt nothing any more; whether it was interrupted."""
+        """Stop the timer; whether the code was interrupted."""
         if self._due < math.inf:
             self._due = math.inf
             signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -172,7 +172,7 @@ class Alarm:
             signal.setitimer(signal.ITIMER_REAL, max(self._due - now, 1e-6), _AGAIN)
 
     def _waits(self, now: float, frame: FrameType | None) -> bool:
-        """Whether the code may go on for a while after its time is over."""
+        """Whether the code may run on although its time is over: it imports, or got little of the processor."""
         late = now - self._due
         starved = late < (_STARVED - 1) * self._seconds and process_time() - self._used < self._seconds / 2
         if starved and not self._rings:

@@ -67,9 +67,9 @@ class Omissions:
     why: str = ""
 
     def after(self, status: StatusReading, how: str) -> "Omissions | None":
-        """What the next attempt leaves out, after one whose process ended as `how` says; None where nothing helps.
+        """What the next attempt leaves out after a process that ended as `how` says; None if nothing can help.
 
-        Where no such call was running, an optional phase before may have damaged the process's memory.
+        If no call at other inputs was running, an optional phase that ran before may have damaged the process's memory.
         """
         why = "; ".join(dict.fromkeys([*filter(None, self.why.split("; ")), how]))
         if status.call and not status.asked and status.phase not in status.optional:
@@ -150,7 +150,7 @@ class Watchdog:
 
     @property
     def is_slow(self) -> bool:
-        """Whether forward takes so long that calls have to be saved."""
+        """Whether forward is so slow that the number of calls has to be limited."""
         return self._quickest is not None and self._quickest > SLOW_SECONDS
 
     @property
@@ -170,7 +170,7 @@ class Watchdog:
         searching: bool = False,
         share: float = math.inf,
     ) -> Iterator[Phase]:
-        """Book what runs inside as the phase `name`.
+        """A context that counts what runs inside it as the phase `name`.
 
         Args:
             name: for messages.
@@ -234,7 +234,7 @@ class Watchdog:
         return None
 
     def admit(self, call: Call) -> None:
-        """Before a call: refuse it where there is no time for it, or where calls like it did not return.
+        """Check before a call that there is time for it, and that similar calls returned.
 
         Raises:
             OverrunError: it is refused.

@@ -107,7 +107,7 @@ def new_status() -> Status | None:
 
 
 def read_status(descriptor: int | None) -> StatusReading:
-    """What the memory of a descriptor says; nothing where it holds no status, no call while one is being written."""
+    """The status in the memory of a descriptor: empty if there is none, without a call while one is written."""
     content = b"" if descriptor is None else os.pread(descriptor, _SIZE, _OFFSET)
     if len(content) < _SIZE:
         return StatusReading()

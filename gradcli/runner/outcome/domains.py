@@ -65,5 +65,5 @@ def _drawn(
 
 
 def _is_right(recheck: Recheck, chosen: Sequence[InputSpec], arguments: Sequence[Argument], case: CheckCase) -> bool:
-    """Whether the check passes at all samples; one direction refutes most wrong gradients before it is run."""
+    """Whether the check passes at all samples. One direction is tested first: it refutes most wrong gradients."""
     return all(not recheck.is_refuted(drawn) and recheck.passes(drawn) for drawn in _drawn(chosen, arguments, case))

@@ -1,4 +1,4 @@
-"""Other values of arguments that choose what is computed: true or false, and the words that the code compares with."""
+"""Other values of arguments that select what is computed: booleans, and strings that the code compares with."""
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ def _others(spec: InputSpec, functions: Sequence[Callable[..., Any] | None]) -> 
 
 
 def _compared_with(name: str, tree: ast.AST) -> Iterator[str]:
-    """The words with which the code compares an argument, or what it keeps under that name."""
+    """The strings with which the code compares an argument, or an attribute of ctx with its name."""
     for node in ast.walk(tree):
         sides: list[ast.AST] = []
         if isinstance(node, ast.Compare):

@@ -175,7 +175,7 @@ def _inferred_anew(check: CaseCheck, ready: Prepared, target: object) -> CheckRe
 
 
 def plain(case: CheckCase) -> CheckCase:
-    """The case without what only a report needs, and held to pass: a spec may say that the target has to fail."""
+    """The case without what only a report needs, and expected to pass even if its spec expects a failure."""
     settings = replace(case.settings, shrink=False, figures=False, tables=False)
     return replace(case, settings=settings, spec=replace(case.spec, expect=Expectation()))
 
