@@ -34,7 +34,7 @@ class SharedGenerator:
             return self._known[2]
         full, source = np.random.get_state(), get_bit_generator()
         seen = _memory_of(source)
-        self._known = None if seen is None or not _is_told_by(seen, full) else (source, seen, full)
+        self._known = None if seen is None or not _is_determined_by(seen, full) else (source, seen, full)
         return full
 
     def is_at(self, state: Any) -> bool:
@@ -55,7 +55,7 @@ def _memory_of(source: Any) -> bytes | None:
     return ctypes.string_at(source.ctypes.state_address, ctypes.sizeof(_Twister))
 
 
-def _is_told_by(seen: bytes, full: Any) -> bool:
+def _is_determined_by(seen: bytes, full: Any) -> bool:
     """Whether the memory holds the whole state, as NumPy's copy shows it: the same numbers, and none kept apart."""
     twister = _Twister.from_buffer_copy(seen)
     _, key, position, kept, _ = full
@@ -83,7 +83,7 @@ class PythonGenerator:
         if self._known is not None and self._is(*self._known):
             return self._known[1]
         full, seen = random.getstate(), _memory_of_python()
-        self._known = None if seen is None or not _is_told_by_python(seen, full) else (seen, full)
+        self._known = None if seen is None or not _is_determined_by_python(seen, full) else (seen, full)
         return full
 
     def is_at(self, state: Any) -> bool:
@@ -109,6 +109,6 @@ def _memory_of_python() -> bytes | None:
     return ctypes.string_at(id(_the_generator()) + place, ctypes.sizeof(_PythonsTwister))
 
 
-def _is_told_by_python(seen: bytes, full: Any) -> bool:
+def _is_determined_by_python(seen: bytes, full: Any) -> bool:
     twister = _PythonsTwister.from_buffer_copy(seen)
     return bool((*twister.key, twister.position) == full[1])

@@ -28,13 +28,13 @@ _MEASURED = 6
 class Factor:
     """returned = value × right; `text` is how to write it, `because` a clause that says where it may come from.
 
-    `is_told` says that it is a fraction, an argument or a size; few numbers are that by chance.
+    `is_recognised` says that it is a fraction, an argument or a size; few numbers are that by chance.
     """
 
     value: float
     text: str
     because: str
-    is_told: bool = True
+    is_recognised: bool = True
 
 
 def constant_factor(facts: Facts, place: int, gradients: Sequence[Gradient]) -> float | None:
@@ -98,7 +98,7 @@ def describe_factor(c: float, subject: Subject, precision: float = 1e-7) -> Fact
     fraction = Fraction(c).limit_denominator(64)
     if fraction != 0 and abs(fraction) < _LONG and _near(c, float(fraction), precision):
         return Factor(value=c, text=str(fraction), because="")
-    return Factor(value=c, text=f"{c:.9g}", because="", is_told=False)
+    return Factor(value=c, text=f"{c:.9g}", because="", is_recognised=False)
 
 
 def _numbers(subject: Subject) -> list[tuple[str, float]]:

@@ -72,11 +72,11 @@ Probe = Callable[[float, bool], bool | None]
 """Whether an entry is wrong at another value (with True, at that magnitude with its own sign); None if unknown."""
 
 
-def _untold(_value: float, _magnitude: bool) -> None:
+def _without_probe(_value: float, _magnitude: bool) -> None:
     return None
 
 
-def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _untold) -> Rule | None:
+def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _without_probe) -> Rule | None:
     """The first rule that holds exactly for the wrong entries of all samples, None where none is proven.
 
     Args:

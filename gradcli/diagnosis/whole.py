@@ -138,7 +138,7 @@ def factor(suspect: Suspect) -> Named | None:
         )
     described = describe_factor(c, facts.subject)
     alone = facts.subject.domain.blocks[suspect.place].size == facts.subject.codomain.size == 1
-    if alone and suspect.elsewhere is None and not described.is_told:
+    if alone and suspect.elsewhere is None and not described.is_recognised:
         return None  # any two numbers have a quotient
     because = f"; {described.because}" if described.because else ""
     return (

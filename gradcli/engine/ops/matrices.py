@@ -78,7 +78,7 @@ def matrix_rank(A: Tensor, *, tol: Any = None, hermitian: bool = False) -> Tenso
 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """Return the condition number of matrices in a norm: the ratio of extreme singular values unless told."""
+    """Return the condition number of matrices in a norm: the ratio of extreme singular values by default."""
     if p in (None, 2, -2):
         values = svdvals(A)
         return values.amax(-1) / values.amin(-1) if p != -2 else values.amin(-1) / values.amax(-1)
@@ -123,7 +123,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
-    """Return the powers of a vector's elements as rows, falling unless told."""
+    """Return the powers of a vector's elements as rows, falling by default."""
     count = x._data.shape[-1] if N is None else N
     powers = [x**degree for degree in range(count)]
     if not powers:

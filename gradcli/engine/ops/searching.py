@@ -132,7 +132,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """Return how many elements fall in each of equal bins between two limits (those of the elements unless told)."""
+    """Return how many elements fall in each of equal bins between two limits (those of the elements by default)."""
     low, high = (float(input._data.min()), float(input._data.max())) if min == max else (min, max)
     counts, _ = np.histogram(input._data, bins, (low, high))
     return from_array(counts.astype(input._data.dtype))

@@ -147,7 +147,7 @@ def var(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Return the variance over some axes, divided by n - correction (1 unless told)."""
+    """Return the variance over some axes, divided by n - correction (1 by default)."""
     return _spread(VarBackward0, input, dim, unbiased, correction, keepdim)
 
 

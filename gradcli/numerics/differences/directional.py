@@ -86,8 +86,9 @@ class _Search:
     """The evaluation of one line, step by step, until the bounds are good enough or cannot improve.
 
     Masks over the outputs: `noisy` have noise that small steps do not avoid, and are differentiated by large steps;
-    `stairs` are constant over small steps and have no known noise, so that there is no bound; in `quiet` ones (both
-    kinds) no kink is sought. Large steps are here those above the first cluster, a hundredth of x or more.
+    `on_staircase` are constant over small steps and have no known noise, so that there is no bound. In `quiet` ones,
+    which both kinds are, no kink is sought. Large steps are here those above the first cluster: a hundredth of x or
+    more.
     """
 
     def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:
@@ -97,7 +98,7 @@ class _Search:
         self.ladder = Ladder(line, rng, inside, noise)
         self.quiet = np.zeros(line.outputs, bool)
         self.noisy = np.zeros(line.outputs, bool)
-        self.stairs = np.zeros(line.outputs, bool)
+        self.on_staircase = np.zeros(line.outputs, bool)
 
     def _inside(self, start: float) -> tuple[bool, float]:
         """Divide the largest step by 8 until both of its ends are in the domain.
@@ -174,31 +175,31 @@ class _Search:
         first = ladder.clusters[CLUSTER]
         rough = (first.noise > ABOVE_ROUNDING * EPS * size) | ~np.isfinite(first.noise)
         noisy = self._bad(chosen) & rough
-        self.stairs = staircases(ladder)
+        self.on_staircase = staircases(ladder)
         wanted = self._truncated(chosen) | self._kinked(chosen) | noisy | first.broken
         wanted &= np.isfinite(self.line.centre)
         if not wanted.any():
-            self._settle_stairs()
+            self._settle_staircases()
             return chosen
         second = ladder.add_cluster(DEEP_CLUSTERS[0])
-        self.stairs |= staircases(ladder)
+        self.on_staircase |= staircases(ladder)
         deeper = wanted & (
             (noisy & (second.noise > 0.02 * first.noise))
             | second.broken
             | ~(second.noise <= ABOVE_ROUNDING * EPS * size)
             | (second.constant & noisy)
         )
-        noise_known = self.stairs & ~first.constant & np.isfinite(first.noise)
+        noise_known = self.on_staircase & ~first.constant & np.isfinite(first.noise)
         coarse_works = chosen.bound < 2.5 * chosen.noise
         if deeper.any():
             third = ladder.add_cluster(DEEP_CLUSTERS[1])
-            self.stairs |= staircases(ladder)
+            self.on_staircase |= staircases(ladder)
             # The noise of float32 values never falls below their rounding (`measure_cluster`), and so always lasts.
-            lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.stairs
+            lasting = (np.isfinite(third.noise) & (third.noise > 0.1 * first.noise)) | self.on_staircase
             self.noisy = noisy & wanted & lasting & ~third.broken & ~second.broken & coarse_works
-            noise_known |= self.stairs & ~first.constant & np.isfinite(first.noise)
+            noise_known |= self.on_staircase & ~first.constant & np.isfinite(first.noise)
         self.noisy |= noise_known
-        self.stairs &= ~noise_known
+        self.on_staircase &= ~noise_known
         self.quiet |= self.noisy
         fine = self._descend(wanted & ~self.noisy, first.broken, bool(deeper.any()))
         return self._weigh(chosen, fine, wanted & ~self.noisy, rough)
@@ -246,11 +247,11 @@ class _Search:
         plateaus[[j for j, small in zip(order, jumps, strict=True) if small]] = True
         if len(order) == 4 and sum(jumps) >= 2:
             plateaus = suspects.copy()
-        plateaus |= suspects & self.stairs
+        plateaus |= suspects & self.on_staircase
         fine.replace(plateaus, above)
         self.noisy |= plateaus
         self.quiet |= plateaus
-        self._settle_stairs()
+        self._settle_staircases()
         fine.kink_bound[self.quiet] = np.inf
         fine.bound[ladder.unusable] = np.inf
         return fine
@@ -260,10 +261,10 @@ class _Search:
         ever: Mask = np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
         return ever
 
-    def _settle_stairs(self) -> None:
-        """Give up on the outputs in `stairs`: they get no bound."""
-        self.ladder.unusable |= self.stairs
-        self.quiet |= self.stairs
+    def _settle_staircases(self) -> None:
+        """Give up on the outputs in `on_staircase`: they get no bound."""
+        self.ladder.unusable |= self.on_staircase
+        self.quiet |= self.on_staircase
 
     def _lengthen(self, chosen: Choice) -> Choice:
         """Evaluate up to three larger steps, at most t = 1 and inside the domain, for bounds that are due to noise."""
@@ -293,7 +294,7 @@ class _Search:
             status[broken & (power < 1.5)] = Status.KINK
             status[broken & (power < 0.85)] = Status.CUSP
             status[broken & (power < JUMPS)] = Status.JUMP
-        status[self.stairs] = Status.STAIRCASE
+        status[self.on_staircase] = Status.STAIRCASE
         status[~np.isfinite(line.centre)] = Status.DOMAIN
         bound = np.where(np.isfinite(line.centre) & ~drowned, chosen.bound, np.inf)
         sigma = np.zeros(line.outputs)

@@ -44,7 +44,7 @@ def jitter(site: Site) -> Matrix:
     """
     claim = site.claim
     total = np.zeros_like(claim.forms)
-    for gradient, here in ((_claimed(site), claim.forms), (_told(site), site.witness_rows)):
+    for gradient, here in ((_claimed(site), claim.forms), (_reference_rows(site), site.witness_rows)):
         if here is not None:
             total += _jitter_of(site, gradient, here, np.abs(here).max(axis=1, keepdims=True, initial=0.0))
     return total
@@ -77,7 +77,7 @@ def _claimed(site: Site) -> Gradient:
     return at
 
 
-def _told(site: Site) -> Gradient:
+def _reference_rows(site: Site) -> Gradient:
     return lambda x: witness_rows_at(site, x)
 
 

@@ -210,7 +210,7 @@ class Module(StatefulModule):
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """Yield this module and all below it, each once unless told, with dotted names."""
+        """Yield this module and all below it, each once by default, with dotted names."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -280,7 +280,7 @@ class Module(StatefulModule):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield all parameters, each once unless told, with dotted names."""
+        """Yield all parameters, each once by default, with dotted names."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -290,7 +290,7 @@ class Module(StatefulModule):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yield all buffers, each once unless told, with dotted names."""
+        """Yield all buffers, each once by default, with dotted names."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

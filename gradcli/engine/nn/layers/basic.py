@@ -151,7 +151,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_BatchNorm):
-    """Normalisation of every channel of every example; no parameters and no running statistics unless told."""
+    """Normalisation of every channel of every example; no parameters and no running statistics by default."""
 
     def __init__(
         self,
