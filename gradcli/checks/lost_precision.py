@@ -55,8 +55,12 @@ def _is_off(situation: Situation, place: int, dtype: str | None) -> bool:
 def _by_the_cotangents(situation: Situation) -> Iterator[tuple[int, str]]:
     """Gradients of which most entries stay the same to the bit where all cotangents change by `_SMALL`.
 
-    A gradient is linear in the cotangents, so it changes by as much, unless they were rounded to float32.
+    A gradient is linear in the cotangents, so it changes by as much, unless they were rounded to float32. No pass is
+    made where the passes for all checks combine to more digits than float32 has.
     """
+    passed = situation.together()
+    if passed is not None and all(passed.exact):
+        return
     rng = np.random.default_rng([situation.seed, 59])
     near = [u * (1 + _SMALL * rng.choice([-1.0, 1.0], u.shape)) for u in situation.cotangents()]
     try:
