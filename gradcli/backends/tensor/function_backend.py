@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.attribution import user_code_error
-from gradcli.backends.base import Backend, Subject
+from gradcli.backends.base import Backend, Counters, Subject
 from gradcli.backends.guard import generators_kept, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
@@ -22,7 +22,7 @@ from gradcli.backends.tensor.captured_tensors import Own, OwnCall, bound_to_own
 from gradcli.backends.tensor.containers import ContainerCall, Containers
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.given_precision import taking_backward
-from gradcli.backends.tensor.maps import Caller
+from gradcli.backends.tensor.maps import Caller, pullback
 from gradcli.backends.tensor.modules import ModuleCall, held_arrays, is_lazy, is_module
 from gradcli.backends.tensor.pairs import Pair, joined
 from gradcli.backends.tensor.precision_and_layout import in_64_bits
@@ -206,10 +206,8 @@ class FunctionBackend(Backend):
         return Argument(name=name, value=value, is_tensor=False)
 
     def _gradients(self, call: Call, outputs: Sequence[Any]) -> tuple[NDArray[Any] | None, ...]:
-        tracked = [o for o in outputs if o.requires_grad]
-        seeds = [self.framework.namespace.ones_like(o) for o in tracked]
-        leaves = list(call.leaves.values())
-        found = self.framework.namespace.autograd.grad(tracked, leaves, seeds, allow_unused=True)
+        ones = [self.framework.namespace.ones_like(output) for output in outputs]
+        found = pullback(self.framework, Counters(), outputs, list(call.leaves.values()), ones)
         return tuple(None if g is None else self.framework.to_array(g) for g in found)
 
     def _callable(self, target: object) -> Callable[..., Any]:

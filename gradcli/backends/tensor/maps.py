@@ -290,15 +290,12 @@ class TensorMap(VectorMap):
         with self._running([x], recording=True):
             tensors = self.framework.leaves(self.domain.views(x), shared=self._shared)
             outputs = self._evaluate(self._order, tensors, create_graph=True)
-            namespace = self.framework.namespace
-            find = partial(namespace.autograd.grad, retain_graph=True, allow_unused=True)
+            ones = self.framework.namespace.ones_like
             rows = [
-                [g is not None for g in find([output], tensors, [namespace.ones_like(output)])]
-                if output.requires_grad
-                else [False] * len(tensors)
+                pullback(self.framework, Counters(), [output], tensors, [ones(output)], retain=True)
                 for output in outputs
             ]
-        return np.array(rows)
+        return np.array([[gradient is not None for gradient in row] for row in rows])
 
     def effort(self, x: FloatArray) -> Effort:
         """The lines of the user's code that the map runs at `x`, and how often."""
