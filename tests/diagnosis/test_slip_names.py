@@ -38,6 +38,18 @@ CASES = {
         "wrong-factor",
         "lacks the factor `1 / np.exp(x - m).sum(axis=-1, keepdims=True)`",
     ),
+    "a term too many in a long backward": (
+        "def f(x):\n    state, out = np.zeros(x.shape[0]), []\n    for t in range(x.shape[1]):\n"
+        "        state = 0.7 * state + 0.3 * np.sin(x[:, t]) * x[:, t]\n        out.append(state)\n"
+        "    return np.stack(out, axis=1)\n\n\n"
+        "def f_vjp(x, g):\n    carried, grads = np.zeros(x.shape[0]), []\n"
+        "    for t in range(x.shape[1] - 1, -1, -1):\n        total = g[:, t] + carried\n"
+        "        s, c = np.sin(x[:, t]), np.cos(x[:, t])\n        slope = 0.3 * (s + x[:, t] * c)\n"
+        "        grads.append(slope * total)\n        carried = (1 - 0.3) * total + 0.3 * total\n"
+        "    return np.stack(grads[::-1], axis=1)\n",
+        "missing-term",
+        "`(1 - 0.3) * total` belongs",
+    ),
 }
 
 

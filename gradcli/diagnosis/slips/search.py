@@ -26,8 +26,8 @@ from gradcli.edits.flow import relevant
 from gradcli.frozen import dataclass
 from gradcli.watchdog.case import watched
 
-_PLACES = 60
-"""Expressions that are looked at, those nearest to the return statement first."""
+_PLACES = 90
+"""Expressions that are looked at, the last ones in the text: whole statements of a loop and not only their parts."""
 _SHARED = 1.2
 """Taken off a slip's cost for each wrong gradient that it corrects: more than an exchanged name costs."""
 _SECONDS = 7.5
@@ -87,7 +87,8 @@ class SlipSearch:
             return
         position = self._facts.subject.active[place]
         expressions = _expressions(draft, position, len(self._facts.subject.arguments))
-        numbers = [n for n, p in enumerate(tried.places) if p in expressions][-_PLACES:]
+        last = set(sorted(expressions, key=_position)[-_PLACES:])
+        numbers = [n for n, p in enumerate(tried.places) if p in last]
         for stage in tried.trial.stages(numbers):
             found = [s for s in stage if place in s.fixes]
             found.sort(key=lambda s: s.cost - _SHARED * len(s.fixes & tried.trial.wrong))
@@ -225,6 +226,11 @@ def _judged(facts: Facts, place: int, rows: Sequence[Sequence[Gradient]]) -> boo
     shape = facts.subject.domain.blocks[place].shape
     gradients = [row[position] if position < len(row) else None for row in rows]
     return facts.judged(place, [None if g is None else summed_down(g, shape) for g in gradients])
+
+
+def _position(node: ast.expr) -> tuple[int, int, int, int]:
+    """Where an expression begins; of two that begin at one place the longer one comes last."""
+    return node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0
 
 
 def _expressions(draft: Draft, position: int, count: int) -> set[ast.expr]:
