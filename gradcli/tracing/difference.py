@@ -93,8 +93,10 @@ def _root(nodes: tuple[Any, Any], pairs: Sequence[tuple[int, int]]) -> GradientC
 
 
 def _parted(nodes: tuple[Any, Any], pairs: Sequence[tuple[int, int]]) -> Iterator[GradientChange]:
-    """Where gradients part first, in each part of the graph: at a node that took the same and gave something else, or,
-    by a hook, between nodes that gave the same and one that took something else.
+    """Where the gradients of the two traces differ first, in each part of the graph.
+
+    That is a node that received equal gradients and returned different ones; or, if a hook is the cause, the edge from
+    a node that returned equal gradients to the next one.
     """
     feeds: dict[int, list[int]] = {}
     for number, node in enumerate(nodes[0]):

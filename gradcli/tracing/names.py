@@ -57,7 +57,7 @@ class NameTable:
                 self.locals_seen[name] = (depth, value)
 
     def clear(self) -> None:
-        """Let go of every tensor and module."""
+        """Release every tensor and module."""
         self.locals_seen.clear()
         self.modules.clear()
         self.unregistered.clear()

@@ -315,7 +315,7 @@ class Tracer:
                 sys.setprofile(None)
 
     def _compiled_call(self, event: str, frame: FrameType) -> None:
-        """Keep the mode that notes operations away from what torch.compile makes, which would compile it as well."""
+        """Switch the recording mode off in code that torch.compile compiles: it would compile the mode, too."""
         if "_dynamo" not in frame.f_code.co_filename:
             return
         if event == "call":

@@ -77,7 +77,7 @@ class Holders:
     def _look_at(
         self, owner: Any, level: dict[int, _Found], above: dict[int, _Found], found: dict[str, set[Key]]
     ) -> None:
-        """Note the names that an owner gives to what it holds, or that its own owners have to be searched."""
+        """Note the names that an owner has for the tensors, or search the objects that refer to it next."""
         for entry in [level[id(each)] for each in gc.get_referents(owner) if id(each) in level]:
             named = list(self._names_in(owner, entry))
             for name, keys in named:
@@ -123,7 +123,7 @@ def _short(kind: type) -> str:
 
 
 def _leads_on(owner: Any) -> bool:
-    """Whether an owner's own owners may hold the tensor through it: not for the framework's graph, nor the trace."""
+    """Whether the objects that refer to an owner are searched as well: not for the framework's graph and the trace."""
     kind = type(owner)
     if isinstance(owner, ModuleType | type) or hasattr(kind, "next_functions"):
         return False

@@ -10,7 +10,7 @@ from gradcli.tracing.sites import OWN_FOLDER
 
 
 def keep_attribution(patches: Patches) -> None:
-    """Let `stacklevel` count only the frames of the user and the framework, not those of the trace between them.
+    """Let `stacklevel` skip the frames of the trace, which lie between those of the user and of the framework.
 
     The line of a warning decides whether a filter shows it, and whether it was shown before.
     """
