@@ -29,7 +29,10 @@ class Outcome(Enum):
 
 
 _OUTCOMES = {
-    Outcome.AGREES: "The gradient agrees with finite differences to within their error bound or the significance.",
+    Outcome.AGREES: (
+        "The gradient agrees with finite differences: any difference is within their error bound, or too small to "
+        "count as an error."
+    ),
     Outcome.DIFFERS: (
         "The gradient differs from finite differences by more than three times their error bound, along several "
         "directions, with several steps and at several points."

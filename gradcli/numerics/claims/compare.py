@@ -25,8 +25,8 @@ class Impression(Enum):
     """The result of one direction for one pair of blocks."""
 
     AGREES = (
-        "the gradient agrees with finite differences for every output entry, to within the error bound or the "
-        "significance, at a resolution fine enough"
+        "the gradient agrees with finite differences for every output entry: any difference is within the error "
+        "bound or too small to count as an error, and the finite differences are accurate enough to show an error"
     )
     DIFFERS = (
         "the gradient differs from finite differences by more than three times the error bound for some output entry"
