@@ -72,7 +72,6 @@ MECHANISMS = [
     Mechanism("differences.directional", "_Search._drowned", nothing_of),
     Mechanism("differences.directional", "_Search._unsettled", nothing_of),
     Mechanism("differences.directional", "_Search._lengthen", argument(1)),
-    Mechanism("differences.directional", "_Search._ever_broken", nothing_of),
     Mechanism("differences.noise", "pool", argument(0)),
     Mechanism("differences.formats", "single_precision", lambda values: np.zeros(values.shape[1], bool)),
     Mechanism(
@@ -156,8 +155,7 @@ MECHANISMS = [
     Mechanism("screen.survey", "is_drowned", NO),
     Mechanism("screen.survey", "_is_drowned_nearer_to_zero", NO),
     Mechanism("screen.survey", "_underweighted", NOTHING),
-    Mechanism("screen.survey", "_unless_apart", argument(2)),
-    Mechanism("screen.survey", "_at_its_precision", argument(2)),
+    Mechanism("screen.survey", "_at_its_precision", argument(2), spares=True),
     Mechanism("screen.survey", "_together", found_none, spares=True),
     Mechanism("screen.long_inputs", "clearly_wrong", found_none, spares=True),
     Mechanism("screen.survey", "as_step_function", argument(2)),

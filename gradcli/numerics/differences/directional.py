@@ -235,7 +235,7 @@ class _Search:
         edge = 0.99 * ladder.clusters[CLUSTER].step
         above = ladder.choose(above=edge, quiet=self.quiet)
         fine.replace(self.noisy, above)
-        suspects = live & rough & np.isfinite(fine.bound) & (fine.step < edge) & ~self._ever_broken()
+        suspects = live & rough & np.isfinite(fine.bound) & (fine.step < edge)
         with np.errstate(all="ignore"):
             gap = np.where(np.isfinite(coarse.bound), np.abs(fine.value - coarse.value), np.abs(fine.value))
         order = [int(j) for j in np.argsort(-np.where(suspects, gap, -1.0)) if suspects[j]][:4]
@@ -255,11 +255,6 @@ class _Search:
         fine.kink_bound[self.quiet] = np.inf
         fine.bound[ladder.unusable] = np.inf
         return fine
-
-    def _ever_broken(self) -> Mask:
-        """The outputs that some cluster shows to be not smooth at x."""
-        ever: Mask = np.logical_or.reduce([cluster.broken for cluster in self.ladder.clusters.values()])
-        return ever
 
     def _settle_staircases(self) -> None:
         """Give up on the outputs in `on_staircase`: they get no bound."""
