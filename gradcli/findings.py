@@ -78,7 +78,7 @@ class FindingKind(Enum):
         "wrong-reduction",
         "GC109",
         "The returned gradient was reduced in the wrong way: a mean for a sum, or over the wrong axis.",
-        "The returned gradient is the numerical one times or divided by the size of a reduced axis, or it equals "
+        "The returned gradient is the numerical one multiplied or divided by the size of a reduced axis, or it equals "
         "what a reduction over another axis gives; or the gradient agrees with finite differences of forward, at "
         "these inputs and at others, once one reduction inside backward is replaced by another.",
         "Use sum for the gradient of a broadcast, over the axes that forward broadcast.",
@@ -108,8 +108,8 @@ class FindingKind(Enum):
         "wrong-entries",
         "GC112",
         "The returned gradient is wrong in some entries and right in the others.",
-        "Entries are compared one at a time. A rule that holds for exactly the wrong ones (input < 0, the last row) is "
-        "named.",
+        "Entries are compared one at a time. A condition that holds for exactly the wrong entries (input < 0, the last "
+        "row) is named.",
         "Look at the branch or mask that handles these entries.",
     )
     IGNORES_GRAD_OUTPUT = (

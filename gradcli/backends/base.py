@@ -43,8 +43,8 @@ class RawGradient:
 class RawBackward:
     """A direct call of the user's backward, around the framework: what it returned, raised and changed in place.
 
-    `container` names what was returned in place of a tuple where the framework insists on one; `sums_down` says whether
-    the framework sums a gradient that is larger by broadcasting down to its input's shape.
+    `container` names what was returned where the framework insists on a tuple, `nested_unlike` the argument whose
+    gradient is nested in another way; `sums_down` says whether the framework sums a larger gradient down to its input.
     """
 
     gradients: tuple[RawGradient, ...] = ()
@@ -54,6 +54,7 @@ class RawBackward:
     changed_saved: tuple[int, ...] = ()
     available: bool = True
     container: str | None = None
+    nested_unlike: str | None = None
     sums_down: bool = True
 
 

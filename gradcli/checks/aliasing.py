@@ -85,8 +85,8 @@ class AliasingCheck(Check):
             return self._found(
                 situation,
                 first,
-                f"which outputs of forward require a gradient depends on whether one tensor is passed for {both} or "
-                "two tensors with the same values",
+                f"requires_grad of forward's outputs changes when one tensor is passed for {both} instead of two with "
+                "the same values",
             )
         parted = _parted(situation, arguments, apart, shared, pair)
         if parted is None:

@@ -191,8 +191,7 @@ def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, outp
     if note.left == note.right:
         slopes = f"forward's slope is {_slope(note.left)}"
     message = (
-        f"{name}{index}: the gradient is wrong at exactly the value of this entry: {slopes}, but backward gives "
-        f"{note.claimed:.6g}"
+        f"{name}{index}: the gradient is wrong at exactly this value: {slopes}, but backward gives {note.claimed:.6g}"
     )
     finding = Finding(kind=FindingKind.SPECIAL_POINT, message=message, order=order, input=name, output=output)
     return Evidence(

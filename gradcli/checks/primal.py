@@ -156,8 +156,8 @@ def _unseen(situation: Situation) -> Iterator[str]:
         leaves = [] if argument.is_tensor else container_leaves(argument.value)
         if any(path and getattr(leaf, "requires_grad", False) is True for path, leaf in leaves):
             yield (
-                f"the tensors in {argument.name} get no gradient: apply sees only tensors that are arguments of their "
-                f"own, not those inside a {type(argument.value).__name__}; pass them as *{argument.name}"
+                f"the tensors in {argument.name} get no gradient: apply sees only tensors passed as separate "
+                f"arguments, not those inside a {type(argument.value).__name__}; pass them as *{argument.name}"
             )
 
 

@@ -50,6 +50,11 @@ class ReturnsCheck(Check):
             yield self.failed(refusal.kind, refusal.message)
 
     def _arity(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
+        if raw.nested_unlike is not None:
+            argument = raw.nested_unlike
+            message = f"backward returns for {argument} a gradient that is not nested like {argument}"
+            yield self.failed(FindingKind.WRONG_ARITY, message, input=argument)
+            return
         if raw.container is not None:
             yield self.failed(
                 FindingKind.WRONG_ARITY,

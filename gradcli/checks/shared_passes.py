@@ -88,7 +88,7 @@ def passed_together(
 def _passed_on(subject: Subject, raw: RawBackward) -> Gradients | None:
     """What backward returned for the active inputs; None if it wrote into a tensor or the framework would change it."""
     changed = raw.changed_cotangents or raw.changed_inputs or raw.changed_saved
-    if not raw.available or raw.error is not None or raw.container is not None or changed:
+    if not raw.available or raw.error is not None or raw.container is not None or raw.nested_unlike or changed:
         return None
     found: list[NDArray[Any] | None] = []
     for position in subject.active:

@@ -49,7 +49,7 @@ class Probe:
             return None
         if isinstance(raw.error, OverrunError):
             raise raw.error
-        if raw.error is not None or raw.container is not None:
+        if raw.error is not None or raw.container is not None or raw.nested_unlike:
             return None
         return tuple(g.value if g.is_tensor else None for g in raw.gradients)
 

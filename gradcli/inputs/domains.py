@@ -54,7 +54,7 @@ DOMAINS: Mapping[str, Domain] = {
             sentence="Numbers between lo and hi, at least 5 % of the interval's length from either end.",
             parameters=("lo", "hi"),
         ),
-        Domain(name="distinct", sentence="Numbers no two of which are near each other, in random order."),
+        Domain(name="distinct", sentence="Numbers far from each other, in random order."),
         Domain(name="spd", sentence="Symmetric positive definite matrices, well conditioned."),
         Domain(name="triangular", sentence="Lower triangular matrices, diagonal from 1 to 2."),
         Domain(name="orthogonal", sentence="Matrices with orthonormal columns, or rows if wide."),
@@ -68,7 +68,7 @@ DOMAINS: Mapping[str, Domain] = {
         Domain(name="boolean", sentence="True and False, both present.", boolean=True),
         Domain(
             name="literal",
-            sentence="The numbers given by value, the same in every sample.",
+            sentence="The numbers of the key 'value', the same in every sample.",
             parameters=("value",),
             random=False,
         ),

@@ -208,7 +208,7 @@ class Lost:
         """Why the job on `target` was not done."""
         if not self.begun:
             return f"{target}: {self.how} while it was imported{self.place}"
-        ran = "" if self.how.startswith("ran over") else " while it ran"
+        ran = "" if self.how.startswith(("ran over", "a call did not", "the executor")) else " while it ran"
         return f"{self.how}{ran}{self.place}{f' ({self.doing})' if self.doing else ''}"
 
 

@@ -105,7 +105,7 @@ def _bounded(text: str, shown: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            _refuse(event.start_mark, shown, f"nested more than {MAX_DEPTH} deep")
+            _refuse(event.start_mark, shown, f"more than {MAX_DEPTH} levels of nesting")
         if nodes > MAX_NODES:
             _refuse(event.start_mark, shown, f"more than {MAX_NODES:,} values")
 
@@ -117,7 +117,7 @@ def _bound_expansion(document: yaml.Node, shown: str) -> None:
         node, depth = waiting.pop()
         count += 1
         if depth > MAX_DEPTH:
-            _refuse(node.start_mark, shown, f"nested more than {MAX_DEPTH} deep (does an alias contain itself?)")
+            _refuse(node.start_mark, shown, f"more than {MAX_DEPTH} levels of nesting (does an alias contain itself?)")
         if count > MAX_NODES:
             _refuse(document.start_mark, shown, f"aliases expand to more than {MAX_NODES:,} values")
         if isinstance(node, yaml.SequenceNode):

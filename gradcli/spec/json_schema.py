@@ -64,7 +64,7 @@ def spec_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gradcli spec",
-        "description": "One target and its cases. Several documents stand in one file, separated by ---.",
+        "description": "One target and its cases. A file may hold several, separated by ---.",
         **_mapping(
             DOCUMENT_KEYS,
             {

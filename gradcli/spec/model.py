@@ -61,7 +61,7 @@ RUN_KEYS: Mapping[str, Key] = {
 }
 VERDICT_KEYS: Mapping[str, Key] = {
     "expect": Key(kind=Kind.TEXT, sentence="The expected result of the case: passed, failed or surrogate."),
-    "findings": Key(kind=Kind.NAMES, sentence="The findings that must be among those reported, with expect: failed."),
+    "findings": Key(kind=Kind.NAMES, sentence="With expect: failed, at least one of these findings must be reported."),
 }
 DOCUMENT_KEYS: Mapping[str, Key] = {
     "target": Key(kind=Kind.TEXT, sentence="package.module:Name or path/to/file.py:Name.", required=True),

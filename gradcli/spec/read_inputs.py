@@ -120,7 +120,7 @@ class InputsReader:
             if key in fields.nodes and key not in takes:
                 self.problems.add(fields.nodes[key], f"domain {head} does not take {key}")
         if head == "literal" and "value" not in fields.nodes:
-            self.problems.add(node, "domain literal needs value: a number or nested lists of numbers")
+            self.problems.add(node, "domain literal needs 'value', a number or nested lists of numbers")
         return f"npz:{self._located(rest[1:])}" if head == "npz" and rest else domain
 
     def _located(self, path: str) -> str:

@@ -351,7 +351,7 @@ class TransformedSubject(ArraySubject):
         pairs = [(owner, g) for owner, g in zip(owners, returned, strict=True) if owner is not None]
         by_name = spread(self.arguments, pairs, self._transforms)
         if isinstance(by_name, str):
-            return RawBackward(container=f"a gradient that is not nested like {by_name}", sums_down=False)
+            return RawBackward(nested_unlike=by_name, sums_down=False)
         return RawBackward(gradients=tuple(self._raw(a, by_name.get(a.name)) for a in self.arguments), sums_down=False)
 
     def _raw(self, argument: Argument, returned: object) -> RawGradient:

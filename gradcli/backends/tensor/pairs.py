@@ -89,8 +89,8 @@ class Pair:
         raise UsageError(
             f"{_called(self.backward)}({', '.join(_names(self.backward))}) cannot be called as the backward of "
             f"{self.name}({', '.join(_names(self.forward))}): besides one parameter for each output's gradient "
-            f"({outputs} expected), its parameters must have the names of {self.name}'s parameters; the others "
-            f"are {', '.join(strange) or 'missing'}"
+            f"({outputs} expected), its parameters must have the names of {self.name}'s parameters; other "
+            f"names: {', '.join(strange) or 'none'}"
         )
 
 

@@ -38,8 +38,8 @@ def explain_command(
 ) -> int:
     """Explain a name in a report: what it means, how it is detected, what to do.
 
-    A finding is a kind of mistake, a verdict the outcome of a case, a reason says why a case is INCONCLUSIVE, a symptom
-    is what trace finds, a check a property that every backward must have.
+    Names are findings (kinds of mistakes), verdicts (outcomes of cases), reasons (why a case is INCONCLUSIVE), symptoms
+    (what trace finds) and checks (properties that every backward must have).
     """
     stream = report_stream()
     entries = tuple(_entries())

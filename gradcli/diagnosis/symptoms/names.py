@@ -31,8 +31,8 @@ class Symptom(Enum):
     )
     DETACHED = (
         "detached",
-        "The leaf was cut out of the graph by a line between it and the result.",
-        "No path leads to the leaf, and a line detached a tensor that was computed from it.",
+        "A line of code between the leaf and the result cuts the leaf off.",
+        "No path leads to the leaf, and a line of code detached a tensor computed from it.",
         "Use tensor operations at that line, without detach, .data, item, tolist or numpy.",
     )
     NO_GRAD = (

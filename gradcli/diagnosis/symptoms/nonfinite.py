@@ -21,7 +21,7 @@ _REMEDIES = {
     "log1p": "keep its operand above -1",
     "logit": "keep its operand between 0 and 1",
     "sub": "do not subtract infinite entries",
-    "mul": "put an infinity in with masked_fill or where, not with a product",
+    "mul": "insert infinities by `masked_fill` or `where`, not by a product",
     "cross_entropy": "make sure that at least one target is neither ignored nor of weight 0",
     "nll_loss": "make sure that at least one target is neither ignored nor of weight 0",
 }

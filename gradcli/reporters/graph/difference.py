@@ -24,7 +24,7 @@ def _lines(found: TraceDifference) -> Iterator[str]:
     if found.root is not None:
         yield f"gradients differ from the start: {_values(found.root)}"
     yield from _listed(
-        "gradients differ first at", [f"{_node(g.node)}: {g.what} was {_values(g)}" for g in found.parted if g.node]
+        "gradients differ first at", [f"{_node(g.node)}: {g.what}: {_values(g)}" for g in found.parted if g.node]
     )
     yield from _listed("gradients of leaves that differ", [f"{g.what}: {_values(g)}" for g in found.leaves])
     yield from _listed(

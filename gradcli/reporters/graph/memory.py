@@ -105,7 +105,7 @@ def _twice(graph: TraceGraph, ledger: MemoryLedger) -> Iterator[tuple[str, str]]
         total = amount(sum(storage.bytes for storage in shared))
         yield (
             "saved once, shared",
-            f"{total:>8}       {len(shared)} saved by several nodes, stored once",
+            f"{total:>8}       {len(shared)} tensors saved by several nodes",
         )
 
 
