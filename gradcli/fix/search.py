@@ -28,7 +28,7 @@ from gradcli.fix.recompute import recomputing
 from gradcli.patches import FixResult, Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
-from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of
+from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_sizes
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
@@ -99,7 +99,9 @@ class Search:
         reached = max(proof.orders, default=1)
         if reached < self.wrong_order or (reached < 2 and reached < self._order_before):
             return False
-        return proof.sizes_tried or not brings_sizes(self.ready, draft.file.text, made.file.text)
+        if not proof.sizes_tried and brings_sizes(self.ready, draft.file.text, made.file.text):
+            return False
+        return tells_sizes(self.ready, self.target, made.codes, check=check_object)
 
     def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
         """A backward that differentiates forward by autograd, where that passes."""

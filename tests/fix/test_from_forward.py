@@ -88,6 +88,19 @@ def test_the_patch_is_found_and_keeps_second_derivatives(name, tmp_path):
     assert "orders 1 and 2" in result.patch.proven[0]
 
 
+def test_sizes_that_are_equal_in_the_case_are_told_apart(tmp_path):
+    text = TEXT.format(
+        given="x",
+        forward="ctx.save_for_backward(x)\n        return (x * x).mean((1, 2))",
+        grads="g",
+        backward="(x,) = ctx.saved_tensors\n        n = x.shape[1]\n        return 2 * x * g[:, None, None] / n",
+    )
+    specimen = Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs="x=nkk")
+    patch = patched(specimen, tmp_path)[0].patch
+    assert patch is not None
+    assert "x.shape[2]" in patch.after
+
+
 @pytest.mark.parametrize(("body", "can"), [("g * 3 * x ** 2", True), ("g * float(x.sum()) * 3", False)])
 def test_whether_backward_can_be_differentiated_is_seen(body, can, tmp_path):
     text = TEXT.format(

@@ -193,6 +193,27 @@ def other_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
             yield each
 
 
+def tells_sizes(ready: Prepared, target: object, codes: Mapping[FunctionType, CodeType], *, check: CaseCheck) -> bool:
+    """Whether new code passes where sizes that are equal in the case differ, as far as forward takes such inputs.
+
+    `x.shape[2] ** 2` and `x.shape[2] * x.shape[3]` are the same where both axes have one size.
+    """
+    with running(codes):
+        found = (_checked(check, ready, rebuilt(ready, target, codes), inputs) for inputs in _unequal_inputs(ready))
+        return not any(_has_failed(result) for result in found)
+
+
+def _unequal_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
+    """Inputs with one axis longer whose size another axis has too; forward refuses many of them."""
+    specs = ready.supply.specs
+    sizes = Counter(n for s in specs if s.kind != "value" and s.value is None for n in s.shape or ())
+    for number, spec in enumerate(specs):
+        for axis, size in enumerate(spec.shape or ()):
+            if spec.kind != "value" and spec.value is None and size > 1 and sizes[size] > 1 and spec.shape is not None:
+                shape = (*spec.shape[:axis], size + 1, *spec.shape[axis + 1 :])
+                yield (*specs[:number], replace(spec, shape=shape), *specs[number + 1 :])
+
+
 def _resized(specs: Sequence[InputSpec], other: Callable[[int, int], int]) -> tuple[InputSpec, ...]:
     """Each size, but 1, exchanged for another one, the same everywhere; `other` gives it for a size and its rank."""
     sizes = sorted({n for s in specs for n in s.shape or () if n > 1})
