@@ -6,6 +6,7 @@ nothing else: no tensor is part of the graph except those that a rule has saved.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -330,6 +331,11 @@ def note_stack(node: Node) -> None:
 def user_stack() -> list[str]:
     """Return the formatted stack down to the line outside the engine that is being run."""
     frames = traceback.extract_stack()
-    while frames and os.path.abspath(frames[-1].filename).startswith(_ENGINE_FOLDER):
+    while frames and _is_of_engine(frames[-1].filename):
         frames.pop()
     return traceback.format_list(frames)
+
+
+@functools.cache
+def _is_of_engine(filename: str) -> bool:
+    return os.path.abspath(filename).startswith(_ENGINE_FOLDER)
