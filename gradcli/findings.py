@@ -160,8 +160,8 @@ class FindingKind(Enum):
         "wrong-dtype",
         "GC202",
         "A complex gradient is returned for a real input.",
-        "The dtype that backward returns is compared with the input's. The framework converts other precisions "
-        "silently, but refuses a complex gradient for a real input.",
+        "The dtype that backward returns is compared with the input's. Other precisions are converted "
+        "silently; a complex gradient for a real input is a failure.",
         "Return the real part of the gradient, z.real.",
     )
     LOW_PRECISION = (
@@ -281,8 +281,8 @@ class FindingKind(Enum):
         "GC401",
         "A part of backward is cut off from the graph, so higher derivatives are silently zero or incomplete.",
         "The second derivative through backward is zero or incomplete, and the numerical one is not. If backward "
-        "raises when it is differentiated, that is reported only as a note; it is a failure only if that order was "
-        "requested, by --order, by a spec's order or by order= in Python.",
+        "raises when it is differentiated, that is reported only as a note; it is a failure only if you gave that "
+        "order: --order, or order in a spec, pyproject.toml or Python.",
         "Build backward from differentiable operations on grad_output, saved inputs and saved outputs. Return a "
         "needed intermediate as an output, or mark backward once_differentiable.",
     )

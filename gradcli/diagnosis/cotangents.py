@@ -76,7 +76,7 @@ def ignored_part(suspect: Suspect) -> Named | None:
         where = f"axis {axes[0]}" if len(axes) == 1 else f"axes {', '.join(axes)}"
         return (
             FindingKind.MISSING_REDUCTION,
-            f"{suspect.name}: backward uses only grad_output[{text}], where the gradient is a sum over {where} of "
+            f"{suspect.name}: backward uses only grad_output[{text}], but the gradient is a sum over {where} of "
             "the output",
             {},
         )

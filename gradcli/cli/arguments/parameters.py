@@ -38,8 +38,8 @@ Order = Annotated[
     typer.Option(
         "--order",
         min=1,
-        help="Highest order of derivative to check; 2 unless given. With --order, a backward that raises when it is "
-        "differentiated fails the case; without, it is only noted.",
+        help="Highest order of derivative to check; 2 unless given. If given, a backward that raises when it is "
+        "differentiated fails the case; else, it is only noted.",
         show_default=False,
     ),
 ]
