@@ -155,6 +155,7 @@ MECHANISMS = [
     Mechanism("screen.survey", "is_drowned", NO),
     Mechanism("screen.survey", "_is_drowned_nearer_to_zero", NO),
     Mechanism("screen.survey", "_underweighted", NOTHING),
+    Mechanism("screen.survey", "_unless_apart", argument(2)),
     Mechanism("screen.survey", "_at_its_precision", argument(2), spares=True),
     Mechanism("screen.survey", "_together", found_none, spares=True),
     Mechanism("screen.long_inputs", "clearly_wrong", found_none, spares=True),

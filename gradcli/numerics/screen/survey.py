@@ -84,7 +84,20 @@ def by_differences(site: Site, pairs: Sequence[Pair], significance: float) -> di
         outputs = [output for i, output in pairs if i == input_ and (i, output) not in found]
         if outputs:
             found |= _one_by_one(site, input_, outputs, significance)
+    found = {pair: _unless_apart(site, pair, seen) for pair, seen in found.items()}
     return {pair: _at_its_precision(site, pair, _unless_drowned(site, pair, seen)) for pair, seen in found.items()}
+
+
+def _unless_apart(site: Site, pair: Pair, seen: PairResult) -> PairResult:
+    """Return the result, but SILENT for a zero claim whose output stays exactly the same when the input moves.
+
+    Where the values are noisy, the measurement could not show the slope of zero. This alone decides the second
+    derivative of a product in float32 by its own factor, which is zero, and an iterated projection onto a vertex (JAX).
+    """
+    rows = site.rows(pair[1])
+    if seen.impression is not Impression.WEAK or not is_quiet(site, pair) or not unmoved(site, pair[0])[rows].all():
+        return seen
+    return _still(site, pair, seen)
 
 
 def _at_its_precision(site: Site, pair: Pair, seen: PairResult) -> PairResult:
