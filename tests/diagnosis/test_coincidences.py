@@ -82,4 +82,4 @@ def test_a_cause_that_small_numbers_suggest_is_asked_and_sizes_go_before_squares
 def test_a_factor_beyond_all_digits_is_no_whole_number():
     factor = describe_factor(1 / 4.14e-21, ENGINE.bind(Scaled, ENGINE.adopt([np.ones(3), 0.7])))
     assert factor.text == "2.41545894e+20"
-    assert not factor.is_told
+    assert not factor.is_recognised

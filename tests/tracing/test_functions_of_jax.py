@@ -200,7 +200,7 @@ def counted_for_a_log(x, y):
         (left_out_by_a_branch, "it is used at .*{}, but the result does not depend on", "not-reached"),
         (stopped_in_a_checkpoint, "stop_gradient at .*{} takes it out of the derivative", "detached"),
         (stopped_in_a_tree, "stop_gradient at .*{} takes it out of the derivative", "detached"),
-        (zero_tangent, "the rule of custom_jvp numb .* zeros for operand 0; its rule is at .*{}", "zero-gradient"),
+        (zero_tangent, "the rule of custom_jvp numb .* zeros for operand 0; the rule is at .*{}", "zero-gradient"),
         (counted_for_a_log, "it is used at .*{}, but the result does not depend on", "not-reached"),
         (stopped, "stop_gradient at .*{} takes it out of the derivative", "detached"),
         (stopped_inside_jit, "stop_gradient at .*{} takes it out of the derivative", "detached"),
@@ -209,7 +209,7 @@ def counted_for_a_log(x, y):
         (counted, "argmax at .*{} turns it into int.* numbers, which have no gradient", "detached"),
         (unused, "the result was not computed from it: nothing used it", "not-reached"),
         (dropped, "it is used at .*, but the result does not depend on what was computed there", "not-reached"),
-        (forgotten, "the rule of custom_vjp forgetful .* zeros for operand 1; its rule is at ", "zero-gradient"),
+        (forgotten, "the rule of custom_vjp forgetful .* zeros for operand 1; the rule is at ", "zero-gradient"),
         (branch, "select_n at .*{}: it takes the other branch at every entry", "zero-gradient"),
         (two_ways, "round.*: its derivative is 0 everywhere; and stop_gradient .* takes it out", "zero-gradient"),
     ],
@@ -286,7 +286,7 @@ def overflow_then_quotient(x, y):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (masked_by_a_product, r"mul at .* in forward: 0 · \(-inf\) = nan at entry \[0\]; .*masked_fill or where"),
+        (masked_by_a_product, r"mul at .* in forward: 0 · \(-inf\) = nan at entry \[0\]; .*`masked_fill` or `where`"),
         (root_of_negative_behind_a_where, r"sqrt\(-1\.5\) = nan at entry \[1\]; the result does not show it"),
         (constant_with_nan, r"a constant of mul at .* holds NaN at entry \[1\] before anything is computed"),
         (power_at_zero, r"pow at .* in forward: 0 \*\* \(-0\.5\) = inf at entry \[2\]; keep its operand away from 0"),

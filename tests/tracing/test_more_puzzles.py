@@ -384,7 +384,7 @@ PUZZLES = (
     (second_layer_is_zero, r"0\.weight\.grad.* zero\?.*AddmmBackward0 \({here}\) returns zeros for its operand 1"),
     (padding_alone, r"weight\.grad zero\?.*\({here}\) returns zeros for its operand 0"),
     (zeroed_after_backward, r"w\.grad zero\?.*backward filled \.grad, and {here} zeroed it again"),
-    (masked_by_a_product, r"mul at {here} made .*: 0 · \(-inf\) = nan at entry \[0\]; .* masked_fill or where"),
+    (masked_by_a_product, r"mul at {here} made .*: 0 · \(-inf\) = nan at entry \[0\]; .* `masked_fill` or `where`"),
     (infinite_constant, r"mul at {here} made .*: 0 · inf = nan at entry \[0\]"),
     (root_of_negative_behind_a_where, r"sqrt at {here} made .*sqrt\(-1\) = nan.*the result does not show it"),
     (masked_row_behind_nan_to_num, r"softmax at {here} made .* a row that holds only -inf .*leave at least one entry"),
