@@ -1,11 +1,12 @@
 """Write docs/findings/reports.md: public reports of wrong gradients, each as a Function that runs, with its patch.
 
-`python -m tools.reports` runs `gradcli fix` on every case of benchmarks/fix/reported.py. docs/findings/bugs.yaml says
-which case stands for which reports.
+`python -m tools.reports [NAME]...` runs `gradcli fix` on the named cases of benchmarks/fix/reported.py, or on all;
+other screens stay as they are. docs/findings/bugs.yaml says which case stands for which reports.
 """
 
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,12 @@ def page(screens: dict[str, str]) -> str:
 
 def main() -> None:
     """Write the page."""
+    chosen, known = sys.argv[1:], PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     screens = {}
     for case in PLANT.cases:
+        if chosen and label(case) not in chosen:
+            screens[label(case)] = shown(known, label(case))
+            continue
         with empty_folder() as folder:
             file_in(folder, case)
             screens[label(case)], _, _ = command([*command_for(case), "--in-process"])

@@ -3,19 +3,31 @@
 import ast
 
 from gradcli.edits.draft import Draft
+from gradcli.edits.recomputing import kept_parameters
 from gradcli.edits.source import TextEdit, edited, span
 
 _BODY = """# Runs forward again and differentiates it by autograd; written by gradcli fix.
-inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in {ctx}.saved_tensors]
 with {torch}.enable_grad():
+    inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in {ctx}.saved_tensors]
     output = {owner}.forward({ctx}, *inputs)
 return tuple({torch}.autograd.grad(output, inputs, {g}, create_graph={torch}.is_grad_enabled()))"""
+_BODY_WITH_OTHERS = """# Runs forward again and differentiates it by autograd; written by gradcli fix.
+{unpacked} = {ctx}.saved_tensors
+needed = {ctx}.needs_input_grad
+with {torch}.enable_grad():
+    values = [x.view_as(x) if n else x for x, n in zip([{values}], needed)]
+    output = {owner}.forward({ctx}, *values)
+inputs = [x for x, n in zip(values, needed) if n]
+grads = iter({torch}.autograd.grad(output, inputs, {g}, create_graph={torch}.is_grad_enabled()))
+return tuple(next(grads) if n else None for n in needed)"""
+"""For a forward that takes other values besides tensors, or returns several outputs. Views keep apart arguments for
+which one tensor was passed."""
 
 
 def recomputing(draft: Draft, namespace: str | None) -> Draft | None:
     """The draft with such a backward; None where forward does not have the form that it needs.
 
-    Forward takes ctx and tensors, all of which it saves, and returns one tensor.
+    Forward takes ctx, tensors, which it saves or can save, and other values, which it keeps on ctx as they are.
     """
     backward = draft.backward.node
     owner = draft.backward.function.__qualname__.rpartition(".")[0]
@@ -24,17 +36,29 @@ def recomputing(draft: Draft, namespace: str | None) -> Draft | None:
     forward = draft.part("forward").node
     if not isinstance(backward, ast.FunctionDef) or not isinstance(forward, ast.FunctionDef):
         return None
-    taken, given = [a.arg for a in backward.args.args], [a.arg for a in forward.args.args]
+    (ctx, *cotangents), (_, *given) = (
+        [a.arg for a in backward.args.args] or [""],
+        [a.arg for a in forward.args.args] or [""],
+    )
     saving = _saving(forward)
     special = (*backward.args.kwonlyargs, *forward.args.kwonlyargs, backward.args.vararg, forward.args.vararg)
-    if len(taken) != 2 or len(given) < 2 or saving is None or any(special):
+    if not cotangents or not given or saving is None or any(special):
         return None
+    saved, kept = [ast.unparse(a) for a in saving.args], kept_parameters(forward)
+    tensors = [name for name in given if name in saved or name not in kept]
     first = backward.body[1] if ast.get_docstring(backward) and len(backward.body) > 1 else backward.body[0]
-    lines = _BODY.format(ctx=taken[0], g=taken[1], torch=namespace, owner=owner)
+    lines = (_BODY if tensors == given and len(cotangents) == 1 else _BODY_WITH_OTHERS).format(
+        ctx=ctx,
+        g=cotangents[0] if len(cotangents) == 1 else f"({', '.join(cotangents)})",
+        torch=namespace,
+        owner=owner,
+        unpacked=", ".join(tensors) if len(tensors) > 1 else f"({tensors[0]},)" if tensors else "()",
+        values=", ".join(name if name in tensors else f"{ctx}.{kept[name]}" for name in given),
+    )
     text = lines.replace("\n", "\n" + " " * first.col_offset)
     edits = [TextEdit(start=span(draft.file, first)[0], stop=span(draft.file, backward.body[-1])[1], text=text)]
-    if [ast.unparse(a) for a in saving.args] != given[1:]:
-        new = f"{ast.unparse(saving.func)}({', '.join(given[1:])})"
+    if saved != tensors:
+        new = f"{ast.unparse(saving.func)}({', '.join(tensors)})"
         start, stop = span(draft.file, saving)
         edits.append(TextEdit(start=start, stop=stop, text=new))
     return draft.at(edited(draft.file, edits))
