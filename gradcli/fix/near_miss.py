@@ -1,4 +1,4 @@
-"""An edit that makes the gradient right and is no patch, because the check then fails for another reason."""
+"""Edits that make the gradient right but are not offered, because the check still fails for another reason."""
 
 from gradcli.diagnosis.slips.hooks import running
 from gradcli.edits.draft import Draft

@@ -350,7 +350,7 @@ def fixed(
 
 
 def _reason(search: Search, seen: Examination) -> str:
-    """Why there is no patch: what is still wrong with the first edit that makes the gradient right, if one does."""
+    """Why there is no patch. If an edit made the gradient right, this includes what the check still finds wrong."""
     none = "none of the edits of backward that gradcli tried passes the whole check"
     if not search.missed:
         return none

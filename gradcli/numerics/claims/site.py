@@ -335,8 +335,8 @@ class Site:
     ) -> QuickReading:
         """Put the slopes of three pairs of values next to the claimed slopes (`along`).
 
-        There is no truncation bound for three pairs. Where claim and slope agree to many digits, neither can be far
-        from the derivative: four times their difference is taken for the bound.
+        Three pairs give no bound of the truncation error. Four times the difference of claim and slope is used as the
+        bound instead: if they agree to many digits, both are close to the derivative.
         """
         claimed, rounding = along
         f0 = self.row_values()

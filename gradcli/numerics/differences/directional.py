@@ -85,10 +85,9 @@ def directional_derivative(
 class _Search:
     """The evaluation of one line, step by step, until the bounds are good enough or cannot improve.
 
-    Masks over the outputs: `noisy` have noise that small steps do not avoid, and are differentiated by large steps;
-    `on_staircase` are constant over small steps and have no known noise, so that there is no bound. In `quiet` ones,
-    which both kinds are, no kink is sought. Large steps are here those above the first cluster: a hundredth of x or
-    more.
+    Masks over the outputs: `noisy` outputs have noise at all small steps, and are differentiated by large steps, which
+    are those above the first cluster. `on_staircase` outputs are constant over small steps and their noise is unknown,
+    so that they get no bound. Outputs of both kinds are `quiet`: no kink is sought in them.
     """
 
     def __init__(self, line: Line, rng: np.random.Generator, target: float, noise: Vector | None, start: float) -> None:

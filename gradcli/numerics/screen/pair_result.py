@@ -150,7 +150,7 @@ def unmoved(site: Site, input_: int) -> Mask:
 def stronger(one: PairResult, two: PairResult) -> PairResult:
     """The more severe one of two results (`SEVERITY`), with the finer one of their resolutions.
 
-    Each direction moves all entries, so that an error above either resolution would have been detected.
+    Where both directions move all entries, an error above either resolution would have been detected.
     """
     ranked = max((one, two), key=lambda seen: SEVERITY.index(seen.impression))
     known = [seen.resolution for seen in (one, two) if seen.resolution is not None]
