@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gradcli.backends.registry import backend_named
 from tests import warm
 from tests.programs.users_modules import DEADLY, FUNCTIONS, NOISY
 
@@ -36,6 +38,20 @@ def _what_stays_set_aside() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(params=["engine", "torch"])
+def backend(request: pytest.FixtureRequest) -> Any:
+    """The backend of each framework of PyTorch's shape."""
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
+    return backend_named(request.param)
+
+
+@pytest.fixture
+def ns(backend: Any) -> Any:
+    """The namespace of the framework: `gradcli.engine` or `torch`."""
+    return backend.framework.namespace
 
 
 @pytest.fixture

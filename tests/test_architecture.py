@@ -85,6 +85,8 @@ FILES_IN_A_ROOM = 12
 NAMED_CONSTANTS, UNEXPLAINED, INLINE = 213, 0, 130
 """At most so many numbers of the numerics have a name, have one and no reason beside it, or stand inside functions; to
 be lowered with every one that goes."""
+OTHERS = ("tests", "tools")
+"""Folders outside the package whose files stay as short."""
 LINES_IN_A_FILE = 400
 LINES_IN_A_FUNCTION = 60
 
@@ -277,6 +279,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def test_files_and_functions_stay_small() -> None:
     assert problems(too_long) == []
+
+
+def test_files_outside_the_package_stay_small() -> None:
+    files = [file for folder in OTHERS for file in sorted((PACKAGE.parent / folder).rglob("*.py"))]
+    lengths = {file.relative_to(PACKAGE.parent).as_posix(): file.read_text("utf-8").count("\n") for file in files}
+    assert len(lengths) > 200
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_IN_A_FILE} == {}
 
 
 def too_long(file: Path) -> Iterator[str]:

@@ -17,13 +17,6 @@ from tests.programs.functions import TABLE, arguments
 ROWS = pytest.mark.parametrize("row", TABLE, ids=[row.name for row in TABLE])
 
 
-@pytest.fixture(params=["engine", "torch"])
-def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param)
-
-
 @ROWS
 @pytest.mark.parametrize("seed", [0])
 def test_right_functions_pass_at_orders_one_to_three(backend, row, seed):

@@ -2,18 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 import gradcli
-from gradcli.backends.registry import backend_named
 from gradcli.verdict import Verdict
-
-
-@pytest.fixture(params=["engine", "torch"])
-def ns(request: pytest.FixtureRequest) -> Any:
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the same code on PyTorch")
-    return backend_named(request.param).framework.namespace
 
 
 def leaf(ns: Any) -> Any:

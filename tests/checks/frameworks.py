@@ -1,26 +1,12 @@
-"""The engine and PyTorch, for tests of checks that must say the same on both."""
+"""What tests of checks share: arguments by hand, and the battery on a Function at them."""
 
 import numpy as np
-import pytest
 
-from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.naming import name_findings
 from gradcli.results import judge
 from gradcli.settings import Settings
-
-
-@pytest.fixture(params=["engine", "torch"])
-def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param)
-
-
-@pytest.fixture
-def ns(backend):
-    return backend.framework.namespace
 
 
 def tensor(name, value, *, grad=True):

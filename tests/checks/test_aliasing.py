@@ -6,10 +6,8 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.checks.frameworks import examined, tensor
 from tests.programs.functions import TABLE, arguments
-
-__all__ = ["backend", "ns"]
 
 INPUTS = tensor("x", [0.5, -1.25, 0.875]), tensor("y", [1.5, 0.25, -0.5])
 

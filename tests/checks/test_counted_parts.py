@@ -5,9 +5,7 @@ import pytest
 from gradcli.cases import Argument
 from gradcli.checks.other_points.numbers import is_formula_constant
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, constant, examined, ns, tensor
-
-__all__ = ["backend", "ns"]
+from tests.checks.frameworks import constant, examined, tensor
 
 X = tensor("x", [[0.6, -1.2, 0.9, -1.7], [0.4, 1.1, -0.8, 0.3]])
 

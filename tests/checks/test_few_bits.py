@@ -6,9 +6,8 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.checks.frameworks import examined, tensor
 
-__all__ = ["backend", "ns"]
 X = tensor("x", np.random.default_rng(0).normal(size=(3, 4)))
 W = tensor("w", np.random.default_rng(1).normal(size=4))
 

@@ -9,7 +9,6 @@ from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 
 torch = pytest.importorskip("torch", reason="forward mode and vmap of Functions are PyTorch's")
-import gradcli.engine as engine  # noqa: E402 - after the skip
 
 
 def product(ns):
@@ -56,11 +55,6 @@ def slightly_off(ctx, dx, dw):
 def zeros_for_one(ctx, dx, dw):
     x, w = ctx.saved_tensors
     return dx * w + x * dw, 0 * dx
-
-
-@pytest.fixture(params=["engine", "torch"])
-def ns(request):
-    return engine if request.param == "engine" else torch
 
 
 def test_a_right_jvp_passes(ns):

@@ -8,9 +8,7 @@ from gradcli.diagnosis.naming import name_findings
 from gradcli.findings import FindingKind
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, ns, tensor
-
-__all__ = ["backend", "ns"]
+from tests.checks.frameworks import tensor
 
 ROWS = np.array([[0.0, 1.0, -0.5], [2.5, -1.0, 0.0], [1.0, 300.25, -7.5], [0.25, 0.0, 3.0]])
 FEW_FORWARDS = 60

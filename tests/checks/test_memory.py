@@ -15,10 +15,8 @@ from gradcli.findings import FindingKind
 from gradcli.settings import Settings
 from gradcli.tolerance import gradcheck
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.checks.frameworks import examined, tensor
 from tests.programs.functions import TABLE, arguments
-
-__all__ = ["backend", "ns"]
 
 X = tensor("x", [0.5, -1.25, 0.75])
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.backends.registry import backend_named
 from gradcli.cases import CheckSpec, InputsFrom
 from gradcli.checks.other_points.numbers import other_values, sets_accuracy
 from gradcli.inputs.flags import parse_input
@@ -23,13 +22,6 @@ from tests.pairs import FRAMEWORKS, each_pair
 POSITIVE = (0.8, 1.7, 2.9, 0.3)
 SIGNED = (0.7, -1.3, 0.2, -0.4)
 SMALL = (0.1, 0.05, 0.15, 0.12)
-
-
-@pytest.fixture(params=["engine", "torch"])
-def ns(request: Any) -> Any:
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param).framework.namespace
 
 
 def function_of(ns: Any, forward: Callable[..., Any], vjp: Callable[..., Any]) -> Any:
@@ -168,7 +160,7 @@ ACCURATE = {
 }
 
 
-@each_pair(["ns"], ns=FRAMEWORKS, name=ACCURATE, given=(True, False))
+@each_pair(["backend"], backend=FRAMEWORKS, name=ACCURATE, given=(True, False))
 def test_a_right_function_passes_whatever_its_accuracy(ns: Any, name: str, given: bool) -> None:
     forward, vjp, x = ACCURATE[name]
     numbers = forward.__defaults__ if given else ()
@@ -232,7 +224,7 @@ def euler_slope(ns, x, steps):
     return slope
 
 
-@each_pair(["ns"], ns=FRAMEWORKS, name=FORMULAS, given=(True, False))
+@each_pair(["backend"], backend=FRAMEWORKS, name=FORMULAS, given=(True, False))
 def test_a_mistake_that_the_number_of_a_formula_hides_is_found(ns: Any, name: str, given: bool) -> None:
     forward, mistake, shown = FORMULAS[name]
     numbers = forward.__defaults__ if given else ()

@@ -9,9 +9,6 @@ import pytest
 
 import gradcli
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, ns
-
-__all__ = ["backend", "ns"]
 
 X, W, B = [[0.5, -1.25, 0.75], [1.5, 0.25, -0.5]], [[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]], [0.1, -0.6]
 FACTOR = {"right": 1.0, "wrong": 1.5}

@@ -4,9 +4,8 @@ import pytest
 
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, constant, examined, ns, tensor
+from tests.checks.frameworks import constant, examined, tensor
 
-__all__ = ["backend", "ns"]
 X = tensor("x", [[0.5, -1.5, 2.0], [0.25, 1.0, -0.75]])
 INPUT = tensor("input", X.value)
 W = tensor("w", [1.5, 0.5, -2.0])

@@ -10,9 +10,8 @@ import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 from tests import warm
-from tests.checks.frameworks import backend, examined, ns, tensor
+from tests.checks.frameworks import examined, tensor
 
-__all__ = ["backend", "ns"]
 X = tensor("x", [0.5, -1.5, 2.0])
 
 

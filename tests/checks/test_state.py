@@ -8,9 +8,7 @@ import pytest
 import gradcli
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, constant, examined, ns, tensor
-
-__all__ = ["backend", "ns"]
+from tests.checks.frameworks import constant, examined, tensor
 
 MIXED = [[0.6, -1.2, 0.9], [-1.7, 0.3, 2.2], [0.4, 1.1, -0.8], [1.3, -0.5, 0.7]]
 POSITIVE = [[0.6, 1.2, 0.9], [1.7, 0.3, 2.2], [0.4, 1.1, 0.8], [1.3, 0.5, 0.7]]

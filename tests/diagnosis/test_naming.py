@@ -6,7 +6,6 @@ from bisect import insort
 import numpy as np
 import pytest
 
-from gradcli.backends.registry import backend_named
 from gradcli.cases import Argument
 from gradcli.checks.battery import run_battery
 from gradcli.diagnosis.code.excerpt import excerpt_for
@@ -20,13 +19,6 @@ from gradcli.watchdog import case
 from tests.pairs import FRAMEWORKS, each_pair
 from tests.programs.functions import Row, arguments
 from tests.programs.mistakes import MISTAKES
-
-
-@pytest.fixture(params=["engine", "torch"])
-def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param)
 
 
 @each_pair(["backend"], backend=FRAMEWORKS, name=[m.name for m in MISTAKES], seed=(0, 1, 2))

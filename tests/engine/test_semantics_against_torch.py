@@ -1,22 +1,14 @@
-"""The behaviours in `semantics.py` are PyTorch's: values, error classes and heads of messages."""
+"""The behaviours in `tests/programs/semantics` are PyTorch's: values, error classes and heads of messages."""
 
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from typing import Any
 
 import pytest
 
 from gradcli import engine
-from tests.programs import (
-    semantics_of_functions,
-    semantics_of_layers,
-    semantics_of_modules,
-    semantics_of_saving,
-    semantics_of_transforms,
-)
 from tests.programs.semantics import CASES
 
 torch = pytest.importorskip("torch", reason="the reference for these behaviours is PyTorch")
@@ -43,16 +35,6 @@ def differences(ours: Any, theirs: Any, path: str = "") -> list[str]:
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
         return [line for key in ours for line in differences(ours[key], theirs[key], f"{path}[{key}]")]
     return [f"{path}: ours {ours!r}, torch {theirs!r}"]
-
-
-PROGRAMS = (
-    semantics_of_functions,
-    semantics_of_layers,
-    semantics_of_modules,
-    semantics_of_saving,
-    semantics_of_transforms,
-)
-assert all(module.__name__ in sys.modules for module in PROGRAMS), "their programs join the table when imported"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,9 +14,6 @@ from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.inputs.test_shapes_that_fit import ns
-
-__all__ = ["ns"]
 
 
 def checked(target: Any) -> CheckResult:

@@ -7,20 +7,12 @@ import numpy as np
 import pytest
 
 from gradcli.backends.numpy.claims import GradientPair
-from gradcli.backends.registry import backend_named
 from gradcli.cases import CheckSpec
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-
-
-@pytest.fixture(params=["engine", "torch"])
-def ns(request: Any) -> Any:
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param).framework.namespace
 
 
 def checked(target: Any) -> CheckResult:

@@ -380,3 +380,15 @@ def test_gradients_are_bit_for_bit_those_of_an_untraced_run(framework, program, 
         if graph.pass_site is None:
             result.backward()
     assert [None if t.grad is None else t.grad.numpy().tobytes() for t in made] == seen
+
+
+def test_the_first_nan_is_blamed_on_the_operation_that_made_it(framework):
+    def loss():
+        x = framework.tensor([0.0, 4.0], requires_grad=True)
+        return (framework.sqrt(x) * 0 + x * 2).sum()  # the trap
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        graph = traced(framework, loss)
+    assert graph.error is None
+    assert "non-finite-gradient" in graph.symptoms
+    assert any(lint.startswith("SqrtBackward0, ") and "made the first NaN or Inf" in lint for lint in graph.lints)

@@ -17,11 +17,8 @@ from gradcli.runner.store.failures import load
 from gradcli.runner.store.replay import replay
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
-from tests.checks.frameworks import backend, ns
-from tests.checks.test_other_inputs import PLANTED, function_of
+from tests.checks.other_points.planted import PLANTED, function_of
 from tests.pairs import FRAMEWORKS, each_pair
-
-__all__ = ["backend", "ns"]
 
 FAR = (
     "softplus, threshold",

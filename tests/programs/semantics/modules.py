@@ -1,11 +1,11 @@
-"""Programs on modules, their state and containers; importing this adds them to those in `semantics.py`."""
+"""Programs on modules, their state and containers, and optimizers."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Any
 
-from tests.programs.semantics import case, caught, plain
+from tests.programs.semantics.table import case, caught, leaf, plain
 
 
 def _net(t: Any) -> Any:
@@ -200,3 +200,91 @@ def close_or_not(t: Any) -> Any:
         caught(lambda: close(x * float("nan"), x * float("nan"), equal_nan=True)),
     ]
     return [calls, more]
+
+
+@case
+def modules(t: Any) -> Any:
+    nn = t.nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Linear(2, 3)
+            self.b = nn.Sequential(nn.ReLU(), nn.Linear(3, 1, bias=False))
+            self.tied = self.a
+            self.register_buffer("count", t.zeros(1), persistent=False)
+            self.items = nn.ModuleList([nn.Tanh(), nn.Linear(1, 1)])
+            self.scale = nn.ParameterList([nn.Parameter(t.ones(1))])
+
+        def forward(self, x: Any) -> Any:
+            return self.b(self.a(x)) * self.scale[0]
+
+    net = Net().double()
+    with t.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(0.5)
+    state = {key: list(value.shape) for key, value in net.state_dict().items()}
+    net.eval()
+    out = net(t.ones(1, 2, dtype=t.float64))
+    net.apply(lambda m: setattr(m, "seen", True))
+    wrong = caught(lambda: net.load_state_dict({"nothing": t.ones(1)}), words=False)
+    net.load_state_dict({key: value * 2 for key, value in net.state_dict().items()})
+    net.requires_grad_(False)
+    return [
+        repr(net),
+        state,
+        plain(out),
+        [n for n, _ in net.named_modules()],
+        [n for n, _ in net.named_children()],
+        net.training,
+        net.b.training,
+        wrong,
+        [n for n, _ in net.named_parameters()],
+        plain(net.a.weight),
+        any(p.requires_grad for p in net.parameters()),
+        caught(lambda: net.missing),
+        caught(lambda: nn.Module()(1), words=False),
+        net.items[1].in_features,
+        len(net.b),
+        repr(net.b[0:1]),
+        caught(lambda: net.register_parameter("a", None), words=False),
+        caught(lambda: setattr(net, "b", 3)),
+    ]
+
+
+@case
+def optimisers(t: Any) -> Any:
+    results = {}
+    start = [0.5, -1.5, 2.0]
+    makers = {
+        "sgd": lambda p: t.optim.SGD(p, lr=0.1),
+        "momentum": lambda p: t.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1, weight_decay=0.01),
+        "nesterov": lambda p: t.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        "maximize": lambda p: t.optim.SGD(p, lr=0.01, maximize=True),
+        "adam": lambda p: t.optim.Adam(p, lr=0.1, weight_decay=0.1),
+        "amsgrad": lambda p: t.optim.Adam(p, lr=0.1, amsgrad=True),
+        "adamw": lambda p: t.optim.AdamW(p, lr=0.1),
+        "rmsprop": lambda p: t.optim.RMSprop(p, lr=0.05, momentum=0.5, centered=True),
+        "groups": lambda p: t.optim.SGD([{"params": p, "lr": 0.05}], lr=1.0),
+        "lbfgs": lambda p: t.optim.LBFGS(p, lr=0.5, max_iter=4),
+    }
+    for label, make in makers.items():
+        x = leaf(t, *start)
+        optimiser = make([x])
+
+        def closure(x: Any = x, optimiser: Any = optimiser) -> Any:
+            optimiser.zero_grad()
+            loss = (x**4).sum() + (x[0] * x[1]) ** 2
+            loss.backward()
+            return loss
+
+        for _ in range(5):
+            optimiser.step(closure)
+        results[label] = plain(x)
+    return [
+        results,
+        caught(lambda: t.optim.SGD([], lr=0.1)),
+        caught(lambda: t.optim.SGD(leaf(t, 1), lr=0.1), words=False),
+        caught(lambda: t.optim.SGD([leaf(t, 1) * 2], lr=0.1)),
+        caught(lambda: t.optim.SGD([leaf(t, 1)], lr=-1)),
+    ]

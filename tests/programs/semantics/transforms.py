@@ -1,11 +1,11 @@
-"""Programs on functions of functions: `func`, checkpoints, parametrizations; importing this adds them to the others."""
+"""Programs on functions of functions: `func`, checkpoints, parametrizations."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from tests.programs.semantics import case, caught, plain
+from tests.programs.semantics.table import case, caught, plain
 
 
 def _vector(t: Any) -> Any:

@@ -3,142 +3,24 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gradcli
-from gradcli.backends.executed_lines import LinesSeen, at_most
-from gradcli.backends.registry import backend_named
-from gradcli.cases import Argument, CheckSpec, Expectation, InputsFrom
-from gradcli.checks.other_points.points import Change, all_bounds_of, bounds_of, other_points
+from gradcli.cases import CheckSpec, Expectation, InputsFrom
 from gradcli.inputs.flags import parse_argument, parse_input
 from gradcli.results import CheckResult
 from gradcli.runner.case import check_object
 from gradcli.runner.planning.plan import case_of
 from gradcli.settings import Settings
 from gradcli.verdict import Verdict
+from tests.checks.other_points.planted import MODEST, PLANTED, function_of
 
-Formula = Callable[[Any, Any], Any]
-Derivative = Callable[[Any, Any, Any], Any]
 NOTE = re.compile(
     r"at inputs that gradcli chose \((?P<name>[\w.]+)(?P<place>(?:\[[\d, ]+\])?) = (?P<value>\S+)\), the gradient of"
 )
-MODEST = [0.6, 1.2, 0.9, 1.7, 0.3]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planted:
-    """A function and a derivative that is right at `given` alone; `wrong` says at which values it is not."""
-
-    forward: Formula
-    backward: Derivative
-    wrong: Callable[[float], bool]
-    given: tuple[float, ...] = tuple(MODEST)
-
-
-PLANTED = {
-    "ELU, negative branch": Planted(
-        forward=lambda ns, x: ns.where(x > 0, x, ns.exp(x) - 1),
-        backward=lambda ns, x, g: ns.where(x > 0, g, 0.3 * g),
-        wrong=lambda v: v <= 0,
-    ),
-    "leaky relu, slope ignored": Planted(
-        forward=lambda ns, x: ns.where(x > 0, x, 0.1 * x),
-        backward=lambda ns, x, g: ns.where(x > 0, g, 0.0 * g),
-        wrong=lambda v: v <= 0,
-    ),
-    "magnitude, sign forgotten": Planted(
-        forward=lambda ns, x: ns.abs(x) * x * x, backward=lambda ns, x, g: 3 * x * x * g, wrong=lambda v: v < 0
-    ),
-    "softplus, threshold": Planted(
-        forward=lambda ns, x: ns.where(x > 20, x, ns.log(1 + ns.exp(ns.clamp(x, max=20.0)))),
-        backward=lambda ns, x, g: ns.where(x > 20, 0.0 * g, g * ns.sigmoid(x)),
-        wrong=lambda v: v > 20,
-        given=(0.6, -1.2, 0.9, -1.7, 2.3),
-    ),
-    "clamp, outside lets through": Planted(
-        forward=lambda ns, x: ns.clamp(x, -3.0, 3.0), backward=lambda ns, x, g: g * 1.0, wrong=lambda v: abs(v) > 3
-    ),
-    "Huber, beyond delta": Planted(
-        forward=lambda ns, x: ns.where(ns.abs(x) < 2, 0.5 * x * x, 2 * ns.abs(x) - 2),
-        backward=lambda ns, x, g: x * g,
-        wrong=lambda v: abs(v) >= 2,
-    ),
-    "sinc at zero": Planted(
-        forward=lambda ns, x: ns.where(x == 0, 0.0 * x + 1, ns.sin(x) / ns.where(x == 0, 0.0 * x + 1, x)),
-        backward=lambda ns, x, g: (
-            g
-            * ns.where(
-                x == 0, 0.0 * x + 1, (ns.cos(x) * x - ns.sin(x)) / ns.where(x == 0, 0.0 * x + 1, x * x)
-            )
-        ),
-        wrong=lambda v: v == 0,
-    ),
-    "quotient at zero": Planted(
-        forward=lambda ns, x: x * x * x,
-        backward=lambda ns, x, g: g * 3 * x**4 / x**2,
-        wrong=lambda v: v == 0,
-    ),
-    "beyond a hundred": Planted(
-        forward=lambda ns, x: x * x, backward=lambda ns, x, g: ns.where(ns.abs(x) > 100, g, 2 * x * g),
-        wrong=lambda v: abs(v) > 100,
-    ),
-    "series near zero": Planted(
-        forward=lambda ns, x: ns.where(ns.abs(x) < 0.01, x + x**3 / 3, ns.tan(x)),
-        backward=lambda ns, x, g: g * ns.where(ns.abs(x) < 0.01, 0.5 + x * x, 1 + ns.tan(x) ** 2),
-        wrong=lambda v: abs(v) < 0.01,
-    ),
-    "logarithm, small branch": Planted(
-        forward=lambda ns, x: ns.where(ns.abs(x) < 0.05, x - x * x / 2, ns.log(1 + ns.abs(x))),
-        backward=lambda ns, x, g: ns.where(ns.abs(x) < 0.05, g, g * ns.sign(x) / (1 + ns.abs(x))),
-        wrong=lambda v: abs(v) < 0.05,
-    ),
-    "hinge, margin": Planted(
-        forward=lambda ns, x: ns.where(x < 2.5, (2.5 - x) ** 2, 0.0 * x),
-        backward=lambda ns, x, g: 2 * (x - 2.5) * g,
-        wrong=lambda v: v > 2.5,
-    ),
-    "saturation, large branch": Planted(
-        forward=lambda ns, x: ns.where(ns.abs(x) > 8, 2 * x, ns.tanh(x)),
-        backward=lambda ns, x, g: g * (1 - ns.tanh(x) ** 2),
-        wrong=lambda v: abs(v) > 8,
-    ),
-    "rational, wrong below minus one": Planted(
-        forward=lambda ns, x: 1 / (1 + x * x),
-        backward=lambda ns, x, g: ns.where(x < -0.9, 2 * x * g, -2 * x * g) / (1 + x * x) ** 2,
-        wrong=lambda v: v < -0.9,
-    ),
-    "one and a half at one": Planted(
-        forward=lambda ns, x: x * x * x, backward=lambda ns, x, g: g * ns.where(x == 1, 4.5, 3 * x * x),
-        wrong=lambda v: v == 1,
-    ),
-}  # fmt: skip
-
-
-@pytest.fixture(params=["engine", "torch"])
-def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch", reason="the torch backend needs PyTorch")
-    return backend_named(request.param)
-
-
-def function_of(ns: Any, forward: Formula, backward: Derivative) -> Any:
-    class Planted(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return forward(ns, x)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return backward(ns, x, g)
-
-    return Planted
 
 
 def checked(backend: Any, target: Any, *values: Any, **options: Any) -> CheckResult:
@@ -353,84 +235,6 @@ def test_once_anything_failed_other_inputs_are_not_looked_at(backend):
     result = checked(backend, target, MODEST, shrink=False)
     assert result.verdict is Verdict.FAILED
     assert not any(e.check == "other-inputs" for e in result.evidence)
-
-
-def array(value: Any, domain: str | None = None) -> Argument:
-    return Argument(name="x", value=np.asarray(value, float), is_tensor=True, requires_grad=True, domain=domain)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        [[2.0, 1.0], [1.0, 3.0]],
-        [[2.0, 0.0], [1.0, 3.0]],
-        [[0.0, -1.0], [1.0, 0.0]],
-        [[0.6, 0.8], [-0.8, 0.6]],
-        [0.25, 0.75],
-        [[0.25, 0.75], [0.5, 0.5]],
-        [1.0, 0.0, 1.0],
-    ],
-)
-def test_a_structure_that_single_entries_would_break_is_kept(value):
-    assert bounds_of(array(value)) is None
-
-
-def test_every_point_lies_where_its_domain_allows():
-    for domain, low, high in [("unit", 0.0, 1.0), ("open-interval(2, 3)", 2.0, 3.0), ("positive", 0.0, np.inf)]:
-        given = array(np.linspace(0.1, 0.9, 20) + (2.0 if low else 0.0), domain)
-        changes = [list(each) for each in other_points([given], all_bounds_of([given], [0]), np.random.default_rng(0))]
-        assert changes
-        for (changed,) in (arguments for candidates in changes for arguments in candidates):
-            assert changed.value.shape == given.value.shape
-            assert ((changed.value > low) & (changed.value < high)).all()
-    for domain in ("spd", "triangular", "orthogonal", "one-hot"):
-        assert bounds_of(array(np.eye(3) * 2, domain)) is None
-
-
-def test_distinct_entries_stay_distinct():
-    given = array(np.arange(20) + 0.5, "distinct")
-    for candidates in other_points([given], all_bounds_of([given], [0]), np.random.default_rng(0)):
-        for (changed,) in candidates:
-            assert np.unique(changed.value).size == 20
-
-
-def test_every_manner_says_what_it_does():
-    assert all(change.sentence and change.values for change in Change)
-
-
-def test_a_loop_is_stopped_after_its_lines_and_the_tracer_put_back():
-    import sys
-
-    def endless() -> None:
-        while True:
-            pass
-
-    before = sys.gettrace()
-    with pytest.raises(Exception, match="stopped the call after 1,000 executed lines"), at_most(1000, endless):
-        endless()
-    assert sys.gettrace() is before
-
-
-def test_loops_are_told_from_branches():
-    def branches(x: float, steps: int) -> float:
-        y = 0.0
-        for step in range(steps):
-            if x > 0.5 * step:
-                y += 1
-            else:
-                y -= 1
-        return y + sum([1 for _ in range(20)])
-
-    def lines(x: float, steps: int) -> LinesSeen:
-        with at_most(1000, branches) as seen:
-            branches(x, steps)
-        return seen
-
-    assert lines(1.0, 5).loops_alike(lines(-1.0, 5))
-    assert not lines(1.0, 5).loops_alike(lines(1.0, 6))
-    with at_most(1000, None) as unseen:
-        branches(1.0, 5)
-    assert not unseen.runs
 
 
 def test_arguments_are_pinned_with_their_fixed_values(backend):

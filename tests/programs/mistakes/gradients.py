@@ -1,25 +1,9 @@
-"""Mistakes to plant, with the name, the input and the marked line that a diagnosis must come to."""
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+"""Backwards that return a wrong gradient: of another input, transposed, scaled, at some entries only, of order 2."""
 
 import numpy as np
 
 from gradcli.findings import FindingKind as K
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A builder of a wrong Function, its inputs, and what must be said; the suspect line ends in `# here`."""
-
-    name: str
-    build: Callable[[Any], type]
-    inputs: dict[str, Any]
-    kinds: set[K]
-    wrong: set[str | None]
-    says: str
-    order: int = 1
+from tests.programs.mistakes.mistake import Mistake
 
 
 def linear_with(ns, backward_body):
@@ -151,110 +135,6 @@ def last_row(ns):
     return Doubled
 
 
-def ignores_grad_output(ns):
-    class Squared(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return 2 * x  # here
-
-    return Squared
-
-
-def nonlinear(ns):
-    class Doubled(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * g.clamp(min=-0.4, max=0.4)  # here
-
-    return Doubled
-
-
-def too_few(ns):
-    class Scaled(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, k):
-            ctx.k = k
-            return x * k
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.k  # here
-
-    return Scaled
-
-
-def for_a_constant(ns):
-    class Scaled(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, k):
-            ctx.k = k
-            return x * k
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.k, g.sum()  # here
-
-    return Scaled
-
-
-def mutates_cotangent(ns):
-    class Rectified(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.clamp(min=0)
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            g[x < 0] = 0  # here
-            return g
-
-    return Rectified
-
-
-def mutates_saved(ns):
-    class Exponential(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x.exp()
-            ctx.save_for_backward(y.clone())
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            (y,) = ctx.saved_tensors
-            y.mul_(g)  # here
-            return y
-
-    return Exponential
-
-
-def mutates_input(ns):
-    class Doubled(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            y = x * 2
-            x.zero_()  # here
-            return y
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    return Doubled
-
-
 def saved_intermediate(ns):
     class Cube(ns.autograd.Function):
         @staticmethod
@@ -298,22 +178,6 @@ def not_reduced(ns):
             return g, g  # here
 
     return AddRows
-
-
-def keeps_state(ns):
-    class Scaled(ns.autograd.Function):
-        kept = None
-
-        @staticmethod
-        def forward(ctx, x):
-            Scaled.kept = x.clone()
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * Scaled.kept * g  # here
-
-    return Scaled
 
 
 def conjugate(ns):
@@ -378,35 +242,6 @@ def swapped_product(ns):
     return Product
 
 
-def needs_contiguous(ns):
-    class Doubled(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.shape = x.shape
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            flat = 2 * g.view(-1)  # here
-            return flat.view(ctx.shape)
-
-    return Doubled
-
-
-def forgets_none(ns):
-    class Pair(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.set_materialize_grads(False)
-            return x * 2, x * 3
-
-        @staticmethod
-        def backward(ctx, g1, g2):
-            return 2 * g1 + 3 * g2  # here
-
-    return Pair
-
-
 def rolled(ns):
     class Weighted(ns.autograd.Function):
         @staticmethod
@@ -436,37 +271,7 @@ def straight_through(ns):
     return Rounded
 
 
-def averages_grad_output(ns):
-    class Sine(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sin()
-
-        @staticmethod
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return x.cos() * g.mean()  # here
-
-    return Sine
-
-
-def another_slice_of_grad_output(ns):
-    class Joined(ns.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, y):
-            ctx.save_for_backward(x, y)
-            return ns.cat([x * x, y * y])
-
-        @staticmethod
-        def backward(ctx, g):
-            x, y = ctx.saved_tensors
-            return 2 * x * g[:2], 2 * y * g[:3]  # here
-
-    return Joined
-
-
-MISTAKES = (
+WRONG_GRADIENTS = (
     Mistake("swapped", swapped, {"x": (3, 4), "w": (5, 4)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "gradient of w"),
     Mistake("swapped-equal-shapes", swapped, {"x": (2, 2), "w": (2, 2)}, {K.SWAPPED_GRADIENTS}, {"x", "w"}, "None"),
     Mistake("missing", missing, {"x": (3, 4), "w": (5, 4)}, {K.MISSING_GRADIENT}, {"w"}, "gets no gradient"),
@@ -477,19 +282,11 @@ MISTAKES = (
     Mistake("sign-region", sign_in_a_region, {"x": (4, 5)}, {K.WRONG_SIGN}, {"x"}, "x < 0"),
     Mistake("region", lost_where_negative, {"x": (4, 5)}, {K.WRONG_ENTRIES}, {"x"}, "x < 0"),
     Mistake("last-row", last_row, {"x": (4, 3)}, {K.WRONG_ENTRIES}, {"x"}, "the last row"),
-    Mistake("ignores", ignores_grad_output, {"x": (3,)}, {K.IGNORES_GRAD_OUTPUT}, {"x"}, "does not use grad_output"),
-    Mistake("nonlinear", nonlinear, {"x": (6,)}, {K.NONLINEAR_BACKWARD}, {"x"}, "differs from"),
-    Mistake("too-few", too_few, {"x": (3,), "k": 2.5}, {K.WRONG_ARITY}, {None}, "returns 1 value"),
-    Mistake("constant", for_a_constant, {"x": (3,), "k": 2.5}, {K.UNNEEDED_GRADIENT}, {"k"}, "not a tensor"),
-    Mistake("cotangent", mutates_cotangent, {"x": (6,)}, {K.MUTATES_GRAD_OUTPUT}, {None}, "in place"),
-    Mistake("saved", mutates_saved, {"x": (4,)}, {K.MUTATES_SAVED}, {None}, "saved tensor 0"),
-    Mistake("input", mutates_input, {"x": (4,)}, {K.MUTATES_INPUT}, {"x"}, "mark_dirty"),
     Mistake(
         "cut", saved_intermediate, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "saves the intermediate", order=2
     ),
     Mistake("detached", detached, {"x": (3,)}, {K.NOT_TWICE_DIFFERENTIABLE}, {"x"}, "detaches", order=2),
     Mistake("unreduced", not_reduced, {"x": (3, 4), "column": (3,)}, {K.MISSING_REDUCTION}, {"column"}, "axis 1"),
-    Mistake("state", keeps_state, {"x": (4,)}, {K.STATEFUL}, {"x"}, "ctx"),
     Mistake(
         "conjugate", conjugate, {"z": np.array([1 + 2j, 0.5 - 0.75j])}, {K.NONLINEAR_BACKWARD, K.MISSING_CONJUGATE},
         {"z"}, "conjugate",
@@ -499,10 +296,6 @@ MISTAKES = (
     ),
     Mistake("default", default_left_out, {"x": (3,), "y": (3,)}, {K.WRONG_FACTOR}, {"x"}, "scale"),
     Mistake("swapped-product", swapped_product, {"a": (3,), "b": (3,)}, {K.SWAPPED_GRADIENTS}, {"a", "b"}, "gradient"),
-    Mistake("contiguous", needs_contiguous, {"x": (3, 4)}, {K.NON_CONTIGUOUS}, {None}, "transposed"),
-    Mistake("none", forgets_none, {"x": (3,)}, {K.UNDEFINED_GRAD}, {None}, "None"),
     Mistake("rolled", rolled, {"x": (6,), "w": (6,)}, {K.WRONG_SHIFT}, {"x"}, "rolled by"),
     Mistake("surrogate", straight_through, {"x": (6,)}, {K.WRONG_GRADIENT}, {"x"}, "`expect: surrogate`"),
-    Mistake("averages", averages_grad_output, {"x": (6,)}, {K.IGNORES_GRAD_OUTPUT}, {"x"}, "sum or the mean"),
-    Mistake("slice", another_slice_of_grad_output, {"x": (2,), "y": (3,)}, {K.WRONG_SHIFT}, {"y"}, "off by 2"),
 )  # fmt: skip

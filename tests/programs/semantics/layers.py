@@ -1,4 +1,4 @@
-"""Programs on pooling, padding, resampling and recurrent layers; importing this adds them to the others."""
+"""Programs on pooling, padding, resampling and recurrent layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.semantics import case, caught, plain
+from tests.programs.semantics.table import case, caught, plain
 
 
 def _drawn(t: Any, *shape: int, seed: int = 0) -> Any:

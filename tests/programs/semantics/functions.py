@@ -1,4 +1,4 @@
-"""Programs as users of custom Functions write them, beside those in `semantics.py`; importing this adds them there."""
+"""Programs as users of custom Functions write them, beside those in `contexts.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.programs.semantics import case, caught, leaf, name, plain
+from tests.programs.semantics.table import case, caught, leaf, name, plain
 
 
 @case

@@ -1,4 +1,4 @@
-"""Programs on what nodes keep, and on files; importing this adds them to those in `semantics.py`."""
+"""Programs on what nodes save, on files, and on names of earlier versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.semantics import case, caught, leaf, plain
+from tests.programs.semantics.table import case, caught, leaf, plain
 
 
 @case

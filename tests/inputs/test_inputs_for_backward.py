@@ -1,0 +1,146 @@
+"""Where forward accepts several inputs, backward decides: by its errors, and by what it returns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gradcli.cases import InputSpec
+from gradcli.inputs.search.inference import infer
+from gradcli.targets import Trial
+from tests.programs import plain_functions as plain
+
+
+def test_a_number_that_must_be_a_tensor_is_one_without_a_gradient():
+    def saves(x, alpha):
+        if not isinstance(alpha, np.ndarray):
+            raise TypeError("save_for_backward can only save variables, but argument 1 is of type float")
+        return x * 1
+
+    assert infer(plain.info_of(saves), plain.attempt_of(saves)).as_flags() == "-i x=3x4 -i alpha=scalar,grad=false"
+
+
+def test_a_tensor_that_changes_no_output_is_a_number_for_backward():
+    def reverse(x, strength):
+        return x + 0 * np.ndim(strength)
+
+    def backward(ctx, grad_output):
+        return grad_output * ctx.strength, grad_output
+
+    found = infer(plain.info_of(reverse, backward), plain.attempt_of(reverse))
+    assert found.as_flags() == "-i x=3x4 -i strength=scalar,grad=false"
+
+
+def test_a_factor_that_must_be_a_tensor_has_a_gradient():
+    def saves(x, alpha):
+        if not isinstance(alpha, np.ndarray):
+            raise TypeError("save_for_backward can only save variables, but argument 1 is of type float")
+        return x * alpha
+
+    assert infer(plain.info_of(saves), plain.attempt_of(saves)).as_flags() == "-i x=3x4 -i alpha=3x4"
+
+
+def test_defaults_are_given_where_backward_counts_on_them():
+    def scaled(x, scale=2.0, axis=-1):
+        return x * scale
+
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(scaled)(arguments)
+        failed = None if len(arguments) == 3 else IndexError("tuple index out of range")
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
+    assert found.as_flags() == "-i x=3x4 -a scale=2.0 -a axis=-1"
+    assert found.notes == (
+        "forward also accepts -i x=3x4, but backward fails for these inputs, so they are not checked",
+    )
+
+
+def contrasted(q, k):
+    return (q @ k.T)[np.arange(len(q)), np.arange(len(q))]
+
+
+def contrasted_backward(message):
+    def attempt_backward(arguments):
+        q, k = (argument.value for argument in arguments)
+        trial = plain.attempt_of(contrasted)(arguments)
+        failed = None if q.shape == k.shape else RuntimeError(message.format(len(k), len(q)))
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    return infer(plain.info_of(contrasted), plain.attempt_of(contrasted), attempt_backward=attempt_backward)
+
+
+def test_sizes_are_equal_where_backward_asks_for_it():
+    found = contrasted_backward("The size of tensor a ({}) must match the size of tensor b ({})")
+    (rows, columns), other = (spec.shape for spec in found.specs)
+    assert (rows, columns) == other
+    assert rows != columns
+    assert "but backward fails for these inputs, so they are not checked" in found.notes[0]
+
+
+def test_sizes_stay_different_where_the_framework_refuses_the_gradient():
+    refused = "returned an invalid gradient at index 0 - got [{}, 4] but expected shape compatible with [{}, 4]"
+    one, other = (spec.shape for spec in contrasted_backward(refused).specs)
+    assert one != other
+
+
+def test_an_exchange_of_gradients_does_not_lead_to_inputs_of_other_ranks():
+    def hinge(pos, neg):
+        return np.mean(np.maximum(1 - pos[:, None] + neg[None], 0))
+
+    def attempt_backward(arguments):
+        pos, neg = (argument.value for argument in arguments)
+        refused = (
+            f"invalid gradient at index 1 - got {list(pos.shape)} but expected shape compatible with {list(neg.shape)}"
+        )
+        failed = RuntimeError(f"HingeBackward returned an {refused}") if pos.ndim == neg.ndim == 1 else None
+        return Trial(outputs=plain.attempt_of(hinge)(arguments).outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(hinge), plain.attempt_of(hinge), attempt_backward=attempt_backward)
+    right = infer(plain.info_of(hinge), plain.attempt_of(hinge))
+    assert found.specs == right.specs
+
+
+def test_defaults_are_left_out_where_backward_fails_with_them_too():
+    def scaled(x, scale=2.0):
+        return x * scale
+
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(scaled)(arguments)
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=ValueError("never"))
+
+    found = infer(plain.info_of(scaled), plain.attempt_of(scaled), attempt_backward=attempt_backward)
+    assert found.as_flags() == "-i x=3x4"
+
+
+def test_backward_breaks_a_tie_and_never_more():
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(plain.relu)(arguments)
+        failed = ValueError("vectors only") if arguments[0].value.ndim != 1 else None
+        return Trial(outputs=trial.outputs, differentiable=(True,), backward_error=failed)
+
+    found = infer(plain.info_of(plain.relu), plain.attempt_of(plain.relu), attempt_backward=attempt_backward)
+    assert found.specs == (InputSpec(name="input", shape=(3,)),)
+    assert found.notes == (
+        "forward also accepts -i input=3x4, but backward fails for these inputs, so they are not checked",
+    )
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"), [([3, 20], "-i gates=3x20 -i c=3x5"), ([3, 5], "-i gates=3x4 -i c=3x5")], ids=["own", "other"]
+)
+def test_an_axis_is_as_long_as_backward_has_it_unless_that_is_another_input(got, expected):
+    def forward(gates, c):
+        parts = np.split(gates, 4, axis=-1)
+        return parts[0] * c + parts[1] * parts[2] * parts[3]
+
+    def backward(arguments):
+        trial = plain.attempt_of(forward)(arguments)
+        shape = list(np.shape(arguments[0].value))
+        if not trial.ok or shape == got:
+            return replace(trial, gradients=(np.ones(1), np.ones(1)))
+        text = f"F returned an invalid gradient at index 0 - got {got} but expected shape compatible with {shape}"
+        return replace(trial, backward_error=RuntimeError(text))
+
+    found = infer(plain.info_of(forward), plain.attempt_of(forward), attempt_backward=backward)
+    assert found.as_flags() == expected

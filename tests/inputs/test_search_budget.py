@@ -1,0 +1,47 @@
+"""The search ends after its number of tries, or at its time limit, whatever else the machine does."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from gradcli.errors import InputsNotFoundError
+from gradcli.inputs.search.budget import GUARANTEED_TRIES
+from gradcli.inputs.search.inference import infer
+from tests.inputs.expected import ALSO_FOUND, EXPECTED, inferred
+from tests.programs import plain_functions as plain
+
+
+def test_the_search_is_quick():
+    seconds = sorted(inferred(name).seconds for name in [*EXPECTED, *ALSO_FOUND])
+    assert seconds[len(seconds) // 2] < 0.1
+
+
+@pytest.fixture
+def slow_clock(monkeypatch):
+    """A machine so busy that an hour passes between any two looks at the clock."""
+    hours = itertools.count()
+    monkeypatch.setattr("gradcli.inputs.search.budget.time.perf_counter", lambda: 3600.0 * next(hours))
+
+
+@pytest.mark.parametrize("name", ["linear", "layer_norm", "cross_entropy", "bilinear"])
+def test_a_busy_machine_finds_the_same_inputs(name, slow_clock):
+    assert inferred(name).as_flags() == EXPECTED[name]
+
+
+def test_the_limit_of_time_leaves_a_guaranteed_number_of_tries_and_is_told(slow_clock):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(never), plain.attempt_of(never), limit_seconds=7)
+    assert f"tried {GUARANTEED_TRIES} sets" in str(caught.value)
+    assert "stopped at its time limit of 7 s" in str(caught.value)
+
+
+def test_without_a_busy_machine_tries_alone_end_the_search():
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(never), plain.attempt_of(never), budget_tries=700)
+    assert "tried 700 sets" in str(caught.value)
+    assert "limit of" not in str(caught.value)
+
+
+def never(first, second):
+    raise RuntimeError(f"sizes {np.shape(first)} and {np.shape(second)} do not fit")

@@ -1,0 +1,99 @@
+"""What the search learns from errors of forward, and what it says where nothing fits."""
+
+import numpy as np
+import pytest
+
+from gradcli.errors import InputsNotFoundError
+from gradcli.inputs.search.error_messages import size_pairs
+from gradcli.inputs.search.inference import infer
+from tests.programs import plain_functions as plain
+
+
+def test_where_nothing_fits_the_error_says_what_was_tried_and_what_to_give():
+    def impossible(items, count):
+        return (items + "key").missing(count)
+
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(impossible), plain.attempt_of(impossible), budget_tries=500)
+    text = str(caught.value)
+    assert "impossible" in text
+    assert "tried 500 sets" in text
+    assert "-i items=3x4 -i count=3x4" in text
+    assert "Error" in text
+
+
+def by_keys(batch, scale, k=2):
+    return batch["x"] * scale + batch["x"] * batch["y z"]
+
+
+def joined(xs):
+    raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+
+
+def operator(n, xs):
+    raise RuntimeError("my::op() Expected a value of type 'List[Tensor]' for argument 'xs' but instead found 'Tensor'.")
+
+
+@pytest.mark.parametrize(
+    ("forward", "name", "given"),
+    [
+        (by_keys, "batch", '({"x": x, "y z": x}, scale)'),
+        (joined, "xs", "([x, y],)"),
+        (operator, "xs", "(n, [x, y])"),
+    ],
+)
+def test_a_container_of_tensors_is_to_be_given_from_python_and_not_by_a_flag(forward, name, given):
+    with pytest.raises(InputsNotFoundError) as caught:
+        infer(plain.info_of(forward), plain.attempt_of(forward), budget_tries=200)
+    assert f"forward expects a list, tuple or dict for {name}" in str(caught.value)
+    assert f"gradcli.check(target, {given})" in str(caught.value)
+    assert "-i " not in str(caught.value)
+
+
+def test_a_dict_is_not_searched_for_long():
+    with pytest.raises(InputsNotFoundError, match=r"tried 150 sets"):
+        infer(plain.info_of(by_keys), plain.attempt_of(by_keys))
+
+
+def test_the_most_informative_error_is_the_one_that_came_farthest():
+    def picky(x):
+        if x.ndim != 2:
+            raise ValueError("first")
+        y = x + 1
+        z = y * 2
+        raise RuntimeError("deep inside", z.shape[:0])
+
+    with pytest.raises(InputsNotFoundError, match=r"RuntimeError: .*deep inside"):
+        infer(plain.info_of(picky), plain.attempt_of(picky), budget_tries=500)
+
+
+def test_an_input_that_does_not_matter_is_not_accepted():
+    def ignores(x, unused):
+        return x * 2 if np.ndim(unused) == 2 and unused.shape == (7, 7, 7) else x * np.sum(unused) * 0
+
+    with pytest.raises(InputsNotFoundError):
+        infer(plain.info_of(ignores), plain.attempt_of(ignores), budget_tries=800)
+
+
+def test_no_outputs_and_no_arguments_are_no_inputs():
+    def nothing():
+        return 3
+
+    with pytest.raises(InputsNotFoundError):
+        infer(plain.info_of(nothing), plain.attempt_of(nothing))
+
+
+@pytest.mark.parametrize(
+    ("message", "pair"),
+    [
+        ("mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)", (4, 5)),
+        ("shapes (3,4) and (5,6) not aligned: 4 (dim 1) != 5 (dim 0)", (4, 5)),
+        ("mismatch in its core dimension 0 (size 5 is different from 4)", (5, 4)),
+        ("The size of tensor a (4) must match the size of tensor b (5) at non-singleton dimension 1", (4, 5)),
+        ("operands could not be broadcast together with shapes (3,4) (7,) ", (4, 7)),
+        ("expected input[3, 4, 5] to have 7 channels, but got 4 channels instead", (7, 4)),
+    ],
+)
+def test_messages_tell_which_sizes_should_be_equal(message, pair):
+    _, one, other = min(size_pairs(message))
+    assert {one, other} == set(pair)
