@@ -5,6 +5,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +23,7 @@ _SHARED, _PYTHONS = SharedGenerator(), PythonGenerator()
 class Framework(ABC):
     """A framework with PyTorch's API: its namespace, and the conversions to and from NumPy.
 
-    Everything else (autograd.grad, no_grad, clone, detach, requires_grad_) is called on the namespace itself.
+    Everything else (no_grad, clone, detach, requires_grad_) is called on the namespace itself.
     """
 
     name: str
@@ -41,6 +42,12 @@ class Framework(ABC):
     @abstractmethod
     def namespace(self) -> ModuleType:
         """The framework's top module."""
+
+    @cached_property
+    def grad(self) -> Callable[..., Any]:
+        """autograd.grad, for sequences of tensors."""
+        found: Callable[..., Any] = self.namespace.autograd.grad
+        return found
 
     @abstractmethod
     def is_tensor(self, value: object) -> bool:

@@ -132,10 +132,10 @@ def pullback(
         zeros: give zeros in place of None.
     """
     tracked = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-    namespace, found = framework.namespace, [None] * len(inputs)
+    found = [None] * len(inputs)
     if tracked:
         counters.backward += 1
-        found = namespace.autograd.grad(
+        found = framework.grad(
             [o for o, _ in tracked],
             inputs,
             [c for _, c in tracked],
@@ -143,7 +143,8 @@ def pullback(
             create_graph=create_graph,
             allow_unused=True,
         )
-    return [namespace.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
+    zeros_like = framework.namespace.zeros_like
+    return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)] if zeros else found
 
 
 def gradients_of(

@@ -14,6 +14,7 @@ from gradcli.backends.origin import Origin
 from gradcli.backends.tensor.framework import Framework
 from gradcli.backends.tensor.function_backend import FunctionBackend, static_method
 from gradcli.backends.tensor.modules import is_module
+from gradcli.backends.torch.backward_pass import pass_of
 from gradcli.backends.torch.checkpoint import recomputed_with
 from gradcli.backends.torch.interpreter import kernel_memory
 from gradcli.backends.torch.operators import describe_operator, operator_of, operator_origin, registered_rule
@@ -37,6 +38,11 @@ class TorchFramework(Framework):
         import torch
 
         return torch  # type: ignore[no-any-return]
+
+    @cached_property
+    def grad(self) -> Callable[..., Any]:
+        """torch.autograd.grad, without what it imports."""
+        return pass_of(self.namespace)
 
     def is_tensor(self, value: object) -> bool:
         """Whether `value` is a torch.Tensor."""
