@@ -299,7 +299,7 @@ class FindingKind(Enum):
         "Forward mode (jvp) disagrees with backward.",
         "For tangents v and cotangents u, the jvp J v and the vjp J^T u must satisfy <J v, u> = <v, J^T u>. A jvp "
         "that raises or always returns None is reported only as a note, because no wrong number is returned.",
-        "Correct jvp: it must apply the Jacobian whose transpose backward applies. backward is right, since it is "
+        "Fix the jvp: it must apply the Jacobian whose transpose backward applies. backward is right, since it is "
         "verified before jvp is compared with it.",
     )
     VMAP_MISMATCH = (
@@ -314,7 +314,8 @@ class FindingKind(Enum):
         "GC405",
         "The function gives other results under jit than without it.",
         "Outputs and gradients of a call under jit are compared with those of a call without it.",
-        "Keep state and random numbers out of the function, and do not test whether a value is a tracer.",
+        "Keep state and random numbers of Python or NumPy out of the function, and do not test whether a value is a "
+        "tracer.",
     )
     LEAKS_MEMORY = (
         "leaks-memory",

@@ -12,7 +12,7 @@ class Patch:
     """New text for a file of the user's; `proven` says, a sentence each, what the patched Function passed.
 
     `recomputes` marks a backward that differentiates forward by autograd instead of correcting the formula,
-    `once` one that is marked as differentiable only once.
+    `once` one that is marked as differentiable only once, `corrects` one that is corrected and marked.
     """
 
     file: str
@@ -21,6 +21,7 @@ class Patch:
     proven: tuple[str, ...]
     recomputes: bool = False
     once: bool = False
+    corrects: bool = False
 
     @property
     def shown_file(self) -> str:
@@ -35,6 +36,10 @@ class Patch:
             self.before.splitlines(keepends=True), self.after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
         )
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+    def shown_diff(self) -> str:
+        """The diff to be read: without the carriage returns of a file with Windows line ends."""
+        return self.diff().replace("\r\n", "\n")
 
     def changed_lines(self) -> list[tuple[int, int, str]]:
         """Where the texts differ: the first line and the one after the last, from 1, and what takes their place."""

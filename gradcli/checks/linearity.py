@@ -116,14 +116,15 @@ def added(zero: NDArray[Any], known: Mapping[str, NDArray[Any]]) -> str:
         return f"{first:.6g} to the gradient"
     if len(places) == 1:
         return f"{first:.6g} to entry {places[0].tolist()} of the gradient"
-    where = "every entry" if len(places) == zero.size else f"{len(places)} of {zero.size} entries"
+    every = len(places) == zero.size
+    where = "every entry of the gradient" if every else f"entries of the gradient ({len(places)} of {zero.size})"
     if relative_gap(zero[zero != 0], np.full(len(places), first)) <= LINEARITY_TOLERANCE:
-        return f"{first:.6g} to {where} of the gradient"
+        return f"{first:.6g} to {where}"
     for name, value in known.items():
         factor = first / value[tuple(places[0])] if value.dtype.kind in "fc" and np.all(value) else np.nan
         if np.isfinite(factor) and relative_gap(zero, factor * value) <= LINEARITY_TOLERANCE:
             return f"{factor:.6g}·{name} to the gradient"
-    return f"values up to {np.max(np.abs(zero)):.2g} to {where} of the gradient"
+    return f"values up to {np.max(np.abs(zero)):.2g} to {where}"
 
 
 def looks_constant(of_u: NDArray[Any] | None, of_v: NDArray[Any] | None) -> bool:

@@ -28,7 +28,7 @@ class ForwardCheck(Check):
     """Forward returns finite values, the same for the same input, and changes no input that it does not mark."""
 
     name = "forward"
-    sentence = "forward is finite, gives the same result twice, and changes no input that it does not mark dirty"
+    sentence = "forward is finite, gives the same result twice, and changes in place only inputs that it marks dirty"
 
     def run(self, situation: Situation) -> Iterator[Evidence]:
         """Compare the first call with another."""

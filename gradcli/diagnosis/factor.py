@@ -12,8 +12,8 @@ from gradcli.diagnosis.facts import Facts, Slope
 from gradcli.diagnosis.table import Gradient
 from gradcli.frozen import dataclass
 
-_ONCE = ((-1, "was left out as a factor"), (1, "is a factor too many"))
-_SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is a factor too many"))
+_ONCE = ((-1, "was left out as a factor"), (1, "is an extra factor"))
+_SQUARED = ((-2, "squared was left out as a factor"), (2, "squared is an extra factor"))
 
 _COMMON = 3
 """Sizes up to this are not named: such a factor has many causes. Arguments up to one more are named as a question."""

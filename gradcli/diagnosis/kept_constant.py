@@ -74,10 +74,11 @@ def _said(owner: str, names: Sequence[str]) -> str:
 
 def _recomputations(subject: Subject) -> Iterator[tuple[str, Draft, Recomputation]]:
     """What may be computed again, with the file and what saves it: forward or setup_context, of a Function by name."""
+    plain = [argument.name for argument in subject.arguments if not argument.is_tensor]
     for name, draft in drafts_for(subject.info).items():
         for role in ("forward", "setup_context"):
             if draft.has(role):
-                for each in recomputations(draft.part(role).node, draft.backward.node):
+                for each in recomputations(draft.part(role).node, draft.backward.node, plain):
                     yield (f"{name}.{role}" if subject.info.called else role), draft, each
 
 

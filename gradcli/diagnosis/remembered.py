@@ -47,8 +47,8 @@ def remembered(suspect: Suspect) -> Named | None:
             return (
                 FindingKind.STATEFUL,
                 f"{suspect.name}: the returned gradient is right if `{kept.text}` is empty at each call, and wrong "
-                f"otherwise: `{kept.text}` holds values of earlier calls with other inputs; keep them on "
-                "ctx",
+                f"otherwise: `{kept.text}` holds values of earlier calls with other inputs; keep what "
+                "each call needs on its own ctx",
                 {"location": _line_of(kept, functions)},
             )
     return None

@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradcli.edits.expressions import Candidate
@@ -36,15 +36,27 @@ class Recomputation:
     candidate: Candidate
 
 
-def recomputations(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
-    """What forward keeps of its own, computed again by backward: one result alone first, then all of them."""
-    yield from _one_computed_again(forward, backward)
-    yield from _all_computed_again(forward, backward)
+def recomputations(forward: Definition, backward: Definition, numbers: Collection[str] = ()) -> Iterator[Recomputation]:
+    """What forward keeps of its own, computed again by backward: one result alone first, then all of them.
+
+    `numbers` are parameters of forward that hold no tensors: an edit that needs one keeps it on ctx.
+    """
+    numbers = {*numbers, *_with_plain_defaults(forward)}
+    yield from _one_computed_again(forward, backward, numbers)
+    yield from _all_computed_again(forward, backward, numbers)
 
 
-def _one_computed_again(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
+def _with_plain_defaults(forward: Definition) -> Iterator[str]:
+    """The parameters whose default is a number, a string or a bool."""
+    given = forward.args.args
+    for parameter, default in zip(reversed(given), reversed(forward.args.defaults), strict=False):
+        if isinstance(default, ast.Constant) and default.value is not None:
+            yield parameter.arg
+
+
+def _one_computed_again(forward: Definition, backward: Definition, numbers: Collection[str]) -> Iterator[Recomputation]:
     """One result that forward saves, computed by backward from the inputs, which are saved in its place."""
-    given = _given(forward)
+    given = _given(forward).difference(numbers)
     for call, unpacking in itertools.product(saving_calls(forward), _unpackings(backward)):
         target = unpacking.targets[0]
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
@@ -53,7 +65,9 @@ def _one_computed_again(forward: Definition, backward: Definition) -> Iterator[R
             used = set() if made is None else names_in(made) & given
             if made is not None and used and isinstance(bound, ast.Name):
                 kept = Kept(name=ast.unparse(argument), node=argument, attribute=None)
-                changes = _exchanged(call, unpacking, argument, bound, made, sorted(used))
+                stored, called = _kept_numbers(forward, backward, sorted(names_in(made) & set(numbers)))
+                changes = _exchanged(call, unpacking, argument, bound, renamed(made, called), sorted(used))
+                changes = _with_statements(forward, call, changes, stored)
                 yield Recomputation(kept=(kept,), candidate=Candidate(3, changes))
 
 
@@ -78,6 +92,29 @@ def _exchanged(
     inputs: list[ast.expr] = [ast.Name(id=name, ctx=ast.Load()) for name in more]
     whole = ast.Call(func=call.func, args=[*kept, *inputs], keywords=[])
     return (Change(call, whole), Change(unpacking, (first, second)))
+
+
+def _kept_numbers(
+    forward: Definition, backward: Definition, names: Sequence[str]
+) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
+    """Parameters that hold no tensors, kept on ctx: the statements that are missing, and how backward reads each."""
+    kept, context, own = kept_parameters(forward), forward.args.args[0].arg, backward.args.args[0].arg
+    stored = [ast.parse(f"{context}.{name} = {name}").body[0] for name in names if name not in kept]
+    return stored, {name: ast.Attribute(value=_name(own), attr=kept.get(name, name), ctx=ast.Load()) for name in names}
+
+
+def _with_statements(
+    forward: Definition, saving: ast.Call, changes: Sequence[Change], stored: Sequence[ast.stmt]
+) -> tuple[Change, ...]:
+    """The changes, with statements after the one that saves tensors."""
+    places = [n for n in ast.walk(forward) if isinstance(n, ast.Expr) and n.value is saving]
+    if not stored or not places:
+        return tuple(changes)
+    new: dict[bool, list[Change]] = {True: [], False: []}
+    for change in changes:
+        new[change.old is saving].append(change)
+    whole = ast.Expr(value=new[True][0].new) if new[True] else places[0]  # type: ignore[arg-type]  # a call for a call
+    return (Change(places[0], (whole, *stored)), *new[False])
 
 
 def _made(forward: Definition, argument: ast.expr) -> ast.expr | None:
@@ -127,10 +164,10 @@ def _own(value: ast.expr) -> list[str]:
     return [e.id for e in elements if isinstance(e, ast.Name)]
 
 
-def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[Recomputation]:
+def _all_computed_again(forward: Definition, backward: Definition, plain: Collection[str]) -> Iterator[Recomputation]:
     """All that forward keeps of its own, computed by backward where it unpacks what is saved, by forward's statements.
 
-    Parameters that these use and that are not saved are saved as well.
+    Parameters that these use and that are not saved are saved as well; those that are `plain` are kept on ctx.
     """
     kept, unpacking, saving = intermediates(forward), one_unpacking(backward), one_saving(forward)
     steps = _steps(forward, {each.name for each in kept})
@@ -142,15 +179,14 @@ def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[R
     )
     if len(bound) != len(unpacked(unpacking)) or len(bound) != len(saving.args):
         return
-    numbers = kept_parameters(forward)
     used = set().union(*(names_in(step.value) for step in steps))
+    on_ctx = sorted(used & {*plain, *kept_parameters(forward)} - set(bound))
+    stored, numbers = _kept_numbers(forward, backward, on_ctx)
     more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
     lost = {each.name for each in kept if each.attribute is None}
     left = [name for name in (*bound, *more) if name not in lost]
     called: dict[str, ast.expr] = {name: _name(bound.get(name, name)) for name in (*bound, *more)}
-    called |= {
-        name: ast.Attribute(value=_name(own), attr=numbers[name], ctx=ast.Load()) for name in numbers if name in used
-    }
+    called |= numbers
     whole = ast.Call(func=saving.func, args=[_name(name) for name in left], keywords=[])
     stores: list[ast.expr] = [ast.Name(id=bound.get(name, name), ctx=ast.Store()) for name in left]
     anew = ast.Assign(targets=[ast.Tuple(elts=stores, ctx=ast.Store())], value=unpacking.value, lineno=1)
@@ -161,7 +197,8 @@ def _all_computed_again(forward: Definition, backward: Definition) -> Iterator[R
         changes = [Change(whole_reads[0].old, tuple(made)), *(c for c in reads if c is not whole_reads[0])]
     else:
         changes = [Change(saving, whole), Change(unpacking, (anew, *made)), *reads]
-    yield Recomputation(kept=tuple(kept), candidate=Candidate(3 + len(steps), tuple(changes)))
+    every = _with_statements(forward, saving, changes, stored)
+    yield Recomputation(kept=tuple(kept), candidate=Candidate(3 + len(steps), every))
 
 
 def _name(text: str) -> ast.expr:

@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import build
@@ -35,14 +35,16 @@ def materialised(definition: Definition) -> Iterator[Candidate]:
             yield Candidate(1, (Change(node, changed),))
 
 
-def kept_arguments(forward: Definition, backward: Definition, places: list[ast.expr]) -> Iterator[Candidate]:
-    """An argument of forward kept on ctx, and a factor of what backward returns."""
+def kept_arguments(
+    forward: Definition, backward: Definition, places: list[ast.expr], captured: Collection[str] = ()
+) -> Iterator[Candidate]:
+    """An argument of forward, or a number that it takes from a closure, kept on ctx, and a factor of the gradient."""
     if isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda) or not backward.args.args:
         return
     context, *given = [a.arg for a in forward.args.args]
     own = backward.args.args[0].arg
     first = forward.body[1] if ast.get_docstring(forward) and len(forward.body) > 1 else forward.body[0]
-    for name in given:
+    for name in (*given, *captured):
         stored = ast.parse(f"{context}.{name} = {name}").body[0]
         for place, operation in itertools.product(places, (ast.Mult, ast.Div)):
             kept = ast.Attribute(value=ast.Name(id=own, ctx=ast.Load()), attr=name, ctx=ast.Load())

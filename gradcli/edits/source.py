@@ -3,7 +3,9 @@
 import ast
 import copy
 import inspect
+import io
 import itertools
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -72,11 +74,19 @@ def written(function: Callable[..., Any] | None, file: SourceFile | None = None)
 def read(path: str) -> SourceFile | None:
     """The file, None where it cannot be read or parsed as it is."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as opened:
-            text = opened.read()
-        return parsed(path, text)
+        return parsed(path, decoded(Path(path).read_bytes()))
     except (OSError, ValueError, SyntaxError):
         return None
+
+
+def decoded(raw: bytes) -> str:
+    """The text of a Python file in the encoding that it declares. Raises ValueError or SyntaxError where it is not."""
+    return raw.decode(encoding_of(raw))
+
+
+def encoding_of(raw: bytes) -> str:
+    """The encoding that a Python file declares, UTF-8 unless it does. Raises SyntaxError where there is none such."""
+    return tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
 
 
 @lru_cache(maxsize=4)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.edits.captured import captured_by
 from gradcli.edits.deciding import decides
 from gradcli.edits.draft import Draft
 from gradcli.edits.expressions import (
@@ -56,7 +57,8 @@ _LONGEST = 120
 class Setting:
     """A draft with what its backward can use: scopes at the probes, and the idiom.
 
-    `parameters` is how many gradients the framework asks for, `places` are those that are wrong of `count` returned.
+    `parameters` is how many gradients the framework asks for, `places` are those that are wrong of `count` returned,
+    `plain` the names of the arguments that are no tensors.
     """
 
     draft: Draft
@@ -66,6 +68,7 @@ class Setting:
     places: tuple[int, ...]
     count: int
     is_complex: bool
+    plain: tuple[str, ...]
     to_array: Any
 
     @property
@@ -231,13 +234,15 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
             yield from materialised(setting.draft.part(role).node)
             yield from saved_attributes(setting.draft.part(role).node, setting.draft.backward.node)
             if setting.idiom.by_methods and not setting.draft.has("setup_context"):
-                yield from kept_arguments(setting.draft.part(role).node, setting.draft.backward.node, slots(setting))
+                forward, backward = setting.draft.part(role), setting.draft.backward
+                captured = captured_by(forward.function).keys() - captured_by(backward.function).keys()
+                yield from kept_arguments(forward.node, backward.node, slots(setting), sorted(captured))
             yield from _recomputed(setting, role)
 
 
 def _recomputed(setting: Setting, role: str) -> Iterator[Candidate]:
     """What forward keeps, computed again by backward."""
-    for each in recomputations(setting.draft.part(role).node, setting.draft.backward.node):
+    for each in recomputations(setting.draft.part(role).node, setting.draft.backward.node, setting.plain):
         yield each.candidate
 
 

@@ -1,6 +1,8 @@
 """A quick look at a candidate: what backward returns at a few inputs, beside the right gradients known there."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -10,6 +12,7 @@ from gradcli.backends.base import FloatArray, Subject
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.slips.bench import summed_down
 from gradcli.diagnosis.table import Gradient
+from gradcli.edits.captured import Captured
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.frozen import dataclass
 
@@ -25,12 +28,20 @@ _ROWS = (1, 2)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A subject with a cotangent, and for each active input the right gradient, None where it is not known."""
+    """A subject with a cotangent, and for each active input the right gradient, None where it is not known.
+
+    With a `number` that functions take from around them, it is that at another value of the number.
+    """
 
     facts: Facts
     row: int
     right: tuple[Gradient, ...]
     slack: tuple[Gradient, ...]
+    number: Captured | None = None
+
+    def there(self) -> AbstractContextManager[None]:
+        """A context in which the number has its other value."""
+        return nullcontext() if self.number is None else self.number.varied()
 
     @property
     def subject(self) -> Subject:
@@ -41,7 +52,7 @@ class Probe:
         """What backward returns for each argument now; None where it fails."""
         cotangent = self.facts.cotangents[self.row]
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), self.there():
                 raw = self.subject.raw_backward(self.subject.codomain.unflatten(cotangent))
                 if not raw.available:
                     return self.facts.returned_for(cotangent)
@@ -126,6 +137,16 @@ def probes_of(subjects: Sequence[Subject], seed: int) -> Probes:
             if there is not None:
                 made += [p for row in _ROWS if (p := _probe(there, row)) is not None]
     return Probes(tuple(made))
+
+
+def probes_with(number: Captured, subject: Subject, seed: int) -> Probes:
+    """Probes at a subject where a captured number has another value; none where forward does not take that."""
+    try:
+        with number.varied():
+            found = probes_of([subject], seed).each
+    except UserCodeError:
+        return Probes(())
+    return Probes(tuple(replace(probe, number=number) for probe in found))
 
 
 def _probe(facts: Facts, row: int) -> Probe | None:

@@ -1,6 +1,7 @@
 """The last resort: a backward that runs forward again and lets autograd differentiate it."""
 
 import ast
+from collections.abc import Collection
 
 from gradcli.edits.draft import Draft
 from gradcli.edits.recomputing import kept_parameters
@@ -24,10 +25,11 @@ return tuple(next(grads) if n else None for n in needed)"""
 which one tensor was passed."""
 
 
-def recomputing(draft: Draft, namespace: str | None) -> Draft | None:
+def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -> Draft | None:
     """The draft with such a backward; None where forward does not have the form that it needs.
 
-    Forward takes ctx, tensors, which it saves or can save, and other values, which it keeps on ctx as they are.
+    Forward takes ctx, tensors, which it saves or can save, and `numbers`, other values, which it keeps on ctx or can
+    keep there.
     """
     backward = draft.backward.node
     owner = draft.backward.function.__qualname__.rpartition(".")[0]
@@ -45,6 +47,8 @@ def recomputing(draft: Draft, namespace: str | None) -> Draft | None:
     if not cotangents or not given or saving is None or any(special):
         return None
     saved, kept = [ast.unparse(a) for a in saving.args], kept_parameters(forward)
+    more = [name for name in given if name in numbers and name not in kept and name not in saved]
+    kept |= {name: name for name in more}
     tensors = [name for name in given if name in saved or name not in kept]
     first = backward.body[1] if ast.get_docstring(backward) and len(backward.body) > 1 else backward.body[0]
     lines = (_BODY if tensors == given and len(cotangents) == 1 else _BODY_WITH_OTHERS).format(
@@ -57,8 +61,10 @@ def recomputing(draft: Draft, namespace: str | None) -> Draft | None:
     )
     text = lines.replace("\n", "\n" + " " * first.col_offset)
     edits = [TextEdit(start=span(draft.file, first)[0], stop=span(draft.file, backward.body[-1])[1], text=text)]
-    if saved != tensors:
+    if saved != tensors or more:
+        context, indent = forward.args.args[0].arg, " " * saving.col_offset
         new = f"{ast.unparse(saving.func)}({', '.join(tensors)})"
+        new += "".join(f"\n{indent}{context}.{name} = {name}" for name in more)
         start, stop = span(draft.file, saving)
         edits.append(TextEdit(start=start, stop=stop, text=new))
     return draft.at(edited(draft.file, edits))

@@ -12,27 +12,27 @@ import numpy as np
 from gradcli.backends.jax.rules import rule_of
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
+from gradcli.edits.captured import Captured, captured_by, in_doubt, module_numbers
 from gradcli.edits.draft import Draft, drafts_for
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.scope import names_at_end, scope_of
 from gradcli.errors import GradcliError, OverrunError
-from gradcli.findings import FindingKind as K
-from gradcli.fix.candidates import Setting, cut_graphs, farther, farthest, fits, forward_edits, in_place, near, needed
+from gradcli.fix.candidates import Setting
 from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
 from gradcli.fix.examine import Examination, examined, sentences
 from gradcli.fix.near_miss import remaining
 from gradcli.fix.once import marked, once_differentiable
-from gradcli.fix.probes import Probes, probes_of
+from gradcli.fix.probes import Probes, probes_of, probes_with
 from gradcli.fix.recompute import recomputing
+from gradcli.fix.stages import stages
 from gradcli.patches import FixResult, Patch
 from gradcli.runner.arguments.prepare import Prepared
 from gradcli.runner.case import check_object
-from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_sizes
+from gradcli.runner.outcome.proof import Proof, brings_sizes, proof_of, tells_numbers, tells_sizes
 from gradcli.verdict import Verdict
 from gradcli.watchdog.case import Watchdog, watched
 
-_WRITES = frozenset({K.MUTATES_GRAD_OUTPUT, K.MUTATES_SAVED, K.MUTATES_INPUT})
 SECONDS = 20.0
 """Processor time for a search; most patches take less than a twentieth of it."""
 _PROOFS = 12
@@ -56,6 +56,8 @@ class Search:
     wrong_order: int = 1
     missed: list[tuple[Draft, Draft]] = field(default_factory=list)
     """Drafts, each before and after an edit that makes the gradient right where it was tried, but is not proven."""
+    _doubtful: list[tuple[Draft, Draft, Proof]] = field(default_factory=list)
+    _varied: dict[Captured, Probes] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -67,6 +69,7 @@ class Search:
         steps: tuple[tuple[Callable[[Examination, Draft], tuple[Draft, Proof] | None], str], ...] = (
             (self._corrected, ""),
             (lambda seen, draft: self._fixed(seen, draft, _ROUNDS), ""),
+            (self._corrected_here, ""),
             (self._recomputed, "recomputes"),
             (self._marked, "once"),
         )
@@ -76,6 +79,8 @@ class Search:
                 continue
             (made, proof), own = found, draft.file
             flags = {mark: True} if mark else {}
+            if mark == "once" and any(f.order < 2 for f in seen.findings):
+                flags["corrects"] = True
             return Patch(file=own.path, before=own.text, after=made.file.text, proven=proof.sentences, **flags)
         return None
 
@@ -87,9 +92,16 @@ class Search:
             if made is None or proof is None:
                 self.missed += [] if made is None else [(draft, made)]
                 continue
-            if self._is_told(proof, draft, made):
+            if not self._is_told(proof, draft, made):
+                continue
+            if tells_numbers(self.ready, self.target, draft, made, check=check_object):
                 return made, proof
+            self._doubtful.append((draft, made, proof))
         return None
+
+    def _corrected_here(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
+        """A correction that came with a name, right only at the present values of numbers around the functions."""
+        return next(((made, proof) for before, made, proof in self._doubtful if before is draft), None)
 
     def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
         """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
@@ -103,18 +115,40 @@ class Search:
             return False
         return tells_sizes(self.ready, self.target, made.codes, check=check_object)
 
-    def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
+    def _recomputed(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
         """A backward that differentiates forward by autograd, where that passes."""
-        made = recomputing(draft, self._idiom(draft).namespace) if self._has_autograd else None
+        plain = [a.name for subject in seen.subjects[:1] for a in subject.arguments if not a.is_tensor]
+        made = recomputing(draft, self._idiom(draft).namespace, plain) if self._has_autograd else None
         proof = None if made is None else proof_of(self.ready, self.target, made.codes, check=check_object)
         return None if made is None or proof is None else (made, proof)
 
     def _marked(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
-        """A backward marked as differentiable once, if only higher orders are wrong and no order was given."""
-        settings, name = self.ready.case.settings, self.ready.backend.name
-        if not self._has_autograd or settings.order_asked or any(f.order < 2 for f in seen.findings):
+        """A backward marked as differentiable once, if only higher orders are wrong and no order was given.
+
+        Where the first order was wrong as well: an edit by which it is right.
+        """
+        if not self._has_autograd or self.ready.case.settings.order_asked:
             return None
-        made = once_differentiable(draft, name, self._idiom(draft).namespace)
+        if all(f.order >= 2 for f in seen.findings):
+            return self._marked_draft(draft)
+        for made in [after for before, after in self.missed if before is draft][:_BRANCHES]:
+            with running(made.codes):
+                again = self._examined_again()
+            if again is not None and again.findings and all(f.order >= 2 for f in again.findings):
+                found = self._marked_draft(made)
+                if found is not None:
+                    return found
+        return None
+
+    def _examined_again(self) -> Examination | None:
+        """What is wrong with the code that runs now; None if the user's code raises."""
+        try:
+            return examined(self.ready)
+        except GradcliError:
+            return None
+
+    def _marked_draft(self, draft: Draft) -> tuple[Draft, Proof] | None:
+        made = once_differentiable(draft, self.ready.backend.name, self._idiom(draft).namespace)
         if made is None:
             return None
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
@@ -153,18 +187,15 @@ class Search:
     def _fixed(self, seen: Examination, draft: Draft, rounds: int) -> tuple[Draft, Proof] | None:
         """The draft with one mistake after the other fixed, and the proof of the last version."""
         with running(draft.codes), np.errstate(all="ignore"):
-            probes = probes_of(seen.subjects[-1:], self.seed)
-            wrong = probes.wrong()
-            if wrong is not None and not wrong and len(seen.subjects) > 1:
-                probes = probes_of(seen.subjects[:1], self.seed).beside(probes)
-                wrong = probes.wrong()
+            probes, wrong = self._probes(seen)
             setting = self._setting(draft, probes, wrong or frozenset())
         if setting is None:
             return None
         partial: list[tuple[float, Candidate]] = []
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
         conditions = Conditions(draft, probes.run, framework)
-        for stage in _stages(setting, probes, wrong, seen):
+        deferred: list[Candidate] = []
+        for stage in stages(setting, probes, wrong, seen, deferred):
             if self.is_over:
                 break
             proofs = 0
@@ -181,6 +212,9 @@ class Search:
                     continue
                 if proofs and not self._holds_at_other_sizes(draft, made, wrong):
                     continue
+                if candidate not in deferred and not self._holds_otherwise(seen, draft, made):
+                    deferred.append(candidate)
+                    continue
                 proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
                 if proof is not None and self._is_told(proof, draft, made):
@@ -189,6 +223,31 @@ class Search:
                     partial.append((candidate.cost + 1, candidate))
                     self.missed.append((draft, made))
         return self._continued(draft, partial, wrong, rounds)
+
+    def _holds_otherwise(self, seen: Examination, draft: Draft, made: Draft) -> bool:
+        """Whether an edit is right at other values of the numbers that the functions take from around them.
+
+        Edits that are not come later: they are right only if such numbers depend on each other, as `SQRT_2` and
+        `INVERSE_OF_SQRT_2` do.
+        """
+        for number in in_doubt(draft, made):
+            there = self._varied.get(number)
+            if there is None:
+                with running(draft.codes):
+                    there = self._varied[number] = probes_with(number, seen.subjects[-1], self.seed)
+            with running(made.codes), np.errstate(all="ignore"):
+                if there.wrong():
+                    return False
+        return True
+
+    def _probes(self, seen: Examination) -> tuple[Probes, frozenset[int] | None]:
+        """Probes at which something is wrong, if there are any, and which inputs' gradients are wrong there."""
+        probes = probes_of(seen.subjects[-1:], self.seed)
+        wrong = probes.wrong()
+        if wrong is not None and not wrong and len(seen.subjects) > 1:
+            probes = probes_of(seen.subjects[:1], self.seed).beside(probes)
+            wrong = probes.wrong()
+        return probes, wrong
 
     def _continued(
         self, draft: Draft, partial: Sequence[tuple[float, Candidate]], wrong: frozenset[int] | None, rounds: int
@@ -202,12 +261,9 @@ class Search:
             if made is None or not self._holds_at_other_sizes(draft, made, wrong):
                 continue
             tried += 1
-            try:
-                with running(made.codes):
-                    again = examined(self.ready)
-            except GradcliError:  # the user's code raises with what was fixed alone
-                continue
-            if again.verdict is Verdict.FAILED:
+            with running(made.codes):
+                again = self._examined_again()
+            if again is not None and again.verdict is Verdict.FAILED:
                 found = self._fixed(again, made, rounds - 1)
                 if found is not None:
                     return found
@@ -248,9 +304,10 @@ class Search:
         part = draft.backward
         code = draft.codes.get(part.function, part.function.__code__)
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
+        known = module_numbers(part.function) | captured_by(part.function, code)
         scopes = []
         for probe in probes.each or ():
-            seen = names_at_end(code, probe.returned)
+            seen = {name: each.value for name, each in known.items()} | names_at_end(code, probe.returned)
             scopes.append(scope_of(seen, part.node, framework.is_tensor, framework=self.ready.backend.name))
         if not scopes or any([a.text for a in s.atoms] != [a.text for a in scopes[0].atoms] for s in scopes):
             scopes = scopes[:1]
@@ -265,6 +322,7 @@ class Search:
             parameters=len(subject.arguments),
             places=tuple(subject.active[place] for place in sorted(wrong)),
             count=0 if returned is None or not wrong else len(returned),
+            plain=tuple(a.name for a in subject.arguments if not a.is_tensor),
             is_complex=any(b.complex for b in (*subject.domain.blocks, *subject.codomain.blocks)),
             to_array=framework.to_array,
         )
@@ -283,46 +341,6 @@ def _left(probes: Probes, wrong: frozenset[int] | None) -> frozenset[int] | None
 
 def _mark(code: Any) -> bytes:
     return repr((code.co_code, code.co_names, code.co_varnames, [repr(c) for c in code.co_consts])).encode()
-
-
-def _stages(
-    setting: Setting, probes: Probes, wrong: frozenset[int] | None, seen: Examination
-) -> Iterator[Callable[[], Iterator[Candidate]]]:
-    """The stages for what is wrong: where no gradient is, only edits that leave them right."""
-    values = wrong is None or bool(wrong)
-
-    def first() -> Iterator[Candidate]:
-        yield from near(setting)
-        if wrong and len(setting.scopes) == len(probes.each):
-            yield from fits(setting, _lacks(probes, wrong))
-
-    kinds = {finding.kind for finding in seen.findings}
-    if not values and kinds & _WRITES:
-        yield lambda: in_place(setting)
-    if not values and K.NOT_TWICE_DIFFERENTIABLE in kinds:
-        yield lambda: cut_graphs(setting)
-    if not values and K.NEEDS_INPUT_GRAD in kinds:
-        yield lambda: needed(setting, [f.input for f in seen.findings if f.kind is K.NEEDS_INPUT_GRAD])
-    yield first
-    yield lambda: forward_edits(setting)
-    if values:
-        yield lambda: farther(setting)
-        yield lambda: farthest(setting)
-
-
-def _lacks(probes: Probes, wrong: frozenset[int]) -> list[tuple[list[Any], list[Any]]]:
-    """For each wrong input the right gradients at the probes and what is returned."""
-    returned = [probe.returned() for probe in probes.each]
-    found = []
-    for place in sorted(wrong):
-        right = [probe.right[place] for probe in probes.each]
-        had = []
-        for probe, row in zip(probes.each, returned, strict=True):
-            position = probe.subject.active[place]
-            had.append(None if row is None or position >= len(row) else row[position])
-        if all(r is not None for r in right):
-            found.append((right, had))
-    return found
 
 
 def fixed(

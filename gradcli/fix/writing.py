@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from gradcli.edits.source import encoding_of
 from gradcli.errors import UsageError
 from gradcli.patches import Patch
 
@@ -20,8 +21,11 @@ def write(patch: Patch, *, force: bool) -> None:
         UsageError: the file has changed since or cannot be written; or git could not restore it, without `force`.
     """
     path = Path(os.path.realpath(patch.file))
-    with contextlib.suppress(OSError, UnicodeError):
-        if path.read_bytes().decode() != patch.before:
+    encoding = "utf-8"
+    with contextlib.suppress(OSError, ValueError, SyntaxError):
+        raw = path.read_bytes()
+        encoding = encoding_of(raw)
+        if raw.decode(encoding) != patch.before:
             raise UsageError(
                 f"{patch.shown_file}: has changed since it was checked; nothing was written. Run the command again."
             )
@@ -32,7 +36,7 @@ def write(patch: Patch, *, force: bool) -> None:
             "to git first, or use --force to write anyway"
         )
     try:
-        _replace(path, patch.after)
+        _replace(path, patch.after.encode(encoding))
     except OSError as error:
         raise UsageError(f"{patch.shown_file}: cannot be written: {error.strerror or error}") from error
 
@@ -58,11 +62,11 @@ def _git(git: str, path: Path, *arguments: str) -> "subprocess.CompletedProcess[
     )
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, text: bytes) -> None:
     descriptor, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         shutil.copymode(path, made)

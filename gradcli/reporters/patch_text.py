@@ -34,11 +34,16 @@ def _lines(result: FixResult, written: bool) -> Iterator[str]:
         yield f"  no patch found: {result.reason}"
         return
     yield ""
-    yield from lines_of(patch.diff().rstrip("\n"))
+    yield from lines_of(patch.shown_diff().rstrip("\n"))
     yield ""
     if patch.recomputes:
         yield "  this backward runs forward again and differentiates it by autograd; the formula is not corrected"
-    if patch.once:
+    if patch.once and patch.corrects:
+        yield (
+            "  the patch corrects the gradient and marks backward once_differentiable: a second derivative then raises "
+            "an error instead of being silently wrong"
+        )
+    elif patch.once:
         yield (
             "  the patch only marks backward once_differentiable: a second derivative then raises an error instead of "
             "being silently wrong; the formula is not corrected"

@@ -166,7 +166,10 @@ def entries(node: yaml.Node, problems: Problems) -> dict[str, tuple[yaml.Node, y
             first = found[key][0].start_mark.line + 1
             problems.add(key_node, f"duplicate key {key!r} (first given in line {first})")
         elif key == "<<" and key_node.style is None:
-            problems.add(key_node, "merge keys (<<) are not part of YAML 1.2; use defaults, or repeat the keys")
+            problems.add(
+                key_node,
+                "merge keys (<<) are not part of YAML 1.2; put the shared keys under 'defaults', or repeat them",
+            )
         else:
             found[key] = (key_node, value_node)
     return found

@@ -27,8 +27,9 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     ),
     (
         ("Torch not compiled with CUDA enabled",),
-        "the code outside of its kernels asks PyTorch for a GPU, and this machine has none: ask only if x.is_cuda "
-        "(for the number of multiprocessors, for example), or check on a machine with a GPU with --device cuda",
+        "the code around the kernels asks PyTorch about a GPU (for its number of multiprocessors, for example), and "
+        "this machine has none: do that only under `if x.is_cuda`, or run gradcli with --device cuda on a machine that "
+        "has a GPU",
     ),
     (("No CUDA GPUs are available",), _NO_GPU),
     (("Found no NVIDIA driver",), _NO_GPU),
@@ -47,8 +48,8 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
     (
         ("outside of the scope of a kernel",),
         "Triton was imported before TRITON_INTERPRET=1 was set, so Triton's own functions are compiled and "
-        "cannot run in its interpreter: set TRITON_INTERPRET=1 first, or let gradcli check import the target by its "
-        "name",
+        "cannot run in its interpreter: set TRITON_INTERPRET=1 first, or give `gradcli check` the target by its name: "
+        "gradcli then sets it before it imports the target",
     ),
     (
         ("triton.language must be visible",),

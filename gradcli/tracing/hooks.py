@@ -243,7 +243,7 @@ class HookLog:
         record.factor = _factor(before, after, record.changed_slots)
         if record.changed_slots or len(before) != len(after):
             same = all(r is s for r, s in zip(as_tuple(reply), as_tuple(subject), strict=False))
-            record.effect = "mutated in place" if same or not replaces else "returned a new value"
+            record.effect = "changed the gradient in place" if same or not replaces else "returned a new value"
             record.effect += "" if record.factor is None else f": {factor_text(record.factor)}"
 
 

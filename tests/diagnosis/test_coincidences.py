@@ -68,10 +68,10 @@ class Scaled(ns.autograd.Function):
     [
         ((3, 4), 2, 1 / 4, "4 is the size of axis 1 of output: a mean where a sum is meant?"),
         ((3, 5), 2, 1 / 4, "2 is the value of the argument arg1: arg1 squared was left out as a factor?"),
-        ((3, 5), 2, 2, "2 is the value of the argument arg1: arg1 is a factor too many?"),
-        ((3, 5), 0.7, 0.7, "0.7 is the value of the argument arg1: arg1 is a factor too many"),
-        ((3, 5), 0.5, 0.5, "0.5 is the value of the argument arg1: arg1 is a factor too many?"),
-        ((3, 5), 0.7, 0.3, "0.3 is the value of the argument damping: damping is a factor too many"),
+        ((3, 5), 2, 2, "2 is the value of the argument arg1: arg1 is an extra factor?"),
+        ((3, 5), 0.7, 0.7, "0.7 is the value of the argument arg1: arg1 is an extra factor"),
+        ((3, 5), 0.5, 0.5, "0.5 is the value of the argument arg1: arg1 is an extra factor?"),
+        ((3, 5), 0.7, 0.3, "0.3 is the value of the argument damping: damping is an extra factor"),
     ],
 )
 def test_a_cause_that_small_numbers_suggest_is_asked_and_sizes_go_before_squares(shape, stride, factor, told):

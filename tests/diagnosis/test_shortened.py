@@ -120,5 +120,5 @@ def test_a_slip_at_long_inputs_is_corrected_in_few_long_runs(name, monkeypatch):
 def test_a_mistake_that_only_long_inputs_show_is_searched_for_there():
     facts = Facts(bound(HalvedIfLong, 20_000), 0)
     correction_for(facts, 0, None)
-    assert not facts.searches["slips in a part"].shows(0)
-    assert facts.searches["slips"].shows(0)
+    assert not facts.searches["expressions of backward, at a part of the inputs"].shows(0)
+    assert facts.searches["expressions of backward"].shows(0)

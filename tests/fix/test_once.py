@@ -46,3 +46,16 @@ def test_it_is_not_offered_where_the_first_order_is_wrong(tmp_path):
     (tmp_path / "own.py").write_text(text)
     done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4"], tmp_path)
     assert "once_differentiable" not in done.stdout
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_a_gradient_that_can_be_corrected_is_corrected_and_marked(framework, tmp_path):
+    pytest.importorskip("torch")
+    head, imported, prefix = HEAD[framework]
+    wrong = BROKEN.replace("g * g.new", "g + g.new")
+    (tmp_path / "own.py").write_text(head + wrong)
+    done = warm.run_for_text(["fix", "own.py:Square", "-i", "x=3x4", "--write", "--force"], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "corrects the gradient and marks backward once_differentiable" in done.stdout
+    marked = BROKEN.replace("    def backward", f"    @{prefix}once_differentiable\n    def backward")
+    assert (tmp_path / "own.py").read_text() == head + imported + marked

@@ -27,6 +27,17 @@ ON_CTX = HEAD + (
     "    @staticmethod\n    def backward(ctx, g):\n        x, = ctx.saved_tensors\n        s = ctx.s\n"
     "        return g * (s + x * s * (1 - s))\n"
 )
+NOT_KEPT = STEPS.replace("        ctx.eps = eps\n", "")
+ONE = HEAD + (
+    "    @staticmethod\n    def forward(ctx, x, w, eps):\n"
+    "        r = 1 / torch.sqrt((x * x).mean(-1, keepdim=True) + eps)\n"
+    "        ctx.save_for_backward(x, w, r)\n"
+    "        return x * r * w\n\n"
+    "    @staticmethod\n    def backward(ctx, g):\n"
+    "        x, w, r = ctx.saved_tensors\n"
+    "        n, h = x * r, g * w\n"
+    "        return r * (h - n * (h * n).mean(-1, keepdim=True)), g * n, None\n"
+)
 
 
 def specimen(text: str, inputs: str) -> Specimen:
@@ -49,6 +60,20 @@ def test_several_results_are_computed_again_by_forwards_statements(tmp_path):
         "var = ((x - mean) ** 2).mean(-1, keepdim=True)",
         "rstd = 1 / torch.sqrt(var + ctx.eps)",
         "n = (x - mean) * rstd",
+    ]
+
+
+def test_a_number_that_forward_does_not_keep_is_kept_on_ctx(tmp_path):
+    assert added(NOT_KEPT, "x=nm w=nm", tmp_path)[:3] == [
+        "ctx.save_for_backward(w, x)",
+        "ctx.eps = eps",
+        "w, x = ctx.saved_tensors",
+    ]
+    assert added(ONE, "x=nm w=nm eps=0.01", tmp_path) == [
+        "ctx.save_for_backward(x, w)",
+        "ctx.eps = eps",
+        "x, w = ctx.saved_tensors",
+        "r = 1 / torch.sqrt((x * x).mean(-1, keepdim=True) + ctx.eps)",
     ]
 
 

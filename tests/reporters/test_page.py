@@ -147,7 +147,7 @@ def test_the_error_of_a_right_claim_falls_and_that_of_a_wrong_one_stays() -> Non
 def test_a_scale_says_in_words_what_it_draws() -> None:
     (svg,) = Page(resolution_scale(2e-11, 1e-7)).all("svg")
     assert "resolution 2e-11" in str(svg["aria-label"])
-    assert "significance 1e-7" in str(svg["aria-label"])
+    assert "failure threshold 1e-7" in str(svg["aria-label"])
 
 
 def test_figures_are_measured_only_where_they_are_asked_for() -> None:

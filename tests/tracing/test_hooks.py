@@ -103,8 +103,8 @@ def test_a_gradient_changed_in_place_is_told_from_one_returned(framework):
 
     graph = traced(framework, loss)
     assert [call.effect for call in graph.hooks] == [
-        "mutated in place: 4x",
-        "mutated in place: 0.5x",
+        "changed the gradient in place: 4x",
+        "changed the gradient in place: 0.5x",
         "returned a new value: 3x",
     ]
 
@@ -118,7 +118,7 @@ def test_a_post_accumulate_hook_that_changes_grad_is_seen(framework):
     x.register_post_accumulate_grad_hook(reset)
     graph = traced(framework, lambda: (x * 2).sum(), named={"x": x})
     assert (before(graph.hooks[0]), after(graph.hooks[0])) == ([[2.0, 2.0]], [[6.0, 6.0]])
-    assert graph.hooks[0].effect == "mutated in place: 3x"
+    assert graph.hooks[0].effect == "changed the gradient in place: 3x"
     assert graph.effects[0].startswith("grad of x is scaled by 3 because ")
 
 

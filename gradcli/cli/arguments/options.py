@@ -61,7 +61,7 @@ def reports_from(paths: Sequence[str]) -> tuple[Path, ...]:
 def _report(path: Path) -> Path:
     if path.suffix not in REPORT_SUFFIXES:
         known = ", ".join(REPORT_SUFFIXES)
-        raise UsageError(f"--report {path}: no report has the suffix {path.suffix!r}; available: {known}")
+        raise UsageError(f"--report {path}: no report format has the suffix {path.suffix!r}; available: {known}")
     if path.is_dir():
         raise UsageError(f"--report {path}: is a folder; name a file in it")
     if path.exists() and not path.is_file():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from gradcli.edits.source import decoded
 from gradcli.targets import TargetInfo
 
 _SILENT = ("requires_grad", "retains_grad")
@@ -31,7 +32,7 @@ def source_lints(info: TargetInfo) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _of_file(file: str, changed: int) -> tuple[str, ...]:  # noqa: ARG001 - a file that has changed is read again
-    return _lints(Path(file).read_text(encoding="utf-8"), file)
+    return _lints(decoded(Path(file).read_bytes()), file)
 
 
 def _lints(text: str, file: str) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def non_finite_sentence(graph: TraceGraph) -> str | None:
     found = graph.non_finite
     if found is None:
         if graph.result is not None and graph.result.non_finite:
-            return "the result is NaN or infinite, but no traced operation made it so"
+            return "the result is NaN or infinite, but no traced operation made it so: look at "
+            "code that the trace does not see, such as NumPy, .data or a kernel"
         return None
     if found.kind == "node":
         return _of_node(found)

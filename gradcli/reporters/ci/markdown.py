@@ -26,7 +26,7 @@ def markdown_report(report: Report) -> str:
     loud = [case for case in cases if case.verdict in _ORDER[:3]]
     lines = [f"# gradcli: {markdown(report.verdict.value)}", "", markdown(summary(report)), ""]
     if cases:
-        lines += ["| | case | finding | where | resolution | time |", "|---|---|---|---|---|---|"]
+        lines += ["| | case | finding | where | smallest detectable error | time |", "|---|---|---|---|---|---|"]
         lines += [_row(case) for case in cases]
     lines += [line for case in loud[:_UNFOLDED] for line in _details(case)]
     if len(loud) > _UNFOLDED:

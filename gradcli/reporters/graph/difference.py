@@ -22,7 +22,7 @@ def _lines(found: TraceDifference) -> Iterator[str]:
     yield from _nodes("gone", "-", found.gone)
     yield from _nodes("added", "+", found.added)
     if found.root is not None:
-        yield f"gradients differ from the start: {_values(found.root)}"
+        yield f"the gradients differ already where backward begins: {_values(found.root)}"
     yield from _listed(
         "gradients differ first at", [f"{_node(g.node)}: {g.what}: {_values(g)}" for g in found.parted if g.node]
     )

@@ -41,7 +41,7 @@ def _failure(case: CheckResult) -> Iterator[str]:
     if case.replay is not None:
         yield f'<h3>Replay</h3><pre class="advice">gradcli replay {_text(case.replay)}</pre>'
     if case.patch is not None:
-        yield f"<h3>Fix available</h3><pre>{_block(case.patch.diff())}</pre>"
+        yield f"<h3>Fix available</h3><pre>{_block(case.patch.shown_diff())}</pre>"
         yield from (f'<p class="soft">proven: {_text(sentence)}</p>' for sentence in case.patch.proven)
         yield f'<pre class="advice">{_text(fix_command(case))} --write</pre>'
 

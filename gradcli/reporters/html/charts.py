@@ -150,7 +150,7 @@ def resolution_scale(resolution: float, significance: float) -> str:
     )
     about = (
         f"resolution {magnitude(resolution)}: the smallest relative error that would have been detected; "
-        f"significance {magnitude(significance)}: the smallest relative error that counts as a failure"
+        f"failure threshold {magnitude(significance)}: a smaller relative error is not counted as a failure"
     )
     marks = (
         f'<line class="claimed" x1="{x(significance):g}" x2="{x(significance):g}" y1="8" y2="28"/>'

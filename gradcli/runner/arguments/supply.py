@@ -220,7 +220,10 @@ def _found_by_both(search: Callable[[Attempt], Inference], strict: Attempt, lax:
     avoids = found.is_degenerate and not plain.is_degenerate
     if plain.specs == found.specs or avoids or _tensors(found) < _tensors(plain):
         return plain
-    note = f"the function also accepts {plain.as_flags()}, but the derivative has the wrong shape for these inputs"
+    note = (
+        f"the function also accepts {plain.as_flags()}, but the derivative has the wrong shape for these inputs, so "
+        "they are not checked"
+    )
     return replace(found, notes=(*found.notes, note))
 
 

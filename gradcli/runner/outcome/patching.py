@@ -7,7 +7,7 @@ from gradcli.edits.draft import drafts_for
 from gradcli.patches import Patch
 from gradcli.results import CheckResult
 from gradcli.runner.arguments.prepare import Prepared
-from gradcli.runner.outcome.proof import CaseCheck, brings_sizes, proof_of, tells_sizes
+from gradcli.runner.outcome.proof import CaseCheck, brings_sizes, proof_of, tells_numbers, tells_sizes
 from gradcli.watchdog.case import Omissions, Watchdog
 from gradcli.watchdog.limit import DELAY, TimeLimit
 
@@ -39,7 +39,10 @@ def with_patch(
         made = draft.at(text)
         proof = None if made is None else proof_of(ready, target, made.codes, check=check, limit=limit)
         known = proof is not None and (proof.sizes_tried or not brings_sizes(ready, draft.file.text, text))
-        if made is not None and proof is not None and known and tells_sizes(ready, target, made.codes, check=check):
+        if made is None or proof is None or not known:
+            continue
+        told = tells_sizes(ready, target, made.codes, check=check)
+        if told and tells_numbers(ready, target, draft, made, check=check):
             patch = Patch(file=draft.file.path, before=draft.file.text, after=text, proven=proof.sentences)
             return replace(result, patch=patch)
     return result

@@ -1,5 +1,6 @@
 """The proof of a patch: the whole check at the case's inputs, and at other sizes, before it is offered."""
 
+import contextlib
 import math
 import re
 from collections import Counter
@@ -11,6 +12,8 @@ from typing import Any
 from gradcli.backends.jax.rules import rule_of
 from gradcli.cases import Expectation, InputsFrom, InputSpec
 from gradcli.diagnosis.slips.hooks import running
+from gradcli.edits.captured import in_doubt
+from gradcli.edits.draft import Draft
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
@@ -132,6 +135,21 @@ def _wrong_shapes_of(
 
 def _shapes_among(result: CheckResult) -> frozenset[str | None]:
     return frozenset(f.input for f in result.findings if f.kind is FindingKind.WRONG_SHAPE)
+
+
+def tells_numbers(ready: Prepared, target: object, draft: Draft, made: Draft, *, check: CaseCheck) -> bool:
+    """Whether an edit holds at other values of the numbers that the functions take from around them.
+
+    `* scale` and `* 3` are the same while `scale` is 3. Where forward does not take another value, that says nothing.
+    """
+    case = plain(ready.case)
+    case = replace(case, settings=replace(case.settings, samples=1, order=1))
+    for number in in_doubt(draft, made):
+        with running(made.codes), number.varied(), contextlib.suppress(GradcliError):
+            result = check(rebuilt(ready, target, made.codes), case, supply=ready.supply, backends=(ready.backend,))
+            if result.verdict is Verdict.FAILED:
+                return False
+    return True
 
 
 def _has_failed(result: CheckResult | None) -> bool:

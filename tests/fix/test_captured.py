@@ -1,0 +1,98 @@
+"""A number of a closure or a module: an edit must hold at other values of it, and may use it by its name."""
+
+import pytest
+
+from tests import warm
+
+HEAD = {
+    "torch": "import torch\nfrom torch.autograd import Function\n",
+    "engine": "from gradcli import engine as torch\nfrom gradcli.engine.autograd import Function\n",
+}
+GLOBAL = """
+
+SCALE = 2.0
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return FORWARD
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return BACKWARD
+"""
+DEPENDENT = """
+
+ROOT = 1.4142135623730951
+DENSITY = 0.3989422804014327
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 0.5 * x * (1 + torch.erf(x / ROOT))
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        pdf = torch.exp(-0.5 * x * x)
+        return g * (0.5 * (1 + torch.erf(x / ROOT)) + x * pdf)
+"""
+CLOSURE = """
+
+def made(temperature):
+    class Own(Function):
+        @staticmethod
+        def forward(ctx, x):
+            p = torch.softmax(x / temperature, -1)
+            ctx.save_for_backward(p)
+            return p
+
+        @staticmethod
+        def backward(ctx, g):
+            (p,) = ctx.saved_tensors
+            return p * (g - (g * p).sum(-1, keepdim=True))
+
+    return Own
+
+
+Own = made(0.5)
+"""
+
+
+def added(text: str, folder) -> list[str]:
+    (folder / "own.py").write_text(text)
+    done = warm.run_for_text(["fix", "own.py:Own", "-i", "x=3x4"], folder)
+    assert done.returncode == 0, done.stdout
+    return [line[1:].strip() for line in done.stdout.splitlines() if line[:1] == "+" and line[:2] != "++"]
+
+
+@pytest.mark.parametrize("framework", HEAD)
+@pytest.mark.parametrize(
+    ("forward", "backward", "patched"),
+    [
+        ("torch.sin(x * SCALE)", "g * torch.cos(x * SCALE)", "return g * torch.cos(x * SCALE) * SCALE"),
+        ("SCALE * x * x", "g * SCALE * x", "return g * SCALE * x * 2"),
+    ],
+)
+def test_a_number_of_the_module_is_told_from_its_value(framework, forward, backward, patched, tmp_path):
+    pytest.importorskip("torch")
+    text = HEAD[framework] + GLOBAL.replace("FORWARD", forward).replace("BACKWARD", backward)
+    assert added(text, tmp_path) == [patched]
+
+
+def test_numbers_that_depend_on_each_other_do_not_prevent_a_patch(tmp_path):
+    assert added(HEAD["engine"] + DEPENDENT, tmp_path) == ["pdf = torch.exp(-0.5 * x * x) * DENSITY"]
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_a_number_of_the_closure_that_backward_lacks_is_kept_on_ctx(framework, tmp_path):
+    pytest.importorskip("torch")
+    assert added(HEAD[framework] + CLOSURE, tmp_path) == [
+        "ctx.temperature = temperature",
+        "return p * (g - (g * p).sum(-1, keepdim=True)) / ctx.temperature",
+    ]

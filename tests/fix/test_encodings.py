@@ -1,0 +1,39 @@
+"""A file is read and written in the encoding and with the line ends that it has."""
+
+import codecs
+
+import pytest
+
+from tests import warm
+
+TEXT = """from gradcli import engine as torch
+from gradcli.engine.autograd import Function
+
+
+class Own(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.sin(x)  # été
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.sin()
+"""
+FILES = {
+    "utf-8": TEXT.encode(),
+    "with a mark of byte order": codecs.BOM_UTF8 + TEXT.encode(),
+    "latin-1": b"# -*- coding: latin-1 -*-\n" + TEXT.encode("latin-1"),
+    "Windows line ends": TEXT.replace("\n", "\r\n").encode(),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_only_the_corrected_bytes_change(kind, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_bytes(FILES[kind])
+    done = warm.run_for_text(["fix", "own.py:Own", "-i", "x=3x4", "--write", "--force"], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "\\x0d" not in done.stdout
+    assert path.read_bytes() == FILES[kind].replace(b"g * x.sin()", b"g * x.cos()")
