@@ -12,6 +12,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "gradcli"
 FILES = sorted(PACKAGE.rglob("*.py"))
+OUTSIDE = [file for folder in ("tests", "tools") for file in sorted((PACKAGE.parent / folder).rglob("*.py"))]
+"""Files outside the package, which stay as short and lie in folders as small."""
 ROWS = (
     {"frozen"},
     {"errors", "settings", "verdict", "findings", "_version"},
@@ -58,8 +60,9 @@ HOMES = {
 }
 FILES_IN_A_FOLDER = 20
 LISTS = {
-    "checks": "one file for each check of the battery",
-    "engine/ops": "one file for each family of operations",
+    "gradcli/checks": "one file for each check of the battery",
+    "gradcli/engine/ops": "one file for each family of operations",
+    "tests/seeds/programs": "one file for each program of the tutorials",
 }
 """Folders that hold more files because these are equals in a list."""
 SCREENS = ("cli/", "reporters/")
@@ -85,8 +88,6 @@ FILES_IN_A_ROOM = 12
 NAMED_CONSTANTS, UNEXPLAINED, INLINE = 213, 0, 130
 """At most so many numbers of the numerics have a name, have one and no reason beside it, or stand inside functions; to
 be lowered with every one that goes."""
-OTHERS = ("tests", "tools")
-"""Folders outside the package whose files stay as short."""
 LINES_IN_A_FILE = 400
 LINES_IN_A_FUNCTION = 60
 
@@ -99,6 +100,10 @@ def tree_of(file: Path) -> ast.Module:
 def module_of(file: Path) -> str:
     parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts)
+
+
+def place_of(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix()
 
 
 def room_of(module: str) -> str:
@@ -282,8 +287,7 @@ def test_files_and_functions_stay_small() -> None:
 
 
 def test_files_outside_the_package_stay_small() -> None:
-    files = [file for folder in OTHERS for file in sorted((PACKAGE.parent / folder).rglob("*.py"))]
-    lengths = {file.relative_to(PACKAGE.parent).as_posix(): file.read_text("utf-8").count("\n") for file in files}
+    lengths = {place_of(file): file.read_text(encoding="utf-8").count("\n") for file in OUTSIDE}
     assert len(lengths) > 200
     assert {name: lines for name, lines in lengths.items() if lines > LINES_IN_A_FILE} == {}
 
@@ -300,8 +304,8 @@ def too_long(file: Path) -> Iterator[str]:
 
 
 def test_folders_stay_small() -> None:
-    for folder in sorted({file.parent for file in FILES}):
-        place = folder.relative_to(PACKAGE).as_posix()
+    for folder in sorted({file.parent for file in (*FILES, *OUTSIDE)}):
+        place = place_of(folder)
         files = [file.name for file in folder.glob("*.py") if file.name != "__init__.py"]
         most = FILES_IN_A_FOLDER if place not in LISTS else 2 * FILES_IN_A_FOLDER
         assert len(files) <= most, f"{place} has {len(files)} files: sort them by idea"
@@ -361,36 +365,3 @@ def test_the_constants_of_the_numerics_are_on_their_page_and_get_fewer() -> None
     assert sum(not constant.why for constant in known) <= UNEXPLAINED
     assert sum(map(constants.inline, constants.files())) <= INLINE
     assert any(constant.name == "FAIL_FACTOR" and constant.value == "3.0" for constant in known)
-
-
-def test_the_files_that_the_documentation_names_exist() -> None:
-    for page in ("docs/architecture.md", "CONTRIBUTING.md"):
-        text = (PACKAGE.parent / page).read_text(encoding="utf-8")
-        places = re.findall(r"`((?:[\w]+/)*\w+\.py|(?:\w+/)+)`", text)
-        assert len(places) > 5
-        for place in places:
-            beside = {(PACKAGE / folder / place).exists() for folder in ("", "reporters", "backends", "..")}
-            assert any(beside), f"{page} names {place}"
-
-
-def test_messages_use_the_words_of_the_glossary() -> None:
-    """What CONTRIBUTING.md lists as words not used is in no text that a user can see."""
-    from tools.messages import sheet
-
-    avoided = re.compile(
-        r"could be had|\bis another one\b|nobody asked for|this very point|\bmend|\btread|\btestimony|\bis heard|"
-        r"\bis no (?:regular file|target|tensor|number|shape)\b|without a word|comes? farthest|came farthest|"
-        r"\bwitness|\bclaim|below the significance|moves? in steps|argument number|of its largest entry|"
-        r"the trace saw|not requested|with (?:it|them), it is right|\bstands alone\b|a mark each|is called that|"
-        r", so that (?!zeros arrive)|called inside|\bmakes? (?:\S+ ){1,3}of it\b|; there (?:is|are) |"
-        r"\b(?:is|are) a note\b|\bdo(?:es)? not decide|\bthe engine\b|operation in place|\bbeside it\b|"
-        r"on (?:its|their) way|in share|\bto be made\b|and one by one|on both sides|do(?:es)? not add up|"
-        r"does not fit$|\bon the way\b|zeros among|concerns only|is there twice|(?:is|are) not UTF-8|ends at once|"
-        r"the signals blocked"
-    )
-    lines = [line for line in sheet([]) if not line.startswith("\n")]
-    filled_in = re.compile(r"\{[^{}]*\}")
-    while any(map(filled_in.search, lines)):
-        lines = [filled_in.sub("", line) for line in lines]
-    assert len(lines) > 500
-    assert [line for line in lines if avoided.search(line)] == []

@@ -1,4 +1,4 @@
-"""The pages for users stay true: their screens are what is printed, and their links lead somewhere."""
+"""Pages and messages stay true: screens are what is printed, links and files exist, words are the glossary's."""
 
 import re
 from pathlib import Path
@@ -64,3 +64,36 @@ def test_the_site_has_every_page_in_its_navigation():
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     listed = re.findall(r"([\w/.-]+\.md)$", nav, re.M)
     assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in PAGES if page.is_relative_to(docs))
+
+
+def test_the_files_that_the_documentation_names_exist() -> None:
+    for page in ("docs/architecture.md", "CONTRIBUTING.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        places = re.findall(r"`((?:[\w]+/)*\w+\.py|(?:\w+/)+)`", text)
+        assert len(places) > 5
+        for place in places:
+            beside = {(ROOT / "gradcli" / folder / place).exists() for folder in ("", "reporters", "backends", "..")}
+            assert any(beside), f"{page} names {place}"
+
+
+def test_messages_use_the_words_of_the_glossary() -> None:
+    """What CONTRIBUTING.md lists as words not used is in no text that a user can see."""
+    from tools.messages import sheet
+
+    avoided = re.compile(
+        r"could be had|\bis another one\b|nobody asked for|this very point|\bmend|\btread|\btestimony|\bis heard|"
+        r"\bis no (?:regular file|target|tensor|number|shape)\b|without a word|comes? farthest|came farthest|"
+        r"\bwitness|\bclaim|below the significance|moves? in steps|argument number|of its largest entry|"
+        r"the trace saw|not requested|with (?:it|them), it is right|\bstands alone\b|a mark each|is called that|"
+        r", so that (?!zeros arrive)|called inside|\bmakes? (?:\S+ ){1,3}of it\b|; there (?:is|are) |"
+        r"\b(?:is|are) a note\b|\bdo(?:es)? not decide|\bthe engine\b|operation in place|\bbeside it\b|"
+        r"on (?:its|their) way|in share|\bto be made\b|and one by one|on both sides|do(?:es)? not add up|"
+        r"does not fit$|\bon the way\b|zeros among|concerns only|is there twice|(?:is|are) not UTF-8|ends at once|"
+        r"the signals blocked"
+    )
+    lines = [line for line in sheet([]) if not line.startswith("\n")]
+    filled_in = re.compile(r"\{[^{}]*\}")
+    while any(map(filled_in.search, lines)):
+        lines = [filled_in.sub("", line) for line in lines]
+    assert len(lines) > 500
+    assert [line for line in lines if avoided.search(line)] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tracing.puzzles import check_answer, leaf, watched
+from tests.tracing.puzzles.answers import check_answer, leaf, watched
 
 
 def round_zero(f):

@@ -16,7 +16,7 @@ from gradcli.inputs.search.inference import infer  # noqa: E402
 from gradcli.runner.store.failures import failure_of, load, save  # noqa: E402
 from gradcli.runner.store.replay import replay  # noqa: E402
 from gradcli.verdict import Verdict  # noqa: E402
-from tests.backends.test_jax_functions import (  # noqa: E402
+from tests.backends.jax.test_functions import (  # noqa: E402
     COMPLEX,
     LINEAR,
     PAIR,

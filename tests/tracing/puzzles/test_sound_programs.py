@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tracing.puzzles import leaf, told
+from tests.tracing.puzzles.answers import leaf, told
 from tests.tracing.tracing import traced
 
 

@@ -11,7 +11,7 @@ from tests.test_gallery import words
 from tools import screens
 
 torch = pytest.importorskip("torch")
-PAGE = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "gpu.md").read_text(encoding="utf-8")
 
 
 def listing(name):

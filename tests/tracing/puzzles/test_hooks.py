@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.tracing.puzzles import check_answer, leaf, watched
+from tests.tracing.puzzles.answers import check_answer, leaf, watched
 from tests.tracing.tracing import traced
 
 
