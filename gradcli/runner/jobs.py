@@ -189,11 +189,14 @@ class Broken:
 class Lost:
     """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over.
 
-    `place` and `trace` say where in the user's code it was, `doing` in which part of the check, if that is known.
+    `how` says what happened, and `sudden` whether it happened at one moment of the run, as a crash does: a process that
+    was stopped because it took too long, and one that never started, have no such moment. `place` and `trace` say where
+    in the user's code it was, `doing` in which part of the check, if that is known.
     """
 
     how: str
     begun: bool
+    sudden: bool
     seconds: float
     place: str = ""
     trace: str | None = None
@@ -208,7 +211,7 @@ class Lost:
         """Why the job on `target` was not done."""
         if not self.begun:
             return f"{target}: {self.how} while it was imported{self.place}"
-        ran = "" if self.how.startswith(("ran over", "a call did not", "the executor")) else " while it ran"
+        ran = " while it ran" if self.sudden else ""
         return f"{self.how}{ran}{self.place}{f' ({self.doing})' if self.doing else ''}"
 
 

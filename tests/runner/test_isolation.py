@@ -16,9 +16,9 @@ def test_a_crash_an_exit_and_a_hang_are_errors_and_the_others_go_on(gradcli: Run
     assert {name: case["verdict"] for name, case in cases.items()} == {
         "deadly:Segfaults": "error", "deadly:Leaves": "error", "deadly:Hangs": "error", "deadly:Unharmed": "passed",
     }  # fmt: skip
-    assert "killed by SIGSEGV" in cases["deadly:Segfaults"]["error"]
+    assert "killed by SIGSEGV while it ran" in cases["deadly:Segfaults"]["error"]
     assert "ended with exit code 7" in cases["deadly:Leaves"]["error"]
-    assert "ran over its time limit of 2 s" in cases["deadly:Hangs"]["error"]
+    assert "ran over its time limit of 2 s and was stopped in forward" in cases["deadly:Hangs"]["error"]
     assert cases["deadly:Hangs"]["seconds"] >= 2
 
 

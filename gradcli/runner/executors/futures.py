@@ -179,4 +179,4 @@ def _lost(future: "Future[list[Outcome]]", began: float) -> Lost:
     error = future.exception()
     text = (str(error).strip().splitlines() or [""])[0]
     how = f"the executor did not run the case ({type(error).__name__}{': ' if text else ''}{text})"
-    return Lost(how=how, begun=True, seconds=monotonic() - began)
+    return Lost(how=how, begun=True, sudden=False, seconds=monotonic() - began)

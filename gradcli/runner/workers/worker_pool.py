@@ -248,6 +248,7 @@ class WorkerPool:
         self._outcomes[worker.number] = Lost(
             how=how,
             begun=worker.begun,
+            sudden=worker.killed in (None, _CLOSED, _GARBLED),
             seconds=seconds,
             place=crash.place,
             trace=crash.trace,
