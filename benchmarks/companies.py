@@ -9,8 +9,8 @@ import random
 import sys
 from pathlib import Path
 
-from benchmarks.hostile import gradcli, new_folder
-from benchmarks.hostile_programs import CALLS, TORCH, program, torch_program
+from benchmarks.hostile.programs import CALLS, TORCH, program, torch_program
+from benchmarks.hostile.run import gradcli, new_folder
 
 _TIMEOUT = "8"
 _UNSTEADY = {"PatchesTime", "NestedCheck", "ForksAndExits", "DiesLater", "RecursesDeep"}

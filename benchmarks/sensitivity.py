@@ -31,8 +31,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.ablation import read, told
-from benchmarks.ablation_tables import TABLES, Verdicts
+from benchmarks.ablation.run import read, told
+from benchmarks.ablation.tables import TABLES, Verdicts
 from tools.constants import MEASURED, NUMERICS, constants
 
 FACTORS = {"half": 0.5, "twice": 2.0}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ablation import places
-from benchmarks.ablation_mechanisms import MECHANISMS, discovered
+from benchmarks.ablation.mechanisms import MECHANISMS, discovered
+from benchmarks.ablation.run import places
 from benchmarks.sensitivity import at, numbers, scaled
 
 

@@ -8,8 +8,8 @@ from gradcli.verdict import Verdict
 torch = pytest.importorskip("torch", reason="the operators are PyTorch's")
 pytest.importorskip("expecttest", reason="PyTorch's operator database needs it to be imported")
 
-from benchmarks.operators_database import fresh, operators, samples, title  # noqa: E402
-from benchmarks.operators_functions import PLANTS, visible, wrapped  # noqa: E402
+from benchmarks.operators.database import fresh, operators, samples, title  # noqa: E402
+from benchmarks.operators.functions import PLANTS, visible, wrapped  # noqa: E402
 
 NAMES = [
     "as_strided",

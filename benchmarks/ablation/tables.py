@@ -15,7 +15,7 @@ from benchmarks.alarms import form
 from benchmarks.correct.catalogue import ALL
 from benchmarks.correct.planted import planted
 from benchmarks.correct.specimen import Specimen, hidden
-from benchmarks.plateaus_functions import FOUND, Rough
+from benchmarks.plateaus.functions import FOUND, Rough
 from gradcli.numerics.differences.directional import directional_derivative
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import snap

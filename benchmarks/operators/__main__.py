@@ -1,9 +1,9 @@
 """gradcli against PyTorch's gradcheck on PyTorch's own operator database, right and with planted errors.
 
-Run: python benchmarks/operators.py [right|planted] [--dtype float64|complex128] [--in-place] [--ways WAY,...]
+Run: python -m benchmarks.operators [right|planted] [--dtype float64|complex128] [--in-place] [--ways WAY,...]
      [--samples N] [--part I/N] [--only NAME,...] [--order N] [--plants N] [--limit SECONDS]
      [--append ROWS.jsonl]
-     python benchmarks/operators.py table ROWS.jsonl...
+     python -m benchmarks.operators table ROWS.jsonl...
 
 Every operator runs in a worker process under a time limit of its own; one that crashes or hangs is a row of the table.
 A run that was cut off goes on where the rows that it appended end.
@@ -22,14 +22,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
-from benchmarks.operators_checkers import WAYS, Row, is_visible, row_of
-from benchmarks.operators_database import Sample, operators, samples, title
-from benchmarks.operators_functions import PLANTS, Plant
-from benchmarks.operators_tables import print_tables
+from benchmarks.operators.checkers import WAYS, Row, is_visible, row_of
+from benchmarks.operators.database import Sample, operators, samples, title
+from benchmarks.operators.functions import PLANTS, Plant
+from benchmarks.operators.tables import print_tables
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-from benchmarks.operators_checkers import Row
+from benchmarks.operators.checkers import Row
 
 _NAMES = {"drop_in": "gradcli.gradcheck", "slow": "PyTorch, slow mode", "fast": "PyTorch, fast mode"}
 

@@ -1,6 +1,6 @@
 """What a failing case costs, and what is said of it: one version of gradcli, or two side by side.
 
-Run: python benchmarks/failing.py [--beside ROOT] [--stride N] [--only TEXT] [--slow]
+Run: python -m benchmarks.failing [--beside ROOT] [--stride N] [--only TEXT] [--slow]
 
 ROOT is another checkout of gradcli. Both versions check the same planted Functions in turns, each in a process of its
 own. Every case prints its processor times, and what differs, when it is done; every 25 cases and at the end, or when
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parents[2]
 EVERY = 25
 """After so many cases the totals are printed."""
 WORKER = """
@@ -28,7 +28,7 @@ root, here, slow = sys.argv[1:4]
 sys.path.insert(0, root)
 import gradcli
 sys.path[0] = here
-from benchmarks.failing_cases import serve
+from benchmarks.failing.cases import serve
 serve(slow == "slow")
 """
 

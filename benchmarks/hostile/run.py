@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.hostile_programs import CALLS, IMPORTS, NEIGHBOUR, TORCH, program, torch_program
-from benchmarks.hostile_surroundings import SPECS, SURROUNDINGS
+from benchmarks.hostile.programs import CALLS, IMPORTS, NEIGHBOUR, TORCH, program, torch_program
+from benchmarks.hostile.surroundings import SPECS, SURROUNDINGS
 
 _SECONDS = 240
 _TIMEOUT = "4"
@@ -55,7 +55,7 @@ class Ended:
 def ran(folder: Path, command: list[str], **environment: str) -> Ended:
     """Run a command in a folder."""
     began = time.perf_counter()
-    own = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[1]), **environment}
+    own = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[2]), **environment}
     try:
         ended = subprocess.run(
             command, cwd=folder, env=own, stdin=subprocess.DEVNULL, capture_output=True, timeout=2 * _SECONDS,
@@ -177,7 +177,3 @@ def main(names: list[str]) -> int:
         print(f"{name}: {len(sizes[name])} tries, {time.perf_counter() - began:.0f} s", flush=True)
     print(f"{tries} tries, {wrong} wrong answers")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -3,7 +3,7 @@
 Processor time, order 1, in one process and in turns, so that the ratios hold on a machine under load:
 right Functions whose body autodiff sees and such whose body it does not, wrong ones with their findings, small ones.
 
-Run: python benchmarks/large.py [right|wrong|small]... [--entries N] [--only NAME]... [--repeats N] [--stages]
+Run: python -m benchmarks.large [right|wrong|small]... [--entries N] [--only NAME]... [--repeats N] [--stages]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import gradcli
 from gradcli.results import Report

@@ -1,6 +1,6 @@
 """gradcli on public Triton kernels, on a CPU: Functions of liger-kernel and flash-linear-attention, right and broken.
 
-    python benchmarks/triton_packages.py [functions|planted] [NAME]... [--seeds 0 1 2]
+    python benchmarks/packages/triton_packages.py [functions|planted] [NAME]... [--seeds 0 1 2]
 
 `functions` runs `gradcli check --order 1` on every row, without a GPU in Triton's interpreter, and prints the verdict,
 what was found, the resolution, how often forward ran and the processor time. `planted` copies a package's module, makes

@@ -1,11 +1,11 @@
 """Forwards in few digits: nothing right fails, and what is clearly wrong does.
 
-`right` checks every forward of benchmarks/plateaus_functions.py with its right gradient: as a Function of the engine,
+`right` checks every forward of benchmarks/plateaus/functions.py with its right gradient: as a Function of the engine,
 of PyTorch with its body hidden from autodiff, and with it in sight. `planted` spoils the gradients of those that
 nothing but rounding keeps from being smooth. An error of six times the resolution at which the right gradient passes
 must fail; none may pass at a resolution finer than itself.
 
-Run: python benchmarks/plateaus.py right|planted [--seeds N] [--ways WAY,...] [--only WORD,...]
+Run: python -m benchmarks.plateaus right|planted [--seeds N] [--ways WAY,...] [--only WORD,...]
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import gradcli
-from benchmarks.plateaus_functions import COARSE, FOUND, RANDOM, SURROGATE, Rough, Tensor
+from benchmarks.plateaus.functions import COARSE, FOUND, RANDOM, SURROGATE, Rough, Tensor
 from gradcli import engine
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict

@@ -3,7 +3,7 @@
 Each is an elementwise Function whose body autodiff sees, and one that computes in NumPy; the right ones must pass and
 the wrong ones must fail. Compare the output of two states of the code line by line.
 
-Run: python benchmarks/large_planted.py [--entries N] [--only WORD]...
+Run: python -m benchmarks.large.planted [--entries N] [--only WORD]...
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import gradcli
 

@@ -5,9 +5,9 @@ Only those can change the verdict, so the case is checked again with each of the
 changes no verdict in any table is one that nothing here needs. Results are appended to a file as they come; a run that
 is started again goes on where the last one ended. Mechanisms that only save evaluations are switched off when named.
 
-Run: python benchmarks/ablation.py run FILE [--tables maps,misses,...] [--only MECHANISM,...] [--cases WORD]
+Run: python -m benchmarks.ablation run FILE [--tables maps,misses,...] [--only MECHANISM,...] [--cases WORD]
          [--discovered] [--watch] [--every N] [--first K] [--seeds N] [--enough N]
-     python benchmarks/ablation.py report FILE
+     python -m benchmarks.ablation report FILE
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.ablation_mechanisms import MECHANISMS, Mechanism, discovered
-from benchmarks.ablation_tables import TABLES, Verdicts
+from benchmarks.ablation.mechanisms import MECHANISMS, Mechanism, discovered
+from benchmarks.ablation.tables import TABLES, Verdicts
 
 ROOT = "gradcli.numerics."
 
@@ -194,7 +192,3 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=2)
     options = parser.parse_args()
     (run if options.what == "run" else report)(options)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.operators_database import Tensors, fresh
+from benchmarks.operators.database import Tensors, fresh
 
 Gradients = list[torch.Tensor | None]
 Spoil = Callable[[Gradients, Tensors], Gradients]

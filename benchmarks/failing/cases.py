@@ -1,4 +1,4 @@
-"""The planted Functions of `failing.py`, and a process that checks them one by one."""
+"""The planted Functions of this benchmark, and a process that checks them one by one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A pytest plugin: every gradcheck of a test suite is answered by PyTorch and by gradcli, and both are written down.
 
-    GRADCLI_ANSWERS=answers.ndjson PYTHONPATH=benchmarks python -m pytest -p packages_plugin tests
+    GRADCLI_ANSWERS=answers.ndjson PYTHONPATH=benchmarks/packages python -m pytest -p packages_plugin tests
 
 What the test gets is gradcli's answer, so that a test passes only if gradcli can stand in PyTorch's place.
 """

@@ -13,8 +13,8 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 import gradcli
-from benchmarks.operators_database import Sample, fresh
-from benchmarks.operators_functions import Plant, visible, wrapped
+from benchmarks.operators.database import Sample, fresh
+from benchmarks.operators.functions import Plant, visible, wrapped
 from gradcli.results import CheckResult
 from gradcli.verdict import Verdict
 

@@ -1,0 +1,1 @@
+"""Switching the mechanisms of the numerics off, one by one."""

@@ -1,0 +1,1 @@
+"""What a failing case costs, and what is said of it."""

@@ -1,0 +1,1 @@
+"""Programs, specs and surroundings that attack a run."""

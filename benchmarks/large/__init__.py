@@ -1,0 +1,1 @@
+"""The whole battery on a Function of a million entries."""

@@ -1,0 +1,1 @@
+"""gradcli on PyTorch's own operator database."""

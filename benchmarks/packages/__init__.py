@@ -1,0 +1,1 @@
+"""gradcli on public packages."""

@@ -1,0 +1,1 @@
+"""Forwards in few digits."""
