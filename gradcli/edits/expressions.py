@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from gradcli.edits.idiom import Idiom, build, name
 from gradcli.edits.render import Change, Tree
@@ -224,66 +223,14 @@ def wraps(node: ast.expr, idiom: Idiom, rank: int, *, is_complex: bool) -> Itera
         yield Candidate(2, (Change(node, idiom.summed(node, axes, keep=False)),))
         yield Candidate(2.5, (Change(node, idiom.summed(node, axes, keep=True)),))
     yield Candidate(2, (Change(node, idiom.summed(node, None, keep=False)),))
+    if rank > 3 and (turned_round := idiom.flipped(node, idiom.axis(-2, rank), idiom.axis(-1, rank))) is not None:
+        yield Candidate(2.3, (Change(node, turned_round),))
     for axis in range(min(rank, 3)):
         if (flipped := idiom.flipped(node, axis)) is not None:
             yield Candidate(2, (Change(node, flipped),))
         for by in (1, -1):
             if (rolled := idiom.rolled(node, by, axis)) is not None:
                 yield Candidate(2.5, (Change(node, rolled),))
-
-
-def turned(node: Any, idiom: Idiom) -> Iterator[Candidate]:
-    """A matrix product as its transpose: `a.t().mm(b)` as `b.t().mm(a)`, and `a @ b` as `(a @ b).T`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        left, right = node.left, node.right
-    elif _calls_method(node, "mm", "matmul") and len(node.args) == 1:
-        left, right = node.func.value, node.args[0]
-    else:
-        return
-    first, second = _untransposed(right), _untransposed(left)
-    if first is None and second is None:
-        yield Candidate(1.2, (Change(node, idiom.transposes(node, 2)[0]),))
-        return
-    first, second = first or idiom.transposes(right, 2)[0], second or idiom.transposes(left, 2)[0]
-    if isinstance(node, ast.BinOp):
-        yield Candidate(1.2, (Change(node, ast.BinOp(left=first, op=ast.MatMult(), right=second)),))
-    else:
-        func = ast.Attribute(value=first, attr=node.func.attr, ctx=ast.Load())
-        yield Candidate(1.2, (Change(node, ast.Call(func=func, args=[second], keywords=[])),))
-
-
-def _calls_method(node: Any, *names: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
-
-
-def _untransposed(node: Any) -> ast.expr | None:
-    """What is transposed in an expression that is a transposed matrix; None for any other."""
-    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-        return node.value
-    if _calls_method(node, "t", "transpose", "swapaxes"):
-        inner: ast.expr = node.func.value
-        return inner
-    return None
-
-
-def symmetrised(node: ast.expr, idiom: Idiom, rank: int) -> Iterator[Candidate]:
-    """A product with a matrix, or with twice a matrix, as one with the sum of it and its transpose."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
-        return
-    left, right = _undoubled(node.left), node.right
-    for turned_left in idiom.transposes(left, rank)[:1]:
-        yield Candidate(3, (Change(node, build("(A + T) @ B", A=left, T=turned_left, B=right)),))
-    for turned_right in idiom.transposes(right, rank)[:1]:
-        yield Candidate(3, (Change(node, build("A @ (B + T)", A=left, T=turned_right, B=right)),))
-
-
-def _undoubled(node: ast.expr) -> ast.expr:
-    """The other operand of a product with the number 2; any other expression as it is."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(one, ast.Constant) and one.value == 2:
-                return other
-    return node
 
 
 _CUMULATIVE = ("cumsum", "cumprod", "logcumsumexp")

@@ -26,6 +26,19 @@ def _assignments(definition: Definition) -> list[tuple[ast.stmt, set[str]]]:
     return found
 
 
+_NOT_VALUES = ("shape", "dtype", "device", "ndim", "size", "numel", "new_zeros", "new_ones", "new_full", "new_empty")
+"""Attributes of a tensor that do not depend on its values."""
+
+
+def values_in(node: ast.AST) -> set[str]:
+    """The names whose values a node depends on: not those of which it only takes the shape or the dtype."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute) and node.attr in _NOT_VALUES:
+        return set()
+    return set().union(*(values_in(part) for part in ast.iter_child_nodes(node)))
+
+
 def carrying(definition: Definition, cotangents: Iterable[str]) -> set[str]:
     """The names whose values depend on the gradients of the outputs."""
     found = set(cotangents)
@@ -35,7 +48,7 @@ def carrying(definition: Definition, cotangents: Iterable[str]) -> set[str]:
         grown = False
         for statement, bound in assignments:
             value = getattr(statement, "value", None)
-            if value is not None and not bound <= found and names_in(value) & found:
+            if value is not None and not bound <= found and values_in(value) & found:
                 found |= bound
                 grown = True
     return found

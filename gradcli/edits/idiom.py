@@ -105,17 +105,28 @@ class Idiom:
         """A scalar spread over the shape of another expression."""
         return build("E.expand_as(L)", E=of, L=like) if self.by_methods else None
 
-    def flipped(self, of: ast.expr, axis: int) -> ast.expr | None:
-        """The expression with one axis reversed."""
+    def flipped(self, of: ast.expr, *axes: int) -> ast.expr | None:
+        """The expression with axes reversed."""
         if self.by_methods:
-            return build(f"E.flip({axis})", E=of)
-        return None if self.namespace is None else build(f"{self.namespace}.flip(E, {axis})", E=of)
+            return build(f"E.flip({', '.join(map(str, axes))})", E=of)
+        listed = axes[0] if len(axes) == 1 else axes
+        return None if self.namespace is None else build(f"{self.namespace}.flip(E, {listed})", E=of)
 
     def rolled(self, of: ast.expr, by: int, axis: int) -> ast.expr | None:
         """The expression rolled along an axis."""
         if self.by_methods:
             return build(f"E.roll({by}, {axis})", E=of)
         return None if self.namespace is None else build(f"{self.namespace}.roll(E, {by}, {axis})", E=of)
+
+    def inverse(self, of: ast.expr) -> ast.expr | None:
+        """The inverse of a matrix."""
+        if self.by_methods:
+            return build("E.inverse()", E=of)
+        return None if self.namespace is None else build(f"{self.namespace}.linalg.inv(E)", E=of)
+
+    def solved(self, matrix: ast.expr, right: ast.expr) -> ast.expr | None:
+        """What the matrix has to be multiplied by to give `right`."""
+        return None if self.namespace is None else build(f"{self.namespace}.linalg.solve(A, B)", A=matrix, B=right)
 
     def conjugate(self, of: ast.expr) -> ast.expr:
         """The complex conjugate."""

@@ -1,4 +1,4 @@
-"""Short edits of one expression: other parentheses, the whole grad_output, accumulation at equal indices."""
+"""Short edits of one expression: other parentheses or order, the whole grad_output, an inverse, other copies."""
 
 import ast
 import itertools
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from gradcli.edits.expressions import Candidate
-from gradcli.edits.idiom import build
+from gradcli.edits.idiom import Idiom, build
+from gradcli.edits.products import untransposed
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
 
@@ -72,3 +73,51 @@ def with_cotangents_exchanged(node: ast.expr, scope: Scope) -> Iterator[Candidat
         if first and second:
             changes = [*(Change(n, other) for n in first), *(Change(n, one) for n in second)]
             yield Candidate(len(changes), tuple(changes))
+
+
+def reordered(node: ast.expr) -> Iterator[Candidate]:
+    """A tuple with two neighbours exchanged: `F.pad(x, (0, k))` for `F.pad(x, (k, 0))`, or an order of axes."""
+    elements = node.elts if isinstance(node, ast.Tuple) else []
+    for i, (first, second) in enumerate(itertools.pairwise(elements)):
+        if ast.dump(first) != ast.dump(second):
+            others = [*elements[:i], second, first, *elements[i + 2 :]]
+            yield Candidate(1.5, (Change(node, ast.Tuple(elts=others, ctx=ast.Load())),))
+
+
+def with_signs(node: ast.expr) -> Iterator[Candidate]:
+    """A list, such as a row of a matrix, with the sign of one entry turned."""
+    entries = node.elts if isinstance(node, ast.List) else []
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, ast.List | ast.Starred):
+            others = [*entries[:i], ast.UnaryOp(op=ast.USub(), operand=entry), *entries[i + 1 :]]
+            yield Candidate(1.1, (Change(node, ast.List(elts=others, ctx=ast.Load())),))
+
+
+def inverted(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
+    """The entries that a mask leaves out; a matrix inverted, or a system of equations solved for a product."""
+    if isinstance(node, ast.Name) or _is(node, ast.BitAnd, ast.BitOr, ast.BitXor):
+        yield Candidate(1, (Change(node, ast.UnaryOp(op=ast.Invert(), operand=node)),))
+    if isinstance(node, ast.Name) and (inverse := idiom.inverse(node)) is not None:
+        yield Candidate(2, (Change(node, inverse),))
+    if _is(node, ast.MatMult) and (solution := idiom.solved(node.left, node.right)) is not None:
+        yield Candidate(2, (Change(node, solution),))
+
+
+def interleaved(node: ast.expr) -> Iterator[Candidate]:
+    """Each entry repeated in the place of the whole: `g.repeat_interleave(n, 1)` for `g.repeat(1, n)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "repeat":
+        return
+    more = [(i, a) for i, a in enumerate(node.args) if not isinstance(a, ast.Constant) or a.value != 1]
+    if len(more) == 1 and not node.keywords:
+        (axis, times), whole = more[0], node.func.value
+        yield Candidate(2, (Change(node, build(f"E.repeat_interleave(N, {axis})", E=whole, N=times)),))
+
+
+def deconvolved(node: ast.expr) -> Iterator[Candidate]:
+    """A convolution transposed: `F.conv_transpose2d(g, w)` for `F.conv2d(g, w.transpose(0, 1))`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or len(node.args) < 2:
+        return
+    if node.func.attr in ("conv1d", "conv2d", "conv3d"):
+        func = ast.Attribute(value=node.func.value, attr=f"conv_transpose{node.func.attr[-2:]}", ctx=ast.Load())
+        args = [node.args[0], untransposed(node.args[1]) or node.args[1], *node.args[2:]]
+        yield Candidate(1.5, (Change(node, ast.Call(func=func, args=args, keywords=node.keywords)),))

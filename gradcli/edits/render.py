@@ -85,6 +85,8 @@ class Tree:
                 pattern = pattern[1:-1]
             if isinstance(change.new, ast.Slice):
                 return _Plan(start, stop, pattern, kept, [True] * len(kept))
+            if isinstance(change.new, _BINDING) and self._stands_in_parentheses(start, stop):
+                start, stop = start - 1, stop + 1
             return _Plan(start, stop, pattern, kept, [True] * (len(kept) + 1))
         several = change.new if isinstance(change.new, tuple) else (change.new,)
         if not several:
@@ -92,6 +94,10 @@ class Tree:
         indent = " " * getattr(change.old, "col_offset", 0)
         lines = "\n".join(ast.unparse(self._with_holes(each, kept)) for each in several)
         return _Plan(start, stop, lines.replace("\n", f"\n{indent}"), kept, [True] * len(kept))
+
+    def _stands_in_parentheses(self, start: int, stop: int) -> bool:
+        whole = self.file.text.encode()
+        return whole[start - 1 : start] == b"(" and whole[stop : stop + 1] == b")"
 
     def _whole_lines(self, start: int, stop: int) -> tuple[int, int]:
         """Where lines begin and end that hold nothing but a statement; the statement itself where more stands there."""
@@ -122,6 +128,10 @@ class Tree:
             return ast.dump(ast.parse(self._written(plans))) == wanted
         except (SyntaxError, ValueError):
             return False
+
+
+_BINDING = ast.UnaryOp | ast.Call | ast.Attribute | ast.Name
+"""Expressions that seldom need the parentheses that what they replace stands in."""
 
 
 @dataclass(slots=True)

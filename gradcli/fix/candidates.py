@@ -23,15 +23,23 @@ from gradcli.edits.expressions import (
     simple_factors,
     size_factors,
     swaps,
-    symmetrised,
-    turned,
     wraps,
 )
 from gradcli.edits.flow import carrying, names_in, relevant
 from gradcli.edits.forward_values import clipped, masked, of_forward
 from gradcli.edits.idiom import Idiom
+from gradcli.edits.products import symmetrised, turned
 from gradcli.edits.recomputing import recomputations
-from gradcli.edits.regrouping import of_other_methods, regrouped, with_cotangents_exchanged, with_whole_cotangent
+from gradcli.edits.regrouping import (
+    deconvolved,
+    interleaved,
+    inverted,
+    of_other_methods,
+    regrouped,
+    reordered,
+    with_cotangents_exchanged,
+    with_whole_cotangent,
+)
 from gradcli.edits.render import Change
 from gradcli.edits.saving import kept_arguments, materialised, saved_attributes, saved_inputs
 from gradcli.edits.scope import Scope
@@ -182,6 +190,10 @@ def near(setting: Setting) -> Iterator[Candidate]:
         yield from regrouped(node)
         yield from with_whole_cotangent(node, setting.scope)
         yield from of_other_methods(node)
+        yield from reordered(node)
+        yield from inverted(node, setting.idiom)
+        yield from interleaved(node)
+        yield from deconvolved(node)
         if _computes(setting, node) and not _decides(setting, node):
             yield from turned(node, setting.idiom)
             yield from symmetrised(node, setting.idiom, _rank(setting))

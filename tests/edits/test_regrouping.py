@@ -4,7 +4,17 @@ import ast
 
 import pytest
 
-from gradcli.edits.regrouping import of_other_methods, regrouped
+from gradcli.edits.idiom import Idiom
+from gradcli.edits.products import symmetrised, turned
+from gradcli.edits.regrouping import (
+    deconvolved,
+    interleaved,
+    inverted,
+    of_other_methods,
+    regrouped,
+    reordered,
+    with_signs,
+)
 from tests import warm
 
 
@@ -26,6 +36,45 @@ def test_the_parts_are_kept(text, made):
     node = ast.parse(text, mode="eval").body
     found = [change.new for each in (*regrouped(node), *of_other_methods(node)) for change in each.changes]
     assert {ast.unparse(new) for new in found if isinstance(new, ast.expr)} == made
+
+
+TORCH, NUMPY = Idiom(by_methods=True, namespace="torch"), Idiom(by_methods=False, namespace="np")
+
+
+@pytest.mark.parametrize(
+    ("text", "idiom", "made"),
+    [
+        ("(a, b, b)", TORCH, {"(b, a, b)"}),
+        ("[-s, c]", TORCH, {"[--s, c]", "[-s, -c]"}),
+        ("low | high", TORCH, {"~(low | high)"}),
+        ("a", TORCH, {"~a", "a.inverse()"}),
+        ("a", NUMPY, {"~a", "np.linalg.inv(a)"}),
+        ("a @ b", NUMPY, {"np.linalg.solve(a, b)"}),
+        ("g.repeat(1, k)", TORCH, {"g.repeat_interleave(k, 1)"}),
+        ("g.repeat(n, k)", TORCH, set()),
+        ("F.conv2d(g, w.mT, padding=1)", TORCH, {"F.conv_transpose2d(g, w, padding=1)"}),
+        ("a + b", TORCH, set()),
+    ],
+)
+def test_another_form_of_an_expression(text, idiom, made):
+    node = ast.parse(text, mode="eval").body
+    found = [*reordered(node), *with_signs(node), *inverted(node, idiom), *interleaved(node), *deconvolved(node)]
+    assert {ast.unparse(change.new) for each in found for change in each.changes} == made
+
+
+@pytest.mark.parametrize(
+    ("text", "transposed", "symmetric"),
+    [
+        ("-x @ g.T", {"-g @ x.T"}, {"(-x + (-x).T) @ g.T", "-x @ (g.T + g)"}),
+        ("x @ a.T", {"a @ x.T"}, {"(x + x.T) @ a.T", "x @ (a.T + a)"}),
+        ("a @ b", {"(a @ b).T"}, {"(a + a.T) @ b", "a @ (b + b.T)"}),
+        ("a * b", set(), set()),
+    ],
+)
+def test_a_product_is_transposed_or_made_symmetric(text, transposed, symmetric):
+    node = ast.parse(text, mode="eval").body
+    for edits, made in ((turned(node, TORCH), transposed), (symmetrised(node, TORCH, 1), symmetric)):
+        assert {ast.unparse(change.new) for each in edits for change in each.changes} == made
 
 
 LEAK = """from gradcli.engine.autograd import Function

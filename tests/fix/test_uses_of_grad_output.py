@@ -18,7 +18,7 @@ ALONE = {
 ADDED = {
     "a constant": ("x.sin() * w", "g * x.cos() * w + 2, (g * x.sin()).sum(0)", "adds 2 to every entry", "w, ("),
     "a decay": ("x @ w", "g @ w.t(), x.t() @ g + 0.01 * w", "adds 0.01·w to the gradient", "x.t() @ g\n"),
-    "inside a product": ("x @ w", "(g + 0.5) @ w.t(), x.t() @ g", "adds values up to", "(g) @ w.t()"),
+    "inside a product": ("x @ w", "(g + 0.5) @ w.t(), x.t() @ g", "adds values up to", "return g @ w.t()"),
 }
 ENTRY = "        d = g * x.cos() * w\n        d[0, 1] += 0.25\n        return d, (g * x.sin()).sum(0)\n"
 NOT_ADDED = {

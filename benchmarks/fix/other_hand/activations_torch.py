@@ -93,7 +93,13 @@ PLANT(
     ("power", "wrong-factor", "base", "base.pow(exponent - 1)", "base.pow(exponent)"),
     ("factor-missing", "wrong-factor", "base", "grad_output * exponent * base", "grad_output * base"),
     ("factor-missing", "wrong-factor", "exponent", " * base.log()", ""),
-    ("wrong-variable", "wrong-factor wrong-gradient", "exponent", "base.log()", "exponent.log()"),
+    (
+        "wrong-variable",
+        "wrong-factor wrong-gradient non-finite-gradient",  # the logarithm of a negative exponent
+        "exponent",
+        "base.log()",
+        "exponent.log()",
+    ),
     (
         "saved-data",
         "not-twice-differentiable",

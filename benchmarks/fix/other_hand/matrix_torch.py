@@ -245,7 +245,7 @@ PLANT(
     "LogDet",
     "a=MxM,domain=spd",
     ("factor-extra", "wrong-factor", "a", "grad_output * torch", "2 * grad_output * torch"),
-    ("inverse-forgotten", "wrong-gradient", "a", "torch.linalg.inv(a).t()", "a.t()"),
+    ("inverse-forgotten", "wrong-gradient wrong-factor", "a", "torch.linalg.inv(a).t()", "a.t()"),
     ("factor-extra", "wrong-factor", "a", "torch.linalg.inv(a).t()", "torch.det(a) * torch.linalg.inv(a).t()"),
     ("ignored-grad-output", "ignores-grad-output", "a", "grad_output * torch.linalg.inv(a)", "torch.linalg.inv(a)"),
 )

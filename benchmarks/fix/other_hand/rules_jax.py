@@ -171,7 +171,13 @@ PLANT(
         "a - delta)\n",
         "a - 0.5 * delta)\n",
     ),
-    ("mask-missing", "wrong-entries", "residual", "jnp.where(a < delta, r, delta * jnp.sign(r))", "r"),
+    (
+        "mask-missing",
+        "wrong-entries missing-term",  # what is too much is, for all r, ddelta times the sign of r
+        "residual",
+        "jnp.where(a < delta, r, delta * jnp.sign(r))",
+        "r",
+    ),
     ("swapped-two", "swapped-gradients", "residual delta", "return g * dr, g * ddelta", "return g * ddelta, g * dr"),
     flags=True,
 )

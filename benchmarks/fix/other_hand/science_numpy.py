@@ -39,7 +39,8 @@ PLANT(
         "np.add.at(out, j, force",
     ),
     ("factor-missing", "wrong-factor missing-term", "positions", "-12 * s6**2 + 6 * s6", "-6 * s6**2 + 6 * s6"),
-    ("missing-term", "missing-term", "positions", "    np.add.at(out, j, -force[:, None] * d)\n", ""),
+    # the row of the first atom, which is never the second of a pair, stays right
+    ("missing-term", "missing-term wrong-entries", "positions", "    np.add.at(out, j, -force[:, None] * d)\n", ""),
     (
         "sign",
         "wrong-sign",
@@ -197,7 +198,8 @@ PLANT(
     "jacobi_step",
     "u=T f=T h:0.5",
     ("missing-entries", "wrong-entries", "u", "    du[0], du[-1] = g[0], g[-1]\n", ""),
-    ("missing-term", "missing-term wrong-shift", "u", "    du[2:] += 0.5 * g[1:-1]\n", ""),
+    # the first two entries, which are no right neighbours, stay right
+    ("missing-term", "missing-term wrong-shift wrong-entries", "u", "    du[2:] += 0.5 * g[1:-1]\n", ""),
     ("factor-missing", "wrong-factor", "f", "-0.5 * h * h * g", "-h * h * g"),
     ("sign", "wrong-sign", "f", "df[1:-1] = -0.5", "df[1:-1] = 0.5"),
     ("off-by-one", "wrong-shift wrong-entries wrong-gradient", "u", "du[2:] += 0.5 * g[1:-1]", "du[2:] += 0.5 * g[2:]"),

@@ -190,7 +190,7 @@ PLANT(
     "x=M k={M-1}",
     (
         "missing-term",
-        "missing-term wrong-shift",
+        "missing-term wrong-shift wrong-entries",  # the last point, which has no right neighbour, stays right
         "x",
         "torch.cat([zero, force]) - torch.cat([force, zero])",
         "torch.cat([zero, force])",

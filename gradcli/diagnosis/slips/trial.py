@@ -26,14 +26,15 @@ from gradcli.edits.expressions import (
     of_function,
     reversed_runs,
     scaled,
+    shifted,
     simple_factors,
     swaps,
-    symmetrised,
-    turned,
     wraps,
 )
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.idiom import Idiom, idiom_of
+from gradcli.edits.products import symmetrised, turned
+from gradcli.edits.regrouping import deconvolved, interleaved, inverted, reordered, with_signs
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
@@ -166,8 +167,20 @@ class Trial:
             node = self._places[number]
             candidates = swaps(node, self._scope(number), self._idiom)
             value = self._benches[0].seen[number][0][0]
-            rank = len(value.shape) if self._framework.is_tensor(value) else 0
-            others = (turned(node, self._idiom), symmetrised(node, self._idiom, rank), reversed_runs(node, self._idiom))
+            is_tensor = self._framework.is_tensor(value)
+            rank = len(value.shape) if is_tensor else 0
+            by_one = is_tensor and not names_in(node) & self._carried
+            others = (
+                turned(node, self._idiom),
+                symmetrised(node, self._idiom, rank),
+                reversed_runs(node, self._idiom),
+                reordered(node),
+                with_signs(node),
+                inverted(node, self._idiom),
+                interleaved(node),
+                deconvolved(node),
+                shifted(node, [(0.9, ast.Constant(value=1))] if by_one else []),
+            )
             yield from self._tried(number, (*candidates, *itertools.chain(*others)))
 
     def _further(self, number: int) -> Iterator[Slip]:

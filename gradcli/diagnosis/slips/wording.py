@@ -14,8 +14,9 @@ _SHOWN, _TOO_SHORT = 56, 8
 """The most characters of an expression shown with its context, and the fewest with which it may stand alone."""
 _PRODUCTS = ("mm", "matmul", "bmm", "mul", "div", "dot", "mv", "einsum", "solve", "outer", "where", "multiply")
 _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod", "logsumexp", "norm", "cumsum", "cumprod", "softmax", "squeeze")
+_CONVOLUTIONS = tuple(f"conv{kind}{axes}d" for kind in ("", "_transpose") for axes in (1, 2, 3))
 _TURNS = ("t", "transpose", "permute", "swapaxes", "T", "mT", "mH", "H")
-_SHIFTS = ("flip", "roll", "flipud", "fliplr")
+_SHIFTS = ("flip", "roll", "flipud", "fliplr", "repeat", "repeat_interleave")
 _PLACED = ("tril", "triu", "narrow", "pad", "diag", "arange")
 
 
@@ -47,11 +48,11 @@ def kind_of(slip: Slip, draft: Draft, cotangents: set[str], *, in_part: bool) ->
 
     `in_part` says that the gradient is wrong in some entries and right in others.
     """
-    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old):
+    if isinstance(slip.old, ast.Compare) or _combines_masks(slip.old) or _inverts(slip.new):
         return FindingKind.WRONG_ENTRIES
     if isinstance(slip.old, ast.Slice) or (_is_index(slip.old, draft) and not _is_of_shape(slip.old, draft)):
         return FindingKind.WRONG_SHIFT
-    if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip):
+    if isinstance(slip.old, ast.stmt) or slip.role is Role.TERM or _exchanges_sign(slip) or _adds_operand(slip):
         return FindingKind.MISSING_TERM
     if _are_transposes(slip, draft):
         return FindingKind.TRANSPOSED
@@ -62,7 +63,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
     """The name of a slip that `kind_of` could not name from the kind of expression alone."""
     if _turns_sign(slip) and (in_part or _is_in_sum(slip.old, draft)):
         return FindingKind.MISSING_TERM
-    if _turns_sign(slip) and _is_returned_factor(slip.old, draft):
+    if isinstance(slip.old, ast.List) or (_turns_sign(slip) and _is_returned_factor(slip.old, draft)):
         return FindingKind.WRONG_SIGN
     if slip.role is Role.OTHER:
         named = _by_functions(slip) or _by_argument(slip, draft)
@@ -96,8 +97,13 @@ def _is_term(node: ast.AST, draft: Draft) -> bool:
 
 def _combines_masks(node: ast.AST) -> bool:
     """Whether an expression combines masks, or inverts one."""
-    operation = node.op if isinstance(node, ast.BinOp | ast.UnaryOp) else None
-    return isinstance(operation, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Invert)
+    operation = node.op if isinstance(node, ast.BinOp) else None
+    return isinstance(operation, ast.BitAnd | ast.BitOr | ast.BitXor) or _inverts(node)
+
+
+def _inverts(node: object) -> bool:
+    """Whether an expression is the opposite of a mask."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert)
 
 
 def _exchanges_sign(slip: Slip) -> bool:
@@ -107,6 +113,20 @@ def _exchanges_sign(slip: Slip) -> bool:
     both = isinstance(slip.old.op, ast.Add | ast.Sub) and isinstance(slip.new.op, ast.Add | ast.Sub)
     parts = (slip.old.left, slip.old.right)
     return both and parts == (slip.new.left, slip.new.right) and not any(isinstance(p, ast.Constant) for p in parts)
+
+
+def _adds_operand(slip: Slip) -> bool:
+    """Whether an operand of a matrix product becomes a sum, as of a matrix and its transpose."""
+    old, new = slip.old, slip.new
+    if not isinstance(old, ast.BinOp) or not isinstance(new, ast.BinOp) or not isinstance(new.op, ast.MatMult):
+        return False
+    return any(
+        kept is before and isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add) and part.left is grown
+        for part, grown, kept, before in (
+            (new.left, old.left, new.right, old.right),
+            (new.right, old.right, new.left, old.left),
+        )
+    )
 
 
 def _turns_sign(slip: Slip) -> bool:
@@ -147,7 +167,7 @@ def _by_functions(slip: Slip) -> FindingKind | None:
     """A name from the functions that the edit adds or removes: a transposition, a shift, a reduction."""
     old, new = slip.old, slip.new
     more = _calls(new) ^ _calls(old)
-    if more and more <= {*_TURNS}:
+    if more and more <= {*_TURNS, *_CONVOLUTIONS}:
         return FindingKind.TRANSPOSED
     if more in ({"real"}, {"imag"}):
         return FindingKind.MISSING_TERM
@@ -169,7 +189,7 @@ def _adds_reduced(node: ast.AST) -> bool:
 def _by_argument(slip: Slip, draft: Draft) -> FindingKind | None:
     """A name for a wrong number: an argument of a call, such as an axis, or the index in x.shape[...]."""
     call = _call_round(slip.old, draft)
-    if isinstance(slip.old, ast.Constant | ast.UnaryOp) and call is not None:
+    if isinstance(slip.old, ast.Constant | ast.UnaryOp | ast.Tuple) and call is not None:
         for known, kind in (
             (_REDUCTIONS, FindingKind.WRONG_REDUCTION),
             (_TURNS, FindingKind.TRANSPOSED),
