@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subject
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
-from gradcli.checks.other_points.calls import disturbing_calls
+from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -77,7 +77,7 @@ class Situation:
                 tolerance=self.tolerance(REPEAT_TOLERANCE),
                 laid_out=self.settings.wants("layout"),
             )
-            sets = self.disturbing() if self.subject.has_graph and self.settings.wants("repeat") else []
+            sets = self._disturbing_once() if self.subject.has_graph and self.settings.wants("repeat") else []
             found = run(between=sets) if sets else None
             self._runs["together"] = run(between=()) if found is None else found
         kept: Together | None = self._runs["together"]
@@ -86,6 +86,12 @@ class Situation:
     def disturbing(self) -> list[OtherCalls]:
         """Other calls of forward, to be made between forward and backward."""
         return list(disturbing_calls(self.subject.arguments, dear=self.subject.compiles_shapes))
+
+    def _disturbing_once(self) -> Sequence[OtherCalls]:
+        """The same for passes that are compared with each other; fewer sets where a call takes long."""
+        subject = self.subject
+        few = subject.domain.size > LONG and not subject.compiles_shapes
+        return few_disturbing_calls(subject) if few else self.disturbing()
 
     def constant_cotangents(self) -> list[NDArray[Any]]:
         """Cotangents whose entries are all equal, as those of a sum are; large, so that a clip shows."""

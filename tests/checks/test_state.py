@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.checks.other_points.calls import few_disturbing_calls
 from gradcli.findings import FindingKind
 from gradcli.verdict import Verdict
 from tests.checks.frameworks import constant, examined, tensor
@@ -43,12 +44,12 @@ def leaky(ns, kept, x):
 
 def ordered(ns, kept, x):
     kept.order = ns.argsort(x.detach())
-    return x[kept.order] * ns.arange(1, 6, dtype=x.dtype)
+    return x[kept.order] * ns.arange(1, x.numel() + 1, dtype=x.dtype)
 
 
 def unordered(ns, kept, x, g):
     out = ns.zeros_like(x)
-    out[kept.order] = g * ns.arange(1, 6, dtype=x.dtype)
+    out[kept.order] = g * ns.arange(1, x.numel() + 1, dtype=x.dtype)
     return out
 
 
@@ -152,6 +153,63 @@ def test_the_same_kept_on_ctx_passes(backend, ns, name):
     verdict, evidence, _ = examined(backend, of(ns, forward, backward, shared=False), *given, order=1)
     assert verdict is Verdict.PASSED
     assert [e.verdict for e in evidence if e.check == "repeat"] == [Verdict.PASSED]
+
+
+def many(argument):
+    """An argument with thousands of rows in place of a few, none of its entries close to zero."""
+    if not argument.is_tensor or not argument.requires_grad:
+        return argument
+    generator = np.random.default_rng(argument.value.ndim)
+    size = generator.uniform(0.3, 2.2, (12_000, *argument.shape[1:]))
+    positive = bool((argument.value > 0).all())
+    return tensor(argument.name, size if positive else size * generator.choice([-1.0, 1.0], size.shape))
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["outside ctx", "on ctx"])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_of_many_entries_fewer_calls_show_the_same(backend, ns, name, shared):
+    """Two sets of other calls, one of few entries, in place of three of the given size."""
+    forward, backward, given = MISTAKES[name]
+    function = of(ns, forward, backward, shared=shared)
+    _, evidence, _ = examined(backend, function, *map(many, given), order=1, only=("repeat",))
+    found = {e.finding.kind for e in evidence if e.finding is not None}
+    assert [e.verdict for e in evidence if e.check == "repeat"] == [Verdict.FAILED if shared else Verdict.PASSED]
+    assert found == ({FindingKind.STATEFUL} if shared else set())
+
+
+def test_many_entries_are_cut_to_few_only_where_that_is_safe(backend, ns):
+    """Kernels, indices and numbers may rely on a size, and so may a sum over all entries."""
+    rows, named = (
+        [],
+        {
+            "entries": (lambda x: 2 * x, (V,), True),
+            "a number": (lambda x, n: n * x, (V, constant("n", 3)), False),
+            "indices": (lambda x, index: x[index], (X, ROWS), False),
+            "a sum": (lambda x: (x * x).sum(), (V,), False),
+        },
+    )
+
+    for run, given, cut in named.values():
+        sizes = []
+
+        class Seen(ns.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, *rest, run=run, sizes=sizes):
+                sizes.append(x.shape[0])
+                ctx.save_for_backward(x)
+                return run(x, *rest)
+
+            @staticmethod
+            def backward(ctx, g):
+                raise NotImplementedError
+
+        arguments = [many(a) for a in given]
+        subject = backend.bind(Seen, arguments)
+        del sizes[:]
+        for others in few_disturbing_calls(subject):
+            others.made(subject.call_at)
+        rows.append((sizes[0], min(sizes) < 12_000, cut))
+    assert all(first == 12_000 and found is cut for first, found, cut in rows), rows
 
 
 def table_by_size(ns, kept, x):

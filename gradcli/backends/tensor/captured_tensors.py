@@ -114,8 +114,8 @@ def _moved_alike(subject: Subject, own: Own, before: list[NDArray[Any]]) -> bool
 def _moved(own: Own) -> Any:
     before = {position: tensor.data.clone() for position, tensor in own.items()}
     try:
-        for position, tensor in own.items():
-            tensor.data.copy_(before[position].mul(_FACTOR).add_(_SHIFT))
+        for tensor in own.values():
+            tensor.data.mul_(_FACTOR).add_(_SHIFT)
         yield
     finally:
         for position, tensor in own.items():

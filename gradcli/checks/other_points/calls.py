@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradcli.backends.base import Subject
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.cases import Argument
 from gradcli.inputs.domains import interval_of
@@ -15,6 +16,8 @@ Arguments = tuple[Argument, ...]
 _FACTOR, _SHIFT = 1 + 2.0**-4, 2.0**-6
 _ELSEWHERE = 3.0
 """Moves a magnitude to another power of two."""
+_FEW, _LEAST_ROWS = 1_000, 3
+"""A call of few entries has about so many of the largest input, in so many rows at least: it costs next to nothing."""
 
 
 def disturbing_calls(arguments: Sequence[Argument], *, dear: bool) -> Iterator[OtherCalls]:
@@ -39,6 +42,61 @@ def disturbing_calls(arguments: Sequence[Argument], *, dear: bool) -> Iterator[O
     if not dear:
         yield OtherCalls(bold=_rescaled(near), near=near)
         yield OtherCalls(bold=_resized(near), near=near)
+
+
+def few_disturbing_calls(subject: Subject) -> list[OtherCalls]:
+    """Two sets in place of three, for inputs of many entries: a call of the given size, and one of few entries.
+
+    1. all entries negative, in another order and of another magnitude, numbers and flags;
+    2. all entries positive and few of them, with other sizes; of as many entries where forward may need them.
+
+    What forward keeps of the signs, order, magnitude or number of many entries is another thing after one set or both.
+    """
+    near = tuple(_with_entries(subject.arguments, _moved))
+    return [OtherCalls(bold=_negative(near), near=near), OtherCalls(bold=_few(subject, near), near=near)]
+
+
+def _negative(near: Arguments) -> Iterator[Arguments]:
+    negative = tuple(_with_order(_with_entries(near, lambda v: -_ELSEWHERE * np.abs(v))))
+    yield tuple(_with_numbers(negative))
+    positive = tuple(_with_order(_with_entries(near, lambda v: _ELSEWHERE * np.abs(v))))
+    yield tuple(_with_numbers(positive))
+    yield negative
+    yield positive
+    yield from _reflected(near)
+
+
+def _few(subject: Subject, near: Arguments) -> Iterator[Arguments]:
+    size = _size_to_cut(subject)
+    if size is not None:
+        count = max(_LEAST_ROWS, _FEW * size // max(a.value.size for a in near if a.is_tensor))
+        few = [replace(a, value=a.value[:count]) if a.is_tensor and a.shape[:1] == (size,) else a for a in near]
+        yield from grown_calls(tuple(_with_entries(few, np.abs)))
+    yield from grown_calls(tuple(_with_entries(near, np.abs)))
+    yield from grown_calls(near)
+
+
+def _size_to_cut(subject: Subject) -> int | None:
+    """The length of the leading axis, if all outputs have it too and fewer entries are safe to try; else None.
+
+    Code that sums over all entries, kernels, and code that is given a number or an index may read past the end of
+    fewer; the parameters of a module have sizes of their own.
+    """
+    tensors = [a for a in subject.arguments if a.is_tensor]
+    size = next((a.shape[0] for a in tensors if a.requires_grad and a.shape), None)
+    inner = {length for a in tensors for length in a.shape[1:]}
+    safe = all(
+        a.requires_grad and a.sparsity is None if a.is_tensor else not _counts(a.value) for a in subject.arguments
+    )
+    outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
+    if size in inner or not safe or any(output.shape[:1] != (size,) for output in outputs):
+        return None
+    return None if subject.info.held or subject.derivative_map(1).is_costly else size
+
+
+def _counts(value: object) -> bool:
+    """Whether a value may be or hold a size or an index."""
+    return not (value is None or isinstance(value, bool | float | str))
 
 
 def _reflected(near: Arguments) -> Iterator[Arguments]:
