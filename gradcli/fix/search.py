@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.backends.jax.rules import rule_of
 from gradcli.diagnosis.slips.conditions import Conditions
 from gradcli.diagnosis.slips.hooks import running
-from gradcli.edits.captured import Captured, captured_by, in_doubt, module_numbers
+from gradcli.edits.captured import Captured, captured_in, usable
 from gradcli.edits.draft import Draft, drafts_for
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
@@ -207,13 +207,13 @@ class Search:
                     continue
                 if proofs == _PROOFS or self.is_over:
                     break
+                if candidate not in deferred and not self._holds_otherwise(seen, draft, candidate):
+                    deferred.append(candidate)
+                    continue
                 made = draft.with_changes(candidate.changes)
                 if made is None or made.file.text in self.refused:
                     continue
                 if proofs and not self._holds_at_other_sizes(draft, made, wrong):
-                    continue
-                if candidate not in deferred and not self._holds_otherwise(seen, draft, made):
-                    deferred.append(candidate)
                     continue
                 proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
@@ -224,18 +224,19 @@ class Search:
                     self.missed.append((draft, made))
         return self._continued(draft, partial, wrong, rounds)
 
-    def _holds_otherwise(self, seen: Examination, draft: Draft, made: Draft) -> bool:
+    def _holds_otherwise(self, seen: Examination, draft: Draft, candidate: Candidate) -> bool:
         """Whether an edit is right at other values of the numbers that the functions take from around them.
 
         Edits that are not come later: they are right only if such numbers depend on each other, as `SQRT_2` and
         `INVERSE_OF_SQRT_2` do.
         """
-        for number in in_doubt(draft, made):
+        codes = draft.codes_with(candidate.changes) or {}
+        for number in captured_in(draft):
             there = self._varied.get(number)
             if there is None:
                 with running(draft.codes):
                     there = self._varied[number] = probes_with(number, seen.subjects[-1], self.seed)
-            with running(made.codes), np.errstate(all="ignore"):
+            with running(codes), np.errstate(all="ignore"):
                 if there.wrong():
                     return False
         return True
@@ -304,10 +305,12 @@ class Search:
         part = draft.backward
         code = draft.codes.get(part.function, part.function.__code__)
         framework: Any = self.ready.backend.framework  # type: ignore[attr-defined]  # every backend here has one
-        known = module_numbers(part.function) | captured_by(part.function, code)
+        known = usable(draft, code)
+        around: dict[str, Any] = {name: each.value for name, each in known.items()}
+        around |= {each.name.partition(".")[0]: each.home for each in known.values() if isinstance(each.home, type)}
         scopes = []
         for probe in probes.each or ():
-            seen = {name: each.value for name, each in known.items()} | names_at_end(code, probe.returned)
+            seen = around | names_at_end(code, probe.returned)
             scopes.append(scope_of(seen, part.node, framework.is_tensor, framework=self.ready.backend.name))
         if not scopes or any([a.text for a in s.atoms] != [a.text for a in scopes[0].atoms] for s in scopes):
             scopes = scopes[:1]

@@ -134,9 +134,11 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     verdict, _, _ = examined(backend, linear(ns, lambda g: None), INPUT, weight, order=1)
     assert verdict is Verdict.PASSED
     noted = {
-        "bias was not passed: return None for it": linear(ns, lambda g: None, middle=lambda g: g.sum(0)),
-        "mode was not passed: return None for it": linear(ns, lambda g: g.sum()),
-        "bias and mode were not passed: return None for them": linear(ns, lambda g: g.sum(), middle=lambda g: g.sum(0)),
+        "bias was left at the default and needs None": linear(ns, lambda g: None, middle=lambda g: g.sum(0)),
+        "mode was left at the default and needs None": linear(ns, lambda g: g.sum()),
+        "bias and mode were left at the default and need None": linear(
+            ns, lambda g: g.sum(), middle=lambda g: g.sum(0)
+        ),
     }
     for tail, function in noted.items():
         verdict, _, findings = examined(backend, function, INPUT, weight, order=1)
@@ -148,4 +150,4 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     bias = constant("bias", None)
     verdict, _, findings = examined(backend, linear(ns, lambda g: g.sum()), INPUT, weight, bias, order=1)
     assert verdict is Verdict.FAILED
-    assert "3 arguments: input, weight, bias; mode was not passed" in findings[0].message
+    assert "3 arguments: input, weight, bias; mode was left at the default" in findings[0].message

@@ -42,6 +42,21 @@ class Own(Function):
         pdf = torch.exp(-0.5 * x * x)
         return g * (0.5 * (1 + torch.erf(x / ROOT)) + x * pdf)
 """
+OF_CLASS = """
+
+class Own(Function):
+    slope = 0.25
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, x * Own.slope)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, g, g * 0.5)
+"""
 CLOSURE = """
 
 def made(temperature):
@@ -87,6 +102,12 @@ def test_a_number_of_the_module_is_told_from_its_value(framework, forward, backw
 
 def test_numbers_that_depend_on_each_other_do_not_prevent_a_patch(tmp_path):
     assert added(HEAD["engine"] + DEPENDENT, tmp_path) == ["pdf = torch.exp(-0.5 * x * x) * DENSITY"]
+
+
+@pytest.mark.parametrize("framework", HEAD)
+def test_a_number_of_the_class_is_told_from_its_value(framework, tmp_path):
+    pytest.importorskip("torch")
+    assert added(HEAD[framework] + OF_CLASS, tmp_path) == ["return torch.where(x > 0, g, g * Own.slope)"]
 
 
 @pytest.mark.parametrize("framework", HEAD)

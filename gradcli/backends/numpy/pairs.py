@@ -152,7 +152,9 @@ class PairCaller:
     def _value_of(self, returned: object) -> object:
         if (framework := tensors_framework(returned)) is not None:
             raise OtherFrameworkError(
-                f"{self._name} returned a tensor of {framework} when called with NumPy arrays", framework
+                f"{self._name} was called with NumPy arrays and returned a tensor of {framework}: expected NumPy "
+                "arrays or numbers",
+                framework,
             )
         if isinstance(returned, tuple) and len(returned) == 2 and not is_value_and_gradient(returned):
             shape = np.shape(returned[0])

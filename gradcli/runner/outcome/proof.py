@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.backends.jax.rules import rule_of
 from gradcli.cases import Expectation, InputsFrom, InputSpec
 from gradcli.diagnosis.slips.hooks import running
-from gradcli.edits.captured import in_doubt
+from gradcli.edits.captured import captured_in
 from gradcli.edits.draft import Draft
 from gradcli.errors import GradcliError
 from gradcli.findings import FindingKind
@@ -144,7 +144,7 @@ def tells_numbers(ready: Prepared, target: object, draft: Draft, made: Draft, *,
     """
     case = plain(ready.case)
     case = replace(case, settings=replace(case.settings, samples=1, order=1))
-    for number in in_doubt(draft, made):
+    for number in captured_in(draft):
         with running(made.codes), number.varied(), contextlib.suppress(GradcliError):
             result = check(rebuilt(ready, target, made.codes), case, supply=ready.supply, backends=(ready.backend,))
             if result.verdict is Verdict.FAILED:
