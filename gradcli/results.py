@@ -79,7 +79,7 @@ class Evidence:
 
     `check` names the check of the battery; errors and `bound` are absolute but for `max_rel_error` and `resolution`,
     which are relative to the largest entry of the block. `mismatch` is what the diagnosis turns into a `finding`.
-    `witness` is the Subject at which the evidence was measured, where it is not the case's own.
+    `measured_at` is the Subject at which the evidence was measured, where that is not the case's own.
     """
 
     check: str
@@ -97,13 +97,13 @@ class Evidence:
     mismatch: Mismatch | None = None
     finding: "Finding | None" = None
     zero_everywhere: bool = False
-    witness: object | None = None
+    measured_at: object | None = None
 
     def settled(self) -> "Evidence":
         """The same evidence without what only the diagnosis needs, ready to be stored or sent."""
-        if self.mismatch is None and self.witness is None:
+        if self.mismatch is None and self.measured_at is None:
             return self
-        return replace(self, mismatch=None, witness=None)
+        return replace(self, mismatch=None, measured_at=None)
 
     def to_dict(self) -> dict[str, Any]:
         """This check as in the report's `checks`."""

@@ -55,13 +55,13 @@ def _may_repeat(code: CodeType) -> bool:
 
 
 @dataclass(slots=True)
-class LinesSeen:
+class LineCounts:
     """How often each line of some code was run, in how many calls of a function: JAX traces it more than once."""
 
     runs: Counter[Line] = field(default_factory=Counter)
     calls: int = 0
 
-    def loops_alike(self, other: "LinesSeen") -> bool:
+    def loops_alike(self, other: "LineCounts") -> bool:
         """Whether each function that ran in both calls ran its most frequent line equally often.
 
         Branches change which lines are run, but only the number of an iteration's steps changes that.
@@ -73,7 +73,7 @@ class LinesSeen:
         """How often some function went over the line that it went over most, where that is none of these numbers."""
         return max((times for times in self._loops().values() if times not in left_out), default=0)
 
-    def longest_loop_kept_by(self, other: "LinesSeen") -> int:
+    def longest_loop_shared_with(self, other: "LineCounts") -> int:
         """The same for the functions that went over a line as often in both."""
         ours, theirs = self._loops(), other._loops()
         return max((times for code, times in ours.items() if theirs.get(code) == times), default=0)
@@ -93,9 +93,9 @@ class Counted(ABC):
     def call(self) -> object:
         """Run the user's code once. Raises UserCodeError."""
 
-    def lines_seen(self) -> LinesSeen:
+    def line_counts(self) -> LineCounts:
         """How often a call runs each line of the user's code, the framework's loops unrolled. Raises UserCodeError."""
-        seen = LinesSeen()
+        seen = LineCounts()
 
         def line(frame: FrameType, event: str, _argument: Any) -> Any:
             if event == "line":
@@ -108,13 +108,13 @@ class Counted(ABC):
 
 
 @contextlib.contextmanager
-def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LinesSeen]:
+def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LineCounts]:
     """Count the lines of code in the folder of `function`, and stop it with EffortExceededError after so many.
 
     An iteration that ends at one input may go on for ever at another. Code of other packages is not counted, nor are
     the bodies of modules: what is imported on first use must not be left half imported. With None, nothing is counted.
     """
-    seen, left = LinesSeen(), lines
+    seen, left = LineCounts(), lines
     code = getattr(function, "__code__", None)
     if code is None:
         yield seen

@@ -124,7 +124,7 @@ _sessions: dict[str, Session] = {}
 
 
 @contextlib.contextmanager
-def generators_kept(framework: Framework, *, lazy: bool = False) -> Iterator[Session]:
+def generators_restored(framework: Framework, *, lazy: bool = False) -> Iterator[Session]:
     """A session that restores every random generator at its end; inside another session, that one."""
     outer = _sessions.get(framework.name)
     if outer is not None:

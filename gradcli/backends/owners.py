@@ -19,13 +19,13 @@ FRAMEWORKS = ("torch", "jax", "engine")
 
 def owner_of(value: object) -> str | None:
     """The backend of the framework that a module, function, class or instance belongs to."""
-    places = _places(value)
+    places = _modules_of(value)
     return next((name for place, name in OWNERS.items() if place in places), None)
 
 
 def framework_among(values: Iterable[object]) -> str | None:
     """The backend that the values belong to; the first one of `OWNERS` if they belong to several."""
-    places = {place for value in values for place in _places(value)}
+    places = {place for value in values for place in _modules_of(value)}
     return next((name for place, name in OWNERS.items() if place in places), None)
 
 
@@ -35,11 +35,11 @@ def tensors_framework(values: object) -> str | None:
         return tensors_framework(list(values.values()))
     if isinstance(values, list | tuple):
         return next((name for value in values if (name := tensors_framework(value)) is not None), None)
-    names = {OWNERS.get(place) for place in _places(type(values))} - {None, "numpy"}
+    names = {OWNERS.get(place) for place in _modules_of(type(values))} - {None, "numpy"}
     return None if callable(values) else next(iter(names), None)
 
 
-def _places(value: object) -> tuple[str, ...]:
+def _modules_of(value: object) -> tuple[str, ...]:
     """Where a value comes from: its top package, and `gradcli.engine` where it is the engine's."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     modules = [str(home or getattr(value, "__name__", "")), type(value).__module__]

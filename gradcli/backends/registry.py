@@ -25,7 +25,7 @@ _EXTRAS = ("torch", "jax")
 
 
 @cache
-def _made(name: str) -> Backend:
+def _backend_called(name: str) -> Backend:
     module, kind = _BACKENDS[name]
     backend: Backend = getattr(import_module(f"gradcli.backends.{module}"), kind)()
     return backend
@@ -33,7 +33,7 @@ def _made(name: str) -> Backend:
 
 def backends() -> Iterator[Backend]:
     """The backends in their order, each imported only if no earlier one claims the target."""
-    return map(_made, _BACKENDS)
+    return map(_backend_called, _BACKENDS)
 
 
 def backend_named(name: str) -> Backend:
@@ -43,7 +43,7 @@ def backend_named(name: str) -> Backend:
             raise MissingExtraError(
                 f"the backend {name!r} needs a package that is not installed: pip install 'gradcli[{name}]'"
             )
-        return _made(name)
+        return _backend_called(name)
     raise TargetError(f"unknown backend {name!r}; expected one of {', '.join(_BACKENDS)}")
 
 

@@ -33,7 +33,7 @@ class BatchingCheck(Check):
         subject = situation.subject
         if subject.info.vmap is None or not comparable(situation) or subject.is_random:
             return
-        for places in placements(subject):
+        for places in batch_axes(subject):
             problem = self._mapped(situation, places)
             if problem is not None:
                 yield problem
@@ -96,7 +96,7 @@ class BatchingCheck(Check):
         return None
 
 
-def placements(subject: Subject) -> Iterator[Places]:
+def batch_axes(subject: Subject) -> Iterator[Places]:
     """The axes on which the batch may be: first for every input, last for every input, and first for one input only."""
     count = len(subject.active)
     yield (0,) * count

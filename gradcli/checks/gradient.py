@@ -186,7 +186,7 @@ def evidence_of(
 
 def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, output: int) -> Evidence:
     """A gradient that is proven wrong at exactly this point, and may be right nearby."""
-    name, index = _place(map_.domain, note.coordinate)
+    name, index = _block_and_index(map_.domain, note.coordinate)
     slopes = f"forward's slope is {_slope(note.left)} on the left and {_slope(note.right)} on the right"
     if note.left == note.right:
         slopes = f"forward's slope is {_slope(note.left)}"
@@ -205,7 +205,7 @@ def _special_point(check: str, order: int, map_: VectorMap, note: KinkNote, outp
     )
 
 
-def _place(space: Space, coordinate: int) -> tuple[str, str]:
+def _block_and_index(space: Space, coordinate: int) -> tuple[str, str]:
     """The name of a coordinate's block, and its index there as text."""
     place = space.locate(coordinate)
     return space.blocks[place.block].name, f"[{', '.join(map(str, place.index))}]" if place.index else ""
@@ -213,7 +213,7 @@ def _place(space: Space, coordinate: int) -> tuple[str, str]:
 
 def describe_kink(space: Space, note: KinkNote) -> str:
     """A sentence for a point of a kink: where, the slopes on both sides, and what backward returns there."""
-    name, index = _place(space, note.coordinate)
+    name, index = _block_and_index(space, note.coordinate)
     if note.jump:
         return (
             f"{name}{index} lies on a jump of forward, where there is no derivative to compare with; backward gives "

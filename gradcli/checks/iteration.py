@@ -6,7 +6,7 @@ from itertools import accumulate
 from operator import mul
 
 from gradcli.backends.base import Subject
-from gradcli.backends.executed_lines import LinesSeen, at_most
+from gradcli.backends.executed_lines import LineCounts, at_most
 from gradcli.cases import Argument
 from gradcli.checks.other_points.calls import grown_calls
 from gradcli.errors import UserCodeError
@@ -28,11 +28,11 @@ def iterates(subject: Subject, arguments: Sequence[Argument]) -> bool:
     for grown in grown_calls(arguments):
         other = _lines(subject, grown)
         if other is not None:
-            return own.longest_loop_kept_by(other) >= _STEPS
+            return own.longest_loop_shared_with(other) >= _STEPS
     return own.longest_loop(_sizes(subject)) >= _STEPS
 
 
-def _lines(subject: Subject, arguments: Sequence[Argument]) -> LinesSeen | None:
+def _lines(subject: Subject, arguments: Sequence[Argument]) -> LineCounts | None:
     with at_most(_LINES, subject.info.forward) as seen:
         try:
             subject.call_at(tuple(arguments))

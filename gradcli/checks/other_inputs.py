@@ -93,7 +93,7 @@ class OtherInputsCheck(Check):
         wrong = wrong_at(situation, found.arguments)
         if wrong is None:
             return []
-        if not counts and (kept := self._kept(situation)):
+        if not counts and (kept := self._left_by_earlier_calls(situation)):
             return kept
         why = "you gave the inputs, and these values are not among them"
         if counts:
@@ -101,7 +101,7 @@ class OtherInputsCheck(Check):
             why = "forward iterates, and may not have converged at these inputs" if steps else at_one_point
         return [self.passed(note_of(*simplest(situation, found.arguments, wrong), why))]
 
-    def _kept(self, situation: Situation) -> list[Evidence]:
+    def _left_by_earlier_calls(self, situation: Situation) -> list[Evidence]:
         """A finding for each input whose gradient is right, and stays the same to the bit close by where it should not.
 
         A formula of the input that stays the same there is not right by accident: backward has what an earlier call

@@ -42,7 +42,7 @@ class ForwardCheck(Check):
         yield from problems
         notes = list(_updated(situation, first))
         if not problems:
-            notes += [*self._empty(situation), *_unseen(situation), *_moved_in_place(situation.subject)]
+            notes += [*self._empty(situation), *_tensors_in_containers(situation), *_moved_in_place(situation.subject)]
         if notes or not problems:
             yield self.passed("; ".join(notes) or None)
 
@@ -78,7 +78,7 @@ class ForwardCheck(Check):
         elif not numbers:
             yield self._no_signal(
                 "no output of forward requires a gradient: each is an integer, marked non-differentiable, or cut off "
-                "from the inputs" + "".join(f"; {text}" for text in _unseen(situation))
+                "from the inputs" + "".join(f"; {text}" for text in _tensors_in_containers(situation))
             )
         elif situation.subject.domain.size == 0 or situation.subject.codomain.size == 0:
             yield self._no_signal("an input or the output is empty, so there is nothing to check")
@@ -150,7 +150,7 @@ def _updated(situation: Situation, call: ForwardCall) -> Iterator[str]:
             )
 
 
-def _unseen(situation: Situation) -> Iterator[str]:
+def _tensors_in_containers(situation: Situation) -> Iterator[str]:
     """A note for each argument that holds tensors in a container: a Function gets no gradients for those."""
     for argument in situation.subject.arguments:
         leaves = [] if argument.is_tensor else container_leaves(argument.value)

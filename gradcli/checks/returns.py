@@ -32,7 +32,7 @@ class ReturnsCheck(Check):
             return
         if raw.error is not None:
             raise user_code_error(raw.error, "backward") from raw.error
-        problems = [*self._arity(situation, raw), *self._places(situation, raw)]
+        problems = [*self._arity(situation, raw), *self._positions(situation, raw)]
         yield from problems
         if not problems:
             yield self.passed("; ".join([*self._summed(situation, raw), *self._left_out(situation, raw)]) or None)
@@ -96,7 +96,7 @@ class ReturnsCheck(Check):
                 f"passes {positional[-1].name} will fail; return one value for each parameter"
             )
 
-    def _places(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
+    def _positions(self, situation: Situation, raw: RawBackward) -> Iterator[Evidence]:
         arguments = situation.subject.arguments
         for position, (argument, gradient) in enumerate(zip(arguments, raw.gradients, strict=False)):
             if gradient.is_none:

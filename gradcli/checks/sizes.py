@@ -102,7 +102,7 @@ class SizesCheck(BatchCheck):
         """Sizes to try, the given one aside: only a larger one if a size is costly, or if no output has the axis."""
         size = batch.size
         larger = _LARGE if size < _LARGE else size + 1
-        if self.is_dear(situation) or not batch.is_kept_by(_outputs(situation)):
+        if self.is_dear(situation) or not batch.is_axis_of_any(_outputs(situation)):
             return (larger,)
         return tuple(other for other in (larger, 3 if size == 2 else 2, 1) if other != size)
 
@@ -148,7 +148,7 @@ class EmptyCheck(BatchCheck):
             )
             yield Evidence(check=self.name, verdict=Verdict.SKIPPED, note=note)
             return
-        kept = batch.is_kept_by(_outputs(situation))
+        kept = batch.is_axis_of_any(_outputs(situation))
         call = call_resized(situation, batch, 0, steps=False) if kept else None
         if call is not None:
             yield self._problem(situation, batch, call)

@@ -65,7 +65,7 @@ def variant(
         yield Evidence(check=check.name, verdict=Verdict.PASSED, note=note)
         return
     wrong = [
-        replace(e, witness=other, note=label if e.note is None else f"{label}; {e.note}")
+        replace(e, measured_at=other, note=label if e.note is None else f"{label}; {e.note}")
         for e in evidence_of(check.name, 1, map_, found, other.output_numbers)
         if e.verdict is Verdict.FAILED
     ]

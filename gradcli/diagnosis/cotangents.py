@@ -51,7 +51,7 @@ def _is_ignored(suspect: Suspect, output: int) -> bool:
     alone = np.zeros_like(facts.cotangents[1])
     where = facts.subject.codomain.slices[output]
     alone[where] = facts.cotangents[1][where]
-    position = facts.subject.active[suspect.place]
+    position = facts.subject.active[suspect.block]
     returned = facts.returned_for(alone)
     gradient = returned[position] if position < len(returned) else None
     return gradient is None or not np.any(gradient)
@@ -145,7 +145,7 @@ def _is_even(_: Suspect, table: Table, *, shape: tuple[int, ...], axes: tuple[in
 
 def mixed_up(suspect: Suspect) -> Named | None:
     """Right only if all entries of grad_output are equal, so other entries are exchanged or lost."""
-    facts, place, gradients = suspect.facts, suspect.place, suspect.gradients
+    facts, place, gradients = suspect.facts, suspect.block, suspect.gradients
     if facts.subject.codomain.size < 2 or not facts.explains(place, gradients, rows=(0,)):
         return None
     if any(facts.explains(place, gradients, rows=(row,)) for row in range(1, len(gradients))):
@@ -163,7 +163,7 @@ def mixed_up(suspect: Suspect) -> Named | None:
 
 def _taken(suspect: Suspect, *, order: _Order) -> Sequence[Gradient]:
     """What backward returns if grad_output is put into another order."""
-    position = suspect.facts.subject.active[suspect.place]
+    position = suspect.facts.subject.active[suspect.block]
     rows = [suspect.facts.returned_for(_read(row, order)) for row in suspect.facts.cotangents]
     return [row[position] if position < len(row) else None for row in rows]
 

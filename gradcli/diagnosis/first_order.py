@@ -27,7 +27,7 @@ def name_gradient(
     position = facts.subject.active[place]
     gradients = facts.of(position)
     shape = facts.subject.domain.blocks[place].shape
-    suspect = Suspect(facts=facts, place=place, gradients=gradients, mismatch=mismatch, evidence=tuple(evidence))
+    suspect = Suspect(facts=facts, block=place, gradients=gradients, mismatch=mismatch, evidence=tuple(evidence))
     kind, message, extra = _first_name(suspect) or _wrong(suspect)
     return Finding(
         kind=kind,

@@ -35,7 +35,7 @@ def forms(facts: Facts, place: int) -> Iterator[Form]:
         named = _named(facts, place, outputs[subject.output_numbers[number]])
         factors = _factors(named)
         for text, factor in (*factors, *_of_functions(named)):
-            yield from _made(f"{label}{text}", [_product(u, factor) for u in seeds], shape)
+            yield from _forms_of(f"{label}{text}", [_product(u, factor) for u in seeds], shape)
         yield from _sums(label, seeds, factors[:_INNER], shape)
         yield from _matrix_products(label, seeds, named, shape)
 
@@ -51,7 +51,7 @@ def _sums(
         for (inner, p), (outer, q) in itertools.product(factors, factors):
             sums = [_sum_along(_product(u, p), axes) for u in seeds]
             text = f"{outer.removeprefix('·')}{'·' if outer else ''}sum({label}{inner}{where})"
-            yield from _made(text, [_product(s, q) for s in sums], shape)
+            yield from _forms_of(text, [_product(s, q) for s in sums], shape)
 
 
 def _matrix_products(
@@ -61,7 +61,7 @@ def _matrix_products(
     if seeds[0].ndim == 0:
         for (a, one), (b, other) in itertools.product(_turned(named), named):
             if one.ndim == 2 and other.ndim == 1 and one.shape[1] == other.shape[0]:
-                yield from _made(f"{label}·{a} @ {b}", [u * (one @ other) for u in seeds], shape)
+                yield from _forms_of(f"{label}·{a} @ {b}", [u * (one @ other) for u in seeds], shape)
         return
     for turned in (False, True):
         u_text = f"{label}ᵀ" if turned else label
@@ -69,7 +69,7 @@ def _matrix_products(
         for text, matrix in _turned(named) if seeds[0].ndim == 2 or not turned else ():
             for words, pair in ((f"{u_text} @ {text}", (0, 1)), (f"{text} @ {u_text}", (1, 0))):
                 made = [_matmul((u, matrix)[pair[0]], (u, matrix)[pair[1]]) for u in given]
-                yield from _made(words, [m if m is not None and m.shape == shape else None for m in made], shape)
+                yield from _forms_of(words, [m if m is not None and m.shape == shape else None for m in made], shape)
 
 
 def _turned(named: Sequence[_Named]) -> Iterator[_Named]:
@@ -141,7 +141,7 @@ def _factors(named: Sequence[_Named]) -> list[_Named]:
     return [*single, *pairs]
 
 
-def _made(text: str, values: Sequence[Gradient], shape: tuple[int, ...]) -> Iterator[Form]:
+def _forms_of(text: str, values: Sequence[Gradient], shape: tuple[int, ...]) -> Iterator[Form]:
     """The form, where its values can be brought to the input's shape."""
     fitted = [None if value is None else _to_shape(value, shape) for value in values]
     known = tuple(value for value in fitted if value is not None)

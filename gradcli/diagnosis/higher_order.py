@@ -7,7 +7,7 @@ import numpy as np
 
 from gradcli.backends.base import Subject
 from gradcli.diagnosis.code.source import function_tree
-from gradcli.diagnosis.kept_constant import kept_constant
+from gradcli.diagnosis.saved_constant import saved_constant
 from gradcli.edits.source import written
 from gradcli.findings import FindingKind
 from gradcli.numerics.wording import of_largest
@@ -37,7 +37,7 @@ def name_higher_order(failed: Sequence[Evidence], subject: Subject) -> Finding:
             input=worst[0].input,
             output=worst[0].output,
         )
-    kept, tried = kept_constant(worst, subject)
+    kept, tried = saved_constant(worst, subject)
     cause, location = _cause(subject, tried=tried) if kept is None else (kept.said, kept.location)
     missing = all(_claims_nothing(e) for e in worst)
     result = "zero" if missing else "an incomplete result"

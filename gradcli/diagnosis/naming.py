@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.backends.base import Subject
-from gradcli.diagnosis.code.location import Place, locate
+from gradcli.diagnosis.code.location import SuspectLine, locate
 from gradcli.diagnosis.entries import entries_of, worst_entries
 from gradcli.diagnosis.facts import Facts
 from gradcli.diagnosis.first_order import name_gradient
@@ -119,7 +119,7 @@ def _gradients(failed: Sequence[Evidence], subject: Subject, seed: int, correcti
     """One finding for each input whose first-order gradient is wrong, for each subject at which it was measured."""
     witnesses: dict[int, tuple[Subject, list[Evidence]]] = {}
     for e in failed:
-        witness = e.witness if isinstance(e.witness, Subject) else subject
+        witness = e.measured_at if isinstance(e.measured_at, Subject) else subject
         witnesses.setdefault(id(witness), (witness, []))[1].append(e)
     for witness, group in witnesses.values():
         facts = Facts(witness, seed)
@@ -151,7 +151,7 @@ def _facts_at(facts: Facts, mismatch: Mismatch | None, seed: int) -> Facts:
 
 
 def _located(finding: Finding, subject: Subject) -> Finding:
-    place: Place | None = locate(finding, subject)
+    place: SuspectLine | None = locate(finding, subject)
     return finding if place is None or finding.location is not None else replace(finding, location=place.location)
 
 

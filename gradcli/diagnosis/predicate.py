@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradcli.diagnosis.places import by_indices, by_place
+from gradcli.diagnosis.positions import by_indices, by_position
 from gradcli.frozen import dataclass
 
 Mask = NDArray[np.bool_]
@@ -42,17 +42,17 @@ class Sample:
 
     def fits(self, mask: Mask) -> bool:
         """Whether a rule's entries are exactly the wrong ones, among the known ones."""
-        return np.array_equal(mask[self.seen], self.wrong[self.seen])
+        return np.array_equal(mask[self.decided], self.wrong[self.decided])
 
     @property
-    def seen(self) -> Mask:
+    def decided(self) -> Mask:
         """Which entries are known, wrong or right."""
         return np.ones(self.wrong.shape, bool) if self.known is None else self.known
 
     @property
     def accident(self) -> float:
         """The probability that as many entries, taken at random, are the wrong ones."""
-        return _accident(int(self.seen.sum()), int(self.wrong.sum()))
+        return _accident(int(self.decided.sum()), int(self.wrong.sum()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,9 @@ def fitting_rule(samples: Sequence[Sample], name: str, probe: Probe = _without_p
     single = len(samples) == 1
     stays = all(sample.fits(first.wrong) for sample in samples)
     place = (
-        next((text for text, mask in by_place(first.wrong, first.seen) if first.fits(mask)), None) if stays else None
+        next((text for text, mask in by_position(first.wrong, first.decided) if first.fits(mask)), None)
+        if stays
+        else None
     )
     if place is not None and (not single or first.wrong.sum() == 1 or "diagonal" in place):
         return Rule(text=place, by_value=False)
@@ -188,7 +190,7 @@ def _inside(sample: Sample, *, low: float, high: float, turned: bool = False) ->
 def _by_threshold(samples: Sequence[Sample], name: str, probe: Probe) -> str | None:
     """A threshold on the value or its magnitude, or an interval, that all samples agree on."""
     wrong = np.concatenate([s.wrong.reshape(-1) for s in samples])
-    known = np.concatenate([s.seen.reshape(-1) for s in samples])
+    known = np.concatenate([s.decided.reshape(-1) for s in samples])
     values = np.concatenate([s.values.reshape(-1) for s in samples])
     if values.dtype.kind == "c" or wrong.sum() < 2 or (known & ~wrong).sum() < 2:
         return None

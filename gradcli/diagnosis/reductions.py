@@ -14,7 +14,7 @@ from gradcli.findings import FindingKind
 
 def unreduced(suspect: Suspect) -> Named | None:
     """Right after a sum over some axes."""
-    block = suspect.facts.subject.domain.blocks[suspect.place]
+    block = suspect.facts.subject.domain.blocks[suspect.block]
     arrays = [g for g in suspect.gradients if g is not None]
     if len(arrays) != len(suspect.gradients) or arrays[0].ndim > 5:
         return None

@@ -39,7 +39,7 @@ def most_entries(suspect: Suspect) -> Named | None:
 
 def _wrong_entries(suspect: Suspect) -> NDArray[np.bool_] | None:
     """Which entries are wrong, for any output; None where that is not known, or all or none are."""
-    parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
     seen = [suspect.mismatch, *(e.mismatch for e in suspect.evidence if e.mismatch is not suspect.mismatch)]
     masks = [wrong_mask(m, suspect.shape, parts, SIGNIFICANCE) for m in seen if m is not None]
     known = [mask for mask in masks if mask is not None]
@@ -60,13 +60,13 @@ def _others_stay_right(suspect: Suspect, mask: NDArray[np.bool_]) -> bool:
 def _close_by(suspect: Suspect, mask: NDArray[np.bool_]) -> Table | None:
     """The Jacobian at nearby inputs, for some of the wrong entries and some of the others."""
     other = suspect.elsewhere
-    return None if other is None else other.facts.part_of_table(other.place, looked_at(mask))
+    return None if other is None else other.facts.part_of_table(other.block, looked_at(mask))
 
 
 def _named(suspect: Suspect, mask: NDArray[np.bool_], rule: Rule | None) -> Named | None:
     if suspect.mismatch is None:
         return None
-    parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
     alone = sum(e.mismatch is not None for e in suspect.evidence) <= 1
     c = _factor_there(suspect, suspect.mismatch, mask, parts) if alone else None
     count, size = int(mask.sum()), _relative_size(suspect.mismatch)
@@ -109,7 +109,7 @@ def _there(c: float | None) -> str:
 def _factor_there(suspect: Suspect, mismatch: Mismatch, mask: NDArray[np.bool_], parts: int) -> float | None:
     """The constant factor on the wrong entries: 0 where zeros are returned, None where there is none."""
     if not mismatch.complete:
-        return factor_on(suspect.facts, suspect.place, suspect.gradients, mask) if parts == 1 else None
+        return factor_on(suspect.facts, suspect.block, suspect.gradients, mask) if parts == 1 else None
     facts = suspect.facts
     chosen = mask.reshape(-1)[np.asarray(mismatch.columns) // parts]
     rows = facts.subject.codomain.slices[mismatch.output]

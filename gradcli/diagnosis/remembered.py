@@ -36,7 +36,7 @@ def remembered(suspect: Suspect) -> Named | None:
     """Right if one container that the user's functions keep between calls is emptied in every call of forward."""
     info = suspect.facts.subject.info
     forward = written(info.forward)
-    if forward is None or suspect.is_unseen:
+    if forward is None or suspect.is_beyond_slopes:
         return None
     functions = [f for f in (info.forward, info.setup_context, info.backward) if f is not None]
     found = list(_kept_by(functions))
@@ -60,7 +60,7 @@ def _is_right_without(suspect: Suspect, forward: Written, kept: Kept) -> bool:
     code = hooked(forward.node, forward.function, (), emptying)  # type: ignore[arg-type]  # called as hooks are
     if code is None:
         return False
-    subject, place = suspect.facts.subject, suspect.place
+    subject, place = suspect.facts.subject, suspect.block
     values = [subject.arguments[p].value for p in subject.active]
     try:
         with _put_back(kept), running({forward.function: code}):

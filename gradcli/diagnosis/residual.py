@@ -186,7 +186,7 @@ def _spans(span: FloatArray, vectors: FloatArray, allowed: FloatArray) -> bool:
 def _candidates(suspect: Suspect, place: int, axes: tuple[int, ...]) -> Iterator[_Candidate]:
     """Named vectors of every slice, shape (slices, k): 1, output, input, centred input, exp(output), times others."""
     subject, shape = suspect.facts.subject, suspect.shape
-    own = subject.arguments[subject.active[suspect.place]]
+    own = subject.arguments[subject.active[suspect.block]]
     value, output = (
         np.asarray(own.value, dtype=np.float64),
         np.asarray(subject.call().outputs[subject.output_numbers[place]]),

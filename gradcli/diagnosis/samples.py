@@ -22,14 +22,14 @@ _ENOUGH = 1e-5
 
 def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
     """The wrong entries here, and at inputs whose entries are permuted, if forward accepts those."""
-    found = [_sample(suspect.facts, suspect.place, mask, None)]
+    found = [_sample(suspect.facts, suspect.block, mask, None)]
     for number, other in enumerate(_others(suspect)):
-        table = other.part_of_table(suspect.place, looked_at(mask, number))
+        table = other.part_of_table(suspect.block, looked_at(mask, number))
         if table is None:
             break
         wrong: Mask = np.any(table.wrong, axis=0).reshape(mask.shape)
         known: Mask = np.all(table.known, axis=0).reshape(mask.shape) | wrong
-        found.append(_sample(other, suspect.place, wrong, known))
+        found.append(_sample(other, suspect.block, wrong, known))
         if len(found) >= _LEAST and float(np.prod([sample.accident for sample in found])) < _ENOUGH:
             break
     return found
@@ -37,7 +37,7 @@ def samples_of(suspect: Suspect, mask: Mask) -> list[Sample]:
 
 def probe_of(suspect: Suspect, mask: Mask) -> Probe:
     """Whether the first wrong entry is wrong at another value, all else being equal."""
-    facts, place = suspect.facts, suspect.place
+    facts, place = suspect.facts, suspect.block
     position = facts.subject.active[place]
     column = int(np.flatnonzero(mask)[0])
     values = [np.asarray(facts.subject.arguments[p].value) for p in facts.subject.active]

@@ -20,10 +20,10 @@ Named = tuple[FindingKind, str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A wrong gradient: the active input number `place`, what was returned for it, and the evidence against it."""
+    """A wrong gradient: that of input block `block`, what was returned for it, and the evidence against it."""
 
     facts: Facts
-    place: int
+    block: int
     gradients: tuple[Gradient, ...]
     mismatch: Mismatch | None
     evidence: tuple[Evidence, ...]
@@ -31,17 +31,17 @@ class Suspect:
     @property
     def name(self) -> str:
         """The input's name."""
-        return name_of(self.facts, self.place)
+        return name_of(self.facts, self.block)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The input's shape."""
-        return self.facts.subject.domain.blocks[self.place].shape
+        return self.facts.subject.domain.blocks[self.block].shape
 
     @property
     def table(self) -> Table | None:
         """The whole Jacobian for this input, if it is small and real."""
-        table = self.facts.table(self.place)
+        table = self.facts.table(self.block)
         alone = table is None and len(self.facts.subject.codomain.blocks) == 1
         return self.table_of_output(0) if alone else table
 
@@ -55,7 +55,7 @@ class Suspect:
 
     def table_of_output(self, output: int) -> Table | None:
         """The Jacobian of one output; where forward is too slow to measure it again, as the check measured it."""
-        table, codomain = self.facts.table(self.place), self.facts.subject.codomain
+        table, codomain = self.facts.table(self.block), self.facts.subject.codomain
         if table is not None:
             return table.of_rows(codomain.slices[output])
         found = self.mismatch
@@ -72,17 +72,17 @@ class Suspect:
         return other is None or there is None or form(other, there)
 
     @property
-    def is_unseen(self) -> bool:
+    def is_beyond_slopes(self) -> bool:
         """Whether the slopes do not show the error (of one entry in ten thousand, say): they then prove nothing."""
-        return self.facts.explains(self.place, self.gradients)
+        return self.facts.explains(self.block, self.gradients)
 
     def at(self, facts: Facts | None) -> "Suspect | None":
         """The same suspect at other facts; None if its gradient is right there, or backward fails."""
         if facts is None:
             return None
         try:
-            there = replace(self, facts=facts, gradients=facts.of(facts.subject.active[self.place]), mismatch=None)
-            return None if there.is_unseen else there
+            there = replace(self, facts=facts, gradients=facts.of(facts.subject.active[self.block]), mismatch=None)
+            return None if there.is_beyond_slopes else there
         except UserCodeError:  # a failure at inputs that gradcli chose refutes nothing
             return None
 
@@ -102,7 +102,7 @@ class Suspect:
 
     def _judged(self, fix: "Callable[[Suspect], Sequence[Gradient] | None]", rows: Sequence[int] | None) -> bool | None:
         fixed = fix(self)
-        return False if fixed is None else self.facts.judged(self.place, fixed, rows=rows)
+        return False if fixed is None else self.facts.judged(self.block, fixed, rows=rows)
 
 
 def name_of(facts: Facts, place: int) -> str:

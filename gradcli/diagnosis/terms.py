@@ -31,7 +31,7 @@ class Term:
 
 def missing_term(suspect: Suspect) -> Named | None:
     """Right with one more term of a simple form."""
-    term = None if suspect.is_unseen else lacking_term(suspect)
+    term = None if suspect.is_beyond_slopes else lacking_term(suspect)
     if term is None:
         return None
     return (
@@ -43,7 +43,7 @@ def missing_term(suspect: Suspect) -> Named | None:
 
 def lacking_term(suspect: Suspect) -> Term | None:
     """The simplest term with which the returned gradient is right, here and at nearby inputs; None if there is none."""
-    facts, place = suspect.facts, suspect.place
+    facts, place = suspect.facts, suspect.block
     block = facts.subject.domain.blocks[place]
     returned = [g for g in suspect.gradients if g is not None and g.shape == block.shape]
     if block.complex or block.entries > MOST_ENTRIES or len(returned) != len(suspect.gradients):
@@ -65,10 +65,10 @@ def lacking_term(suspect: Suspect) -> Term | None:
 def _holds(other: Suspect, form: Form, c: float) -> bool:
     """Whether the term makes the gradient right at other inputs, or that cannot be decided there."""
     returned = [g for g in other.gradients if g is not None and g.shape == other.shape]
-    there = next((f for f in forms(other.facts, other.place) if f.text == form.text), None)
+    there = next((f for f in forms(other.facts, other.block) if f.text == form.text), None)
     if there is None or len(returned) != len(other.gradients):
         return False
-    return other.facts.judged(other.place, _fixed(returned, c, there)) is not False
+    return other.facts.judged(other.block, _fixed(returned, c, there)) is not False
 
 
 def _fixed(returned: Sequence[NDArray[Any]], c: float, form: Form) -> list[Gradient]:

@@ -35,7 +35,7 @@ def missing(suspect: Suspect) -> Named | None:
     facts, name = suspect.facts, suspect.name
     what = "None" if all(g is None for g in suspect.gradients) else "zeros"
     for position, argument in enumerate(facts.subject.arguments):
-        if position != facts.subject.active[suspect.place] and _belongs(suspect, suspect.place, position):
+        if position != facts.subject.active[suspect.block] and _belongs(suspect, suspect.block, position):
             tracked = position in facts.subject.active
             untracked = "" if tracked else f", although {argument.name} requires none"
             return (
@@ -70,13 +70,13 @@ def non_finite(suspect: Suspect) -> Named | None:
 def swapped(suspect: Suspect) -> Named | None:
     """What is returned here is the gradient of another input."""
     for other in range(len(suspect.facts.subject.active)):
-        if other == suspect.place or not _belongs(suspect, other, suspect.facts.subject.active[suspect.place]):
+        if other == suspect.block or not _belongs(suspect, other, suspect.facts.subject.active[suspect.block]):
             continue
         lost = suspect.facts.of(suspect.facts.subject.active[other])
         if suspect.facts.explains(other, lost):
             continue
         name, owner = suspect.name, name_of(suspect.facts, other)
-        shape = list(suspect.facts.subject.domain.blocks[suspect.place].shape)
+        shape = list(suspect.facts.subject.domain.blocks[suspect.block].shape)
         got = list(np.shape(next(g for g in suspect.gradients if g is not None)))
         lacks = f", and {owner} gets None" if all(g is None for g in lost) else ""
         form = ""
@@ -111,7 +111,7 @@ def _sums_down(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 def conjugate(suspect: Suspect) -> Named | None:
     """The conjugate of the right gradient."""
-    if not suspect.facts.subject.domain.blocks[suspect.place].complex or suspect.is_unseen:
+    if not suspect.facts.subject.domain.blocks[suspect.block].complex or suspect.is_beyond_slopes:
         return None
     if suspect.proves(lambda s: each(s, np.conj), rows=REAL_ROWS):
         return (
@@ -125,7 +125,7 @@ def conjugate(suspect: Suspect) -> Named | None:
 def factor(suspect: Suspect) -> Named | None:
     """One constant times the right gradient."""
     facts, name = suspect.facts, suspect.name
-    c = constant_factor(facts, suspect.place, suspect.gradients)
+    c = constant_factor(facts, suspect.block, suspect.gradients)
     if c is None or abs(c - 1) <= SIGNIFICANCE:
         return None
     if not suspect.proves(partial(_divided, factor=c)):
@@ -137,7 +137,7 @@ def factor(suspect: Suspect) -> Named | None:
             {"factor": "-1"},
         )
     described = describe_factor(c, facts.subject)
-    alone = facts.subject.domain.blocks[suspect.place].size == facts.subject.codomain.size == 1
+    alone = facts.subject.domain.blocks[suspect.block].size == facts.subject.codomain.size == 1
     if alone and suspect.elsewhere is None and not described.is_recognised:
         return None  # any two numbers have a quotient
     because = f"; {described.because}" if described.because else ""
@@ -155,9 +155,9 @@ def _times(c: float, text: str) -> str:
 def _varying_factor(suspect: Suspect, c: float) -> Named | None:
     """The right gradient times a factor that changes with the inputs; any gradient of one entry has this form."""
     other = suspect.elsewhere
-    if other is None or suspect.facts.subject.domain.blocks[suspect.place].entries < LEAST_ROLLED:
+    if other is None or suspect.facts.subject.domain.blocks[suspect.block].entries < LEAST_ROLLED:
         return None
-    if constant_factor(other.facts, other.place, other.gradients) is None:
+    if constant_factor(other.facts, other.block, other.gradients) is None:
         return None
     text = f"{c:.9g}"
     return (
@@ -171,7 +171,7 @@ def _varying_factor(suspect: Suspect, c: float) -> Named | None:
 def transposed(suspect: Suspect) -> Named | None:
     """The right gradient with its axes exchanged."""
     ranks = {g.ndim for g in suspect.gradients if g is not None}
-    if len(ranks) != 1 or (rank := ranks.pop()) < 2 or rank > 4 or suspect.is_unseen:
+    if len(ranks) != 1 or (rank := ranks.pop()) < 2 or rank > 4 or suspect.is_beyond_slopes:
         return None
     for axes in itertools.permutations(range(rank)):
         if axes == tuple(range(rank)):
@@ -185,7 +185,7 @@ def transposed(suspect: Suspect) -> Named | None:
 def shifted(suspect: Suspect) -> Named | None:
     """The right gradient, rolled along an axis."""
     shape = suspect.shape
-    if suspect.is_unseen or any(g is None or g.shape != shape for g in suspect.gradients):
+    if suspect.is_beyond_slopes or any(g is None or g.shape != shape for g in suspect.gradients):
         return None
     for axis, size in enumerate(shape):
         for shift in (1, -1, 2, -2, 3, -3):

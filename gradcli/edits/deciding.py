@@ -11,7 +11,7 @@ _WORDS = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"
 _COMPARED = frozenset((*_SIGNS, *_WORDS, "any", "all", "isnan", "isinf", "isfinite", "signbit"))
 """Functions and methods whose results are truth values."""
 _FOLLOWED = 4
-"""Names that a value is followed through."""
+"""Assignments to names through which a value is followed."""
 
 
 def decides(node: ast.AST, definition: Definition, tree: Tree) -> bool:

@@ -119,7 +119,7 @@ def draft_for(info: TargetInfo) -> Draft | None:
 
 
 def drafts_for(info: TargetInfo) -> dict[str, Draft]:
-    """The files in which the backwards stand that a target goes through, its own or those of Functions that it calls.
+    """The files that contain the backward of a target, or those of the Functions that it calls.
 
     By the name of the Function.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, build
-from gradcli.edits.recomputing import kept_parameters, one_saving, one_unpacking, renamed, unpacked
+from gradcli.edits.recomputing import one_saving, one_unpacking, renamed, saved_parameters, unpacked
 from gradcli.edits.render import Change
 from gradcli.edits.scope import Scope
 from gradcli.edits.source import Definition
@@ -53,7 +53,7 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _called(forward: Definition, backward: Definition) -> dict[str, ast.expr]:
-    """What backward calls names of forward: as it unpacks them, by attributes of ctx, or by what they are assigned."""
+    """How backward reads the values of forward's names: unpacked, as attributes of ctx, or as they are assigned."""
     assigned = [n for n in ast.walk(forward) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
     names = [n.targets[0].id for n in assigned if isinstance(n.targets[0], ast.Name)]
     found = {name: n.value for name, n in zip(names, assigned, strict=True) if names.count(name) == 1}
@@ -63,7 +63,7 @@ def _called(forward: Definition, backward: Definition) -> dict[str, ast.expr]:
         found |= {a.id: t for a, t in pairs if isinstance(a, ast.Name) and isinstance(t, ast.Name)}
     if backward.args.args:
         own = ast.Name(id=backward.args.args[0].arg, ctx=ast.Load())
-        kept = kept_parameters(forward)
+        kept = saved_parameters(forward)
         found |= {name: ast.Attribute(value=own, attr=kept[name], ctx=ast.Load()) for name in kept}
     return found
 

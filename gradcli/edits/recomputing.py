@@ -15,8 +15,8 @@ Definition = ast.FunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A name that forward computes and keeps: the node that keeps it, and the attribute of ctx, None if it is saved."""
+class SavedName:
+    """A value that forward saves: the node that saves it, and the attribute of ctx, None for a saved tensor."""
 
     name: str
     node: ast.expr
@@ -24,20 +24,20 @@ class Kept:
 
     @property
     def line(self) -> int:
-        """Where it is kept, in the file."""
+        """The line of the file that saves it."""
         return self.node.lineno
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recomputation:
-    """An edit by which backward computes again what forward `kept`."""
+    """An edit by which backward recomputes the values that forward `saved`."""
 
-    kept: tuple[Kept, ...]
+    saved: tuple[SavedName, ...]
     candidate: Candidate
 
 
 def recomputations(forward: Definition, backward: Definition, numbers: Collection[str] = ()) -> Iterator[Recomputation]:
-    """What forward keeps of its own, computed again by backward: one result alone first, then all of them.
+    """Intermediate values that forward saves, computed again by backward: one of them first, then all of them.
 
     `numbers` are parameters of forward that hold no tensors: an edit that needs one keeps it on ctx.
     """
@@ -61,14 +61,14 @@ def _one_computed_again(forward: Definition, backward: Definition, numbers: Coll
         target = unpacking.targets[0]
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
         for argument, bound in zip(call.args, names, strict=False):
-            made = _made(forward, argument)
+            made = _expression_of(forward, argument)
             used = set() if made is None else names_in(made) & given
             if made is not None and used and isinstance(bound, ast.Name):
-                kept = Kept(name=ast.unparse(argument), node=argument, attribute=None)
+                kept = SavedName(name=ast.unparse(argument), node=argument, attribute=None)
                 stored, called = _kept_numbers(forward, backward, sorted(names_in(made) & set(numbers)))
                 changes = _exchanged(call, unpacking, argument, bound, renamed(made, called), sorted(used))
                 changes = _with_statements(forward, call, changes, stored)
-                yield Recomputation(kept=(kept,), candidate=Candidate(3, changes))
+                yield Recomputation(saved=(kept,), candidate=Candidate(3, changes))
 
 
 def _given(forward: Definition) -> set[str]:
@@ -98,7 +98,7 @@ def _kept_numbers(
     forward: Definition, backward: Definition, names: Sequence[str]
 ) -> tuple[list[ast.stmt], dict[str, ast.expr]]:
     """Parameters that hold no tensors, kept on ctx: the statements that are missing, and how backward reads each."""
-    kept, context, own = kept_parameters(forward), forward.args.args[0].arg, backward.args.args[0].arg
+    kept, context, own = saved_parameters(forward), forward.args.args[0].arg, backward.args.args[0].arg
     stored = [ast.parse(f"{context}.{name} = {name}").body[0] for name in names if name not in kept]
     return stored, {name: ast.Attribute(value=_name(own), attr=kept.get(name, name), ctx=ast.Load()) for name in names}
 
@@ -117,7 +117,7 @@ def _with_statements(
     return (Change(places[0], (whole, *stored)), *new[False])
 
 
-def _made(forward: Definition, argument: ast.expr) -> ast.expr | None:
+def _expression_of(forward: Definition, argument: ast.expr) -> ast.expr | None:
     """The expression that forward computes a saved name by, where it does so once, or that is saved without a name."""
     if not isinstance(argument, ast.Name):
         return None if isinstance(argument, ast.Starred | ast.Constant) else argument
@@ -137,24 +137,24 @@ def _unpackings(backward: Definition) -> list[ast.Assign]:
     ]
 
 
-def intermediates(forward: Definition) -> list[Kept]:
-    """What forward keeps that is neither a parameter nor returned, in the order of the text."""
+def intermediates(forward: Definition) -> list[SavedName]:
+    """The values that forward saves and that are neither parameters nor returned, in the order of the text."""
     parameters = [a.arg for a in forward.args.args]
     returned = {
         name for n in ast.walk(forward) if isinstance(n, ast.Return) and n.value is not None for name in _own(n.value)
     }
-    found: list[Kept] = []
+    found: list[SavedName] = []
     for node in ast.walk(forward):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr == "save_for_backward"
         ):
-            found += [Kept(name=ast.unparse(a), node=a, attribute=None) for a in node.args]
+            found += [SavedName(name=ast.unparse(a), node=a, attribute=None) for a in node.args]
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
             target, value = node.targets[0], node.value
             if isinstance(target.value, ast.Name) and target.value.id in parameters[:1] and isinstance(value, ast.Name):
-                found.append(Kept(name=value.id, node=value, attribute=target.attr))
+                found.append(SavedName(name=value.id, node=value, attribute=target.attr))
     return [each for each in found if each.name not in parameters and each.name not in returned]
 
 
@@ -165,7 +165,7 @@ def _own(value: ast.expr) -> list[str]:
 
 
 def _all_computed_again(forward: Definition, backward: Definition, plain: Collection[str]) -> Iterator[Recomputation]:
-    """All that forward keeps of its own, computed by backward where it unpacks what is saved, by forward's statements.
+    """All intermediate values that forward saves, computed by its statements where backward unpacks the saved tensors.
 
     Parameters that these use and that are not saved are saved as well; those that are `plain` are kept on ctx.
     """
@@ -180,7 +180,7 @@ def _all_computed_again(forward: Definition, backward: Definition, plain: Collec
     if len(bound) != len(unpacked(unpacking)) or len(bound) != len(saving.args):
         return
     used = set().union(*(names_in(step.value) for step in steps))
-    on_ctx = sorted(used & {*plain, *kept_parameters(forward)} - set(bound))
+    on_ctx = sorted(used & {*plain, *saved_parameters(forward)} - set(bound))
     stored, numbers = _kept_numbers(forward, backward, on_ctx)
     more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
     lost = {each.name for each in kept if each.attribute is None}
@@ -198,7 +198,7 @@ def _all_computed_again(forward: Definition, backward: Definition, plain: Collec
     else:
         changes = [Change(saving, whole), Change(unpacking, (anew, *made)), *reads]
     every = _with_statements(forward, saving, changes, stored)
-    yield Recomputation(kept=tuple(kept), candidate=Candidate(3 + len(steps), every))
+    yield Recomputation(saved=tuple(kept), candidate=Candidate(3 + len(steps), every))
 
 
 def _name(text: str) -> ast.expr:
@@ -206,7 +206,7 @@ def _name(text: str) -> ast.expr:
 
 
 def renamed(node: Any, called: Mapping[str, ast.expr]) -> Any:
-    """Syntax with names exchanged for what backward calls the same; parts without such names are kept as they are."""
+    """Syntax with forward's names replaced by backward's for the same values; other parts stay as they are."""
     if isinstance(node, ast.Name):
         new = called.get(node.id)
         if isinstance(new, ast.Name):
@@ -248,8 +248,8 @@ def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign]:
     return found if wanted <= made else []
 
 
-def kept_parameters(forward: Definition) -> dict[str, str]:
-    """Parameters of forward that it keeps on ctx as they are, and by which attributes."""
+def saved_parameters(forward: Definition) -> dict[str, str]:
+    """The parameters of forward that it stores on ctx unchanged, each with the attribute."""
     parameters = [a.arg for a in forward.args.args]
     return {
         n.value.id: n.targets[0].attr
@@ -262,7 +262,7 @@ def kept_parameters(forward: Definition) -> dict[str, str]:
 
 
 def _reads(backward: Definition, own: str, kept: Mapping[str, str]) -> list[Change]:
-    """What is read from ctx read from the name that backward computes; `s = ctx.s` is left out."""
+    """Reads of ctx replaced by the name that backward computes; a statement `s = ctx.s` is removed."""
     changes: list[Change] = []
     left_out: set[ast.AST] = set()
     for node in ast.walk(backward):

@@ -29,7 +29,7 @@ class Tree:
         self.file = file
 
     @cached_property
-    def _places(self) -> dict[ast.AST, tuple[ast.AST, str]]:
+    def _fields(self) -> dict[ast.AST, tuple[ast.AST, str]]:
         """For every node but the root the node above, and the field of that which holds it."""
         found: dict[ast.AST, tuple[ast.AST, str]] = {}
         for parent in ast.walk(self.file.tree):
@@ -40,7 +40,7 @@ class Tree:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node above; None for the root."""
-        return self._places[node][0] if node in self._places else None
+        return self._fields[node][0] if node in self._fields else None
 
     def is_inside(self, node: ast.AST, outer: ast.AST) -> bool:
         """Whether a node stands somewhere in another one."""
@@ -52,7 +52,7 @@ class Tree:
     @contextmanager
     def having(self, changes: Sequence[Change]) -> Iterator[None]:
         """The tree with the changes made."""
-        places = {self._places[change.old] for change in changes}
+        places = {self._fields[change.old] for change in changes}
         taken = {change.old: change.new for change in changes}
         before = {place: getattr(*place) for place in places}
         try:
@@ -64,7 +64,7 @@ class Tree:
                 setattr(parent, name, value)
 
     def text(self, changes: Sequence[Change]) -> str | None:
-        """The file's text with the changes made; None where no text that keeps the rest as it is means that."""
+        """The file's text with the changes made; None if no text says this and leaves the rest as it is."""
         with self.having(changes):
             wanted = ast.dump(self.file.tree)
         plans = [self._plan(change) for change in changes]
@@ -107,10 +107,10 @@ class Tree:
         return (first, last) if alone else (start, stop)
 
     def _with_holes(self, node: Any, kept: list[str]) -> Any:
-        """A copy of new syntax with a name in the place of each expression that is the user's own."""
+        """A copy of new syntax in which a name stands for each expression of the user's own."""
         if (
             isinstance(node, ast.expr)
-            and node in self._places
+            and node in self._fields
             and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         ):
             kept.append(segment(self.file, node))
@@ -136,9 +136,9 @@ _BINDING = ast.UnaryOp | ast.Call | ast.Attribute | ast.Name
 
 @dataclass(slots=True)
 class _Plan:
-    """The text of a change: a pattern with names for what is kept, and which of these stand in parentheses.
+    """The text of a change: a pattern with names for the parts that stay, and which of these stand in parentheses.
 
-    For an expression the last flag says whether the whole does.
+    For an expression the last flag says whether the whole stands in parentheses.
     """
 
     start: int

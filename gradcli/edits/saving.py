@@ -35,7 +35,7 @@ def materialised(definition: Definition) -> Iterator[Candidate]:
             yield Candidate(1, (Change(node, changed),))
 
 
-def kept_arguments(
+def saved_arguments(
     forward: Definition, backward: Definition, places: list[ast.expr], captured: Collection[str] = ()
 ) -> Iterator[Candidate]:
     """An argument of forward, or a number that it takes from a closure, kept on ctx, and a factor of the gradient."""
@@ -66,7 +66,7 @@ def _bound(definition: Definition) -> set[str]:
 
 
 def saved_attributes(forward: Definition, backward: Definition) -> Iterator[Candidate]:
-    """What forward keeps as an attribute of ctx, saved instead: an output that is kept so holds its own graph."""
+    """Attributes of ctx saved as tensors instead: an output stored as an attribute keeps its own graph alive."""
     calls = saving_calls(forward)
     if len(calls) > 1 or isinstance(forward, ast.Lambda) or isinstance(backward, ast.Lambda):
         return
@@ -94,7 +94,7 @@ def saved_attributes(forward: Definition, backward: Definition) -> Iterator[Cand
 def _saved_too(
     call: ast.Call, node: ast.Assign, value: ast.Name, backward: ast.FunctionDef, read: str
 ) -> Iterator[Candidate]:
-    """What is kept on ctx as the last of the saved tensors: those before it are unpacked as they were."""
+    """The attribute as the last of the saved tensors, so that those before it are unpacked as they were."""
     saved = f"{read.partition('.')[0]}.saved_tensors"
     nodes = [n for n in ast.walk(backward) if isinstance(n, ast.Attribute)]
     before = [Change(n, build(f"{saved}[:-1]")) for n in nodes if ast.unparse(n) == saved]

@@ -110,7 +110,7 @@ def scope_of(
 
 
 def _value(text: str, names: dict[str, Any]) -> object:
-    """What an element of a tuple or of the saved tensors is; itself where it cannot be read."""
+    """The value of an element of a tuple or of the saved tensors; `names` itself where it cannot be read."""
     try:
         return eval(text, {}, dict(names))  # noqa: S307 - a name with an index, made here
     except Exception:

@@ -97,7 +97,7 @@ def parsed(path: str, text: str) -> SourceFile:
 
 @lru_cache(maxsize=16)
 def definition_of(tree: ast.Module, code: CodeType) -> Definition | None:
-    """The one definition that the code object was made of."""
+    """The one definition from which the code object was compiled."""
     found: list[Definition] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
@@ -146,7 +146,7 @@ def codes_in(text: str, path: str) -> Mapping[tuple[str, int], CodeType]:
 
 
 def key_of(function: FunctionType, file: SourceFile) -> tuple[str, int] | None:
-    """By which key `codes_in` holds the code of a function that was made of the file as it is."""
+    """The key under which `codes_in` holds the code of a function compiled from the unedited file."""
     for key, code in codes_in(file.text, file.path).items():
         if (
             code.co_qualname == function.__code__.co_qualname
@@ -188,7 +188,7 @@ def compiled(node: Definition, function: FunctionType) -> CodeType | None:
 
 
 def _locate(node: ast.AST) -> None:
-    """Give new syntax line numbers, which compiling needs; all the same, since no report shows them."""
+    """Give new syntax line numbers, which compiling needs: all the same one, since no report shows them."""
     for each in ast.walk(node):
         if isinstance(each, ast.expr | ast.stmt | ast.keyword | ast.arg) and not hasattr(each, "col_offset"):
             each.lineno = each.end_lineno = 1

@@ -159,7 +159,7 @@ def _combined(target: ast.Name | ast.Subscript, operation: ast.operator, value: 
 
 
 def out_of_place(definition: ast.FunctionDef | ast.Lambda, idiom: Idiom) -> Iterator[Candidate]:
-    """Writes into what is not backward's own, made on a copy or out of place."""
+    """Writes into tensors that are not backward's own, made on a copy or replaced by out-of-place operations."""
     if isinstance(definition, ast.Lambda):
         return
     for statement in _own(definition):

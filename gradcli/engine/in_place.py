@@ -114,7 +114,7 @@ def check_may_change(target: Tensor) -> None:
         name = operation_name(target._grad_fn)
         raise RuntimeError(VIEW_WRITTEN.format(target._output_nr, name, target._why_not_written))
     if target._base is not None:
-        if target._made_without_grad:
+        if target._created_without_grad:
             raise RuntimeError(UNTRACKED_VIEW_WRITTEN)
         if target._base.is_leaf and target._base.requires_grad:
             raise RuntimeError(LEAF_VIEW_WRITTEN)

@@ -232,7 +232,7 @@ def _attach(
         note_stack(node)
     if saved or keep:
         if STATE.saved_hooks:
-            node._entries = _seen_by_hooks(kind, saved, result if keep else None)
+            node._entries = _passed_to_hooks(kind, saved, result if keep else None)
             result._grad_fn = node
             return result
         entries = [save(value) if isinstance(value, Tensor) else value for value in saved]
@@ -243,7 +243,7 @@ def _attach(
     return result
 
 
-def _seen_by_hooks(kind: type[Node], saved: Sequence[Any], result: Tensor | None) -> Ordered:
+def _passed_to_hooks(kind: type[Node], saved: Sequence[Any], result: Tensor | None) -> Ordered:
     """What a node keeps, packed as PyTorch does it: inputs in the order of their names, the result after them."""
     names = kind._saved_names
     order = sorted(range(len(saved)), key=lambda place: (names[place : place + 1], place))
@@ -332,7 +332,7 @@ def record_view(
     result._counter = counter
     result._replay_version = counter.value
     if not STATE.enabled:
-        result._made_without_grad = True
+        result._created_without_grad = True
     if source._why_not_written is not None:
         result._why_not_written = source._why_not_written
     if base is None or outer is None:

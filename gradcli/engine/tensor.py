@@ -65,7 +65,7 @@ class Tensor(Saved, TensorSignatures):
     _base: Tensor | None = None
     _replay: Callable[[Tensor], Tensor] | None = None
     _replay_version: int = 0
-    _made_without_grad: bool = False
+    _created_without_grad: bool = False
     _why_not_written: str | None = None
     _backward_hooks: Hooks | None = None
     _post_accumulate_grad_hooks: Hooks | None = None

@@ -41,7 +41,7 @@ from gradcli.edits.regrouping import (
     with_whole_cotangent,
 )
 from gradcli.edits.render import Change
-from gradcli.edits.saving import kept_arguments, materialised, saved_attributes, saved_inputs
+from gradcli.edits.saving import materialised, saved_arguments, saved_attributes, saved_inputs
 from gradcli.edits.scope import Scope
 from gradcli.edits.statements import (
     accumulated,
@@ -65,7 +65,7 @@ _LONGEST = 120
 class Setting:
     """A draft with what its backward can use: scopes at the probes, and the idiom.
 
-    `parameters` is how many gradients the framework asks for, `places` are those that are wrong of `count` returned,
+    `parameters` is how many gradients the framework asks for, `positions` are the wrong ones of the `count` returned,
     `plain` the names of the arguments that are no tensors.
     """
 
@@ -73,7 +73,7 @@ class Setting:
     scopes: tuple[Scope, ...]
     idiom: Idiom
     parameters: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     count: int
     is_complex: bool
     plain: tuple[str, ...]
@@ -92,10 +92,10 @@ class Setting:
 
     @property
     def expressions(self) -> list[ast.expr]:
-        """The expressions that what is wrong is computed from, the last ones first."""
+        """The expressions from which the wrong gradients are computed, the last ones first."""
         node = self.draft.backward.node
         found = expressions_of(self.body, self.draft.tree)
-        only = relevant(node, self.places, self.count)
+        only = relevant(node, self.positions, self.count)
         return [n for n in found if only is None or n in only][-_LONGEST:]
 
     @property
@@ -123,7 +123,7 @@ def slots(setting: Setting) -> list[ast.expr]:
 
 
 def fits(setting: Setting, lacks: Sequence[tuple[Sequence[Array], Sequence[Array | None]]]) -> Iterator[Candidate]:
-    """Factors, terms and whole gradients that fit what is wrong.
+    """Factors, terms and whole gradients with which the wrong gradients become right.
 
     `lacks` has, for each wrong input, the right gradients at the probes and those returned.
     """
@@ -170,7 +170,7 @@ def _multiplied(place: ast.expr, factor: ast.expr) -> ast.expr:
 
 
 def _whole(places: Sequence[ast.expr], fit: Fit) -> Iterator[Candidate]:
-    """The fit in the place of every slot; what is lost counts as well."""
+    """The fit in place of the whole of every slot; the size of what it replaces adds to the cost."""
     for place in places:
         node = ast.UnaryOp(op=ast.USub(), operand=fit.node) if fit.negative else fit.node
         lost = sum(isinstance(n, ast.expr) for n in ast.walk(place)) / 3
@@ -210,13 +210,13 @@ def near(setting: Setting) -> Iterator[Candidate]:
 
 
 def in_place(setting: Setting) -> Iterator[Candidate]:
-    """Writes of backward and forward made on a copy, or out of place."""
+    """In-place writes of backward and forward, made on a copy or replaced by out-of-place operations."""
     for part in setting.draft.parts:
         yield from out_of_place(part.node, setting.idiom)
 
 
 def needed(setting: Setting, inputs: Collection[str | None]) -> Iterator[Candidate]:
-    """A condition on whether an input requires a gradient made one on another input: on one of `inputs`, by name."""
+    """A condition on `needs_input_grad` asked of another input, one of `inputs` by name."""
     role = "forward" if setting.draft.has("forward") else "setup_context"
     names = [a.arg for a in setting.draft.part(role).node.args.args][role == "forward" :]
     wanted = [number for number, name in enumerate(names) if name in inputs]
@@ -228,7 +228,7 @@ def needed(setting: Setting, inputs: Collection[str | None]) -> Iterator[Candida
 
 
 def cut_graphs(setting: Setting) -> Iterator[Candidate]:
-    """What takes a tensor out of the graph left out; an intermediate result computed again."""
+    """`detach` and `.data` left out; saved intermediate values computed again by backward."""
     for node in setting.expressions:
         if any(word in ast.unparse(node) for word in ("detach", "data")):
             yield from swaps(node, setting.scope, setting.idiom)
@@ -239,7 +239,7 @@ def cut_graphs(setting: Setting) -> Iterator[Candidate]:
 
 
 def forward_edits(setting: Setting) -> Iterator[Candidate]:
-    """What forward saves, and how backward is called."""
+    """Other values saved by forward, and zeros instead of None for unused outputs."""
     for role in ("forward", "setup_context"):
         if setting.draft.has(role):
             yield from saved_inputs(setting.draft.part(role).node)
@@ -250,18 +250,18 @@ def forward_edits(setting: Setting) -> Iterator[Candidate]:
                 captured = [
                     name for name in captured_by(forward).keys() - captured_by(backward).keys() if "." not in name
                 ]
-                yield from kept_arguments(forward.node, backward.node, slots(setting), sorted(captured))
+                yield from saved_arguments(forward.node, backward.node, slots(setting), sorted(captured))
             yield from _recomputed(setting, role)
 
 
 def _recomputed(setting: Setting, role: str) -> Iterator[Candidate]:
-    """What forward keeps, computed again by backward."""
+    """What forward saves, computed again by backward."""
     for each in recomputations(setting.draft.part(role).node, setting.draft.backward.node, setting.plain):
         yield each.candidate
 
 
 def farther(setting: Setting) -> Iterator[Candidate]:
-    """A factor or a summand put in anywhere: factors where grad_output comes by, summands where it does not."""
+    """A factor or a summand put in anywhere; the summand is a grad_output only where the expression depends on one."""
     simple = simple_factors(setting.scope)
     numbers, masks = _of_forward(setting)
     sizes = [*size_factors(setting.scope, setting.idiom), *((2.0, each) for each in numbers)]
@@ -290,7 +290,7 @@ def _of_forward(setting: Setting) -> tuple[list[ast.expr], list[ast.expr]]:
 
 
 def farthest(setting: Setting) -> Iterator[Candidate]:
-    """The derivative of a common function put in as a factor anywhere."""
+    """In what depends on grad_output: the derivative of a common function as a factor, and a mean or sum subtracted."""
     derived = derived_factors(setting.scope, setting.idiom)
     for node in setting.expressions:
         if _computes(setting, node) and names_in(node) & setting.carriers:
@@ -304,7 +304,7 @@ def _decides(setting: Setting, node: ast.expr) -> bool:
 
 
 def _is_scaled_above(setting: Setting, node: ast.expr) -> bool:
-    """Whether a factor at this node is one at the node above: in products, and for numbers in them."""
+    """Whether the same factor is also tried at the node above: a product, a quotient or a negation of this one."""
     parent = setting.draft.tree.parent(node)
     if isinstance(parent, ast.UnaryOp):
         return True

@@ -31,12 +31,12 @@ class Examination:
         """Where gradients were seen to be wrong, then the subject itself."""
         if self.subject is None:
             return ()
-        found = [there for e in self.evidence if (there := _witness(e, self.subject)) is not None]
+        found = [there for e in self.evidence if (there := _subject_of(e, self.subject)) is not None]
         return (*found[:2], self.subject)
 
 
 def examined(ready: Prepared) -> Examination:
-    """Put the samples through the battery until one fails."""
+    """Run the battery on one sample after the other until one fails."""
     last: tuple[Evidence, ...] = ()
     for subject, evidence in _runs(ready):
         last = (*last, *evidence)
@@ -70,11 +70,11 @@ def _runs(ready: Prepared) -> Iterator[tuple[Subject, tuple[Evidence, ...]]]:
         yield first, found
 
 
-def _witness(evidence: Evidence, subject: Subject) -> Subject | None:
+def _subject_of(evidence: Evidence, subject: Subject) -> Subject | None:
     """The subject at which evidence was found, moved to the point where it was measured."""
     if evidence.order > 1:
         return None
-    there = evidence.witness if isinstance(evidence.witness, Subject) else subject
+    there = evidence.measured_at if isinstance(evidence.measured_at, Subject) else subject
     mismatch = evidence.mismatch
     if mismatch is None or mismatch.order > 1 or mismatch.point.shape != there.point.shape:
         return there if there is not subject else None

@@ -88,7 +88,7 @@ class Library:
         return found
 
     def factors(self) -> Iterator[Form]:
-        """What a gradient may be multiplied by: nothing but a number, known quantities, products of two."""
+        """What a gradient may be multiplied by: a number alone, known quantities, products of two of these."""
         yield Form(0, ast.Constant(value=1), tuple(np.ones(()) for _ in self._scopes))
         yield from self.base
         yield from self._pairs(self.base[: 2 * _BASE])
@@ -169,7 +169,7 @@ class Library:
         return [] if c is None or c.real == 0 else list(self._spelt(form, c.real, most))
 
     def _spelt(self, form: Form, c: float, most: int) -> Iterator[Fit]:
-        """The coefficient as a fraction of numbers up to `most`, or as a number that backward has times or through one.
+        """The coefficient as a fraction of numbers up to `most`, or one that has a number of backward as a factor.
 
         Of terms only short ones are likely: almost any coefficient is near some fraction.
         """
@@ -234,7 +234,7 @@ def _broadcast(one: Array, other: Array) -> Array | None:
 
 
 def _spread(value: Array, shape: tuple[int, ...]) -> Array | None:
-    """The value in a shape that it broadcasts to; None where it is another one."""
+    """The value broadcast to a shape; None where it does not broadcast to it."""
     try:
         return np.broadcast_to(value, shape)
     except ValueError:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection
 
 from gradcli.edits.draft import Draft
-from gradcli.edits.recomputing import kept_parameters
+from gradcli.edits.recomputing import saved_parameters
 from gradcli.edits.source import TextEdit, edited, span
 
 _BODY = """# Runs forward again and differentiates it by autograd; written by gradcli fix.
@@ -21,8 +21,8 @@ with {torch}.enable_grad():
 inputs = [x for x, n in zip(values, needed) if n]
 grads = iter({torch}.autograd.grad(output, inputs, {g}, create_graph={torch}.is_grad_enabled()))
 return tuple(next(grads) if n else None for n in needed)"""
-"""For a forward that takes other values besides tensors, or returns several outputs. Views keep apart arguments for
-which one tensor was passed."""
+"""For a forward that takes other values besides tensors, or returns several outputs. Views keep arguments apart for
+which the same tensor was passed."""
 
 
 def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -> Draft | None:
@@ -46,7 +46,7 @@ def recomputing(draft: Draft, namespace: str | None, numbers: Collection[str]) -
     special = (*backward.args.kwonlyargs, *forward.args.kwonlyargs, backward.args.vararg, forward.args.vararg)
     if not cotangents or not given or saving is None or any(special):
         return None
-    saved, kept = [ast.unparse(a) for a in saving.args], kept_parameters(forward)
+    saved, kept = [ast.unparse(a) for a in saving.args], saved_parameters(forward)
     more = [name for name in given if name in numbers and name not in kept and name not in saved]
     kept |= {name: name for name in more}
     tensors = [name for name in given if name in saved or name not in kept]

@@ -38,7 +38,7 @@ SECONDS = 20.0
 _PROOFS = 12
 """Candidates of one stage that are put to the whole check."""
 _BRANCHES = 2
-"""Drafts with one mistake fixed that are gone on with."""
+"""Drafts with one mistake fixed in which the search for the next one goes on."""
 _ROUNDS = 3
 """Mistakes that are fixed one after the other."""
 
@@ -65,7 +65,7 @@ class Search:
         return time.process_time() > self.ends
 
     def patch(self, seen: Examination, drafts: Sequence[Draft]) -> Patch | None:
-        """The first patch that is proven: a correction if there is one, and in no other file before its time."""
+        """The first patch that is proven. Each kind of patch is tried in every file before the next kind."""
         steps: tuple[tuple[Callable[[Examination, Draft], tuple[Draft, Proof] | None], str], ...] = (
             (self._corrected, ""),
             (lambda seen, draft: self._fixed(seen, draft, _ROUNDS), ""),
@@ -100,13 +100,13 @@ class Search:
         return None
 
     def _corrected_here(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
-        """A correction that came with a name, right only at the present values of numbers around the functions."""
+        """A correction that came with a name, and is right only for the present values of captured numbers."""
         return next(((made, proof) for before, made, proof in self._doubtful if before is draft), None)
 
     def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
         """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
 
-        Nor may a backward that could be differentiated raise when that is done.
+        A backward that could be differentiated must still be, without an exception.
         """
         reached = max(proof.orders, default=1)
         if reached < self.wrong_order or (reached < 2 and reached < self._order_before):
@@ -253,7 +253,7 @@ class Search:
     def _continued(
         self, draft: Draft, partial: Sequence[tuple[float, Candidate]], wrong: frozenset[int] | None, rounds: int
     ) -> tuple[Draft, Proof] | None:
-        """What becomes of drafts in which something is fixed, and something left."""
+        """The search continued from drafts in which one mistake is fixed and another is left."""
         tried = 0
         for _, candidate in sorted(partial, key=lambda p: p[0]) if rounds > 1 else ():
             if self.is_over or tried == _BRANCHES:
@@ -323,7 +323,7 @@ class Search:
             scopes=tuple(scopes),
             idiom=self._idiom(draft),
             parameters=len(subject.arguments),
-            places=tuple(subject.active[place] for place in sorted(wrong)),
+            positions=tuple(subject.active[place] for place in sorted(wrong)),
             count=0 if returned is None or not wrong else len(returned),
             plain=tuple(a.name for a in subject.arguments if not a.is_tensor),
             is_complex=any(b.complex for b in (*subject.domain.blocks, *subject.codomain.blocks)),

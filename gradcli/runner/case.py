@@ -26,7 +26,7 @@ from gradcli.runner.outcome.expect import against_expectation
 from gradcli.runner.outcome.merge import merge
 from gradcli.runner.outcome.notes import telling_notes, time_notes
 from gradcli.runner.planning.plan import CheckCase, claimed
-from gradcli.runner.process.interference import own_kept
+from gradcli.runner.process.interference import own_functions_restored
 from gradcli.spec.hints import explain_exception
 from gradcli.spec.resolve import resolve
 from gradcli.targets import TargetInfo
@@ -101,7 +101,7 @@ def check_object(
     trail = _Trail(supply=supply)
     watchdog = watchdog or Watchdog(budget=case.settings.budget)
     try:
-        with watchdog.watching(), interpreted_kernels(), own_kept():
+        with watchdog.watching(), interpreted_kernels(), own_functions_restored():
             ready = _prepared(target, case, backends, info, trail, watchdog)
             for number, part in _schedule(ready, trail, watchdog):
                 failed = _examined(ready, number, part, trail)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gradcli.results import CheckResult, Fault
 from gradcli.runner.jobs import Broken, CheckJob, Done, Outcome, Refused
-from gradcli.runner.planning.import_folders import place_of
+from gradcli.runner.planning.import_folders import module_or_file_of
 from gradcli.runner.planning.plan import CheckCase
 from gradcli.runner.pool import Pool
 from gradcli.runner.process.interrupts import Interrupted
@@ -65,17 +65,17 @@ def concluded(case: CheckCase, outcome: Outcome) -> CheckResult:
         broken = _faulty(case, f"internal error in gradcli: {last}", outcome.exit_code)
         return replace(broken, error_traceback=outcome.trace)
     if isinstance(outcome, Refused):
-        return _faulty(case, _placed(case, outcome.message), outcome.exit_code)
+        return _faulty(case, _with_origin(case, outcome.message), outcome.exit_code)
     lost = _faulty(case, outcome.message_for(case.spec.target), outcome.exit_code, crashed=True)
     return replace(lost, seconds=outcome.seconds, error_traceback=outcome.trace)
 
 
-def _placed(case: CheckCase, message: str) -> str:
+def _with_origin(case: CheckCase, message: str) -> str:
     """The message, with the place of the case in its spec, or the target, in front of it."""
     origin = case.spec.origin
     if origin is None:
         name = re.escape(case.spec.target.rpartition(":")[2])
-        named = place_of(case.spec.target) in message or re.search(rf"\b{name}\b", message)
+        named = module_or_file_of(case.spec.target) in message or re.search(rf"\b{name}\b", message)
         return message if named else f"{case.spec.target}: {message}"
     return f"{origin}:{case.spec.column}: {message.removeprefix(f'{origin}: ')}"
 

@@ -190,15 +190,15 @@ class Lost:
     """The process that did the job ended, or was stopped at a time limit; `begun` says whether the import was over.
 
     `how` says what happened, and `sudden` whether it happened at one moment of the run, as a crash does: a process that
-    was stopped because it took too long, and one that never started, have no such moment. `place` and `trace` say where
-    in the user's code it was, `doing` in which part of the check, if that is known.
+    was stopped because it took too long, and one that never started, have no such moment. `location` and `trace` say
+    where in the user's code it was, `doing` in which part of the check, if that is known.
     """
 
     how: str
     begun: bool
     sudden: bool
     seconds: float
-    place: str = ""
+    location: str = ""
     trace: str | None = None
     doing: str = ""
 
@@ -210,9 +210,9 @@ class Lost:
     def message_for(self, target: str) -> str:
         """Why the job on `target` was not done."""
         if not self.begun:
-            return f"{target}: {self.how} while it was imported{self.place}"
+            return f"{target}: {self.how} while it was imported{self.location}"
         ran = " while it ran" if self.sudden else ""
-        return f"{self.how}{ran}{self.place}{f' ({self.doing})' if self.doing else ''}"
+        return f"{self.how}{ran}{self.location}{f' ({self.doing})' if self.doing else ''}"
 
 
 Outcome = Done | Refused | Broken | Lost

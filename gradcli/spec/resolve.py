@@ -51,7 +51,7 @@ def resolve(target: str) -> Resolved:
     place, name = _split(target)
     if not name:
         raise TargetError(f"{target}: expected a name after a colon, as in {place or 'module'}:Name")
-    module = import_place(place)
+    module = import_module_or_file(place)
     found: Any = module
     walked = place
     for part in name.split("."):
@@ -98,7 +98,7 @@ def names_in(module_or_path: str) -> list[str]:
         TargetError: as `resolve`, and where the file defines nothing because its definitions stand in a comment.
         TargetImportError: the module raised while it was imported.
     """
-    module = import_place(module_or_path)
+    module = import_module_or_file(module_or_path)
     names = [name for name, value in vars(module).items() if _is_own(name, value, module)]
     file = _file(module)
     if not names and file is not None and (why := commented_definition(Path(file))):
@@ -106,7 +106,7 @@ def names_in(module_or_path: str) -> list[str]:
     return names
 
 
-def import_place(place: str) -> ModuleType:
+def import_module_or_file(place: str) -> ModuleType:
     """The module called `place`, or that of the file `place`; raises as `resolve`."""
     place = place.removesuffix(":")
     if place.endswith(".py") or os.sep in place:
@@ -281,14 +281,14 @@ def _is_own(name: str, value: object, module: ModuleType) -> bool:
         return False
     # A descriptor or lazy proxy may raise anything when it is asked for an attribute; it is then no definition.
     try:
-        return bool(getattr(value, "__module__", None) == module.__name__) or _is_made_of(value, module)
+        return bool(getattr(value, "__module__", None) == module.__name__) or _comes_from(value, module)
     except BaseException as error:
         if is_interrupt(error):
             raise
         return False
 
 
-def _is_made_of(value: object, module: ModuleType) -> bool:
+def _comes_from(value: object, module: ModuleType) -> bool:
     """Whether a callable object of a library's class keeps a function of the module, as a registered operator does."""
     if inspect.isclass(value) or inspect.isroutine(value) or not callable(value):
         return False

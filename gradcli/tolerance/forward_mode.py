@@ -120,7 +120,7 @@ def _pushed(problem: Problem, map_: VectorMap, point: Sequence[Any], tangent: Fl
 def _tangents(problem: Problem, forward_ad: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """The tangents of the outputs that have a gradient, zeros where there is none."""
     outputs = as_tuple(problem.function(*inputs))
-    unpacked = [forward_ad.unpack_dual(outputs[number]) for number in problem.output_places]
+    unpacked = [forward_ad.unpack_dual(outputs[number]) for number in problem.output_positions]
     return tuple(problem.torch.zeros_like(dual.primal) if dual.tangent is None else dual.tangent for dual in unpacked)
 
 
@@ -173,7 +173,9 @@ def check_batched_forward_mode(problem: Problem) -> None:
             raise problem.error(
                 f"gradcheck failed while testing batched gradient computation in forward mode: input {number}: {error}"
             ) from error
-        names = [f"the tangent of output {out} along input {problem.places[number]}" for out in problem.output_places]
+        names = [
+            f"the tangent of output {out} along input {problem.places[number]}" for out in problem.output_positions
+        ]
         _compare(problem, batch, list(zip(*single, strict=True)), names)
 
 

@@ -163,7 +163,7 @@ class Problem:
         return differentiable(results)
 
     @functools.cached_property
-    def output_places(self) -> tuple[int, ...]:
+    def output_positions(self) -> tuple[int, ...]:
         """The places of the outputs through which a gradient flows, among all that the function returns."""
         results = as_tuple(self.function(*self.inputs))
         kept = [result for result in differentiable(results) if result.requires_grad]

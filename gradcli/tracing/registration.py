@@ -33,11 +33,11 @@ class HookWatch:
             for key, hook in list((entries or {}).items()):
                 made = self.log.stand_in(hook, kind, tensor)
                 if made is not None and entries is not None:
-                    self._place(made, tensor)
+                    self._insert(made, tensor)
                     made.place = entries, key
                     self.patches.entry(entries, key, made)
 
-    def _place(self, made: Any, tensor: Any) -> None:
+    def _insert(self, made: Any, tensor: Any) -> None:
         node = maker_of(tensor)
         if node is not None:
             made.sequence, made.node_name = node._sequence_nr(), type(node).__name__
@@ -114,7 +114,7 @@ class HookWatch:
             if made is None:
                 return register(tensor, hook)
             handle = register(tensor, made)
-            self._place(made, tensor)
+            self._insert(made, tensor)
             entries = handle.hooks_dict_ref()
             entries[handle.id] = hook
             made.place = entries, handle.id

@@ -84,7 +84,7 @@ class Overrun:
 
     phase: str
     seconds: float
-    place: str | None = None
+    location: str | None = None
 
 
 @dataclass(slots=True)
@@ -344,7 +344,7 @@ class Watchdog:
         """The error for a call that was interrupted, in the line `frame` of the user's code."""
         place = None if frame is None else f"{frame.filename}:{frame.lineno}"
         if self.overruns:
-            self.overruns[-1].place = place
+            self.overruns[-1].location = place
         return OverrunError(
             f"stopped after {call.limit:.2g} s" + ("" if place is None else f" at {place}"),
             phase=self.phase.name,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gradcli.backends.executed_lines import LinesSeen, at_most, lines_run
+from gradcli.backends.executed_lines import LineCounts, at_most, lines_run
 
 
 def straight(x: float) -> float:
@@ -82,7 +82,7 @@ def test_loops_are_told_from_branches():
                 y -= 1
         return y + sum([1 for _ in range(20)])
 
-    def lines(x: float, steps: int) -> LinesSeen:
+    def lines(x: float, steps: int) -> LineCounts:
         with at_most(1000, branches) as seen:
             branches(x, steps)
         return seen

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Counters, FloatArray, ForwardCall, Layout
-from gradcli.backends.executed_lines import LinesSeen, lines_run
+from gradcli.backends.executed_lines import LineCounts, lines_run
 from gradcli.backends.given_inputs import Home
-from gradcli.backends.guard import Session, generators_kept
+from gradcli.backends.guard import Session, generators_restored
 from gradcli.backends.orders import noise_of_gradient, space_of, spaces_of_order
 from gradcli.backends.spaces import SpacedSubject
 from gradcli.backends.tensor.call_records import OtherCalls
@@ -198,7 +198,7 @@ class ArraySubject(SpacedSubject):
 
     def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """Keep the random generators over many calls."""
-        return generators_kept(self.framework, lazy=lazy)
+        return generators_restored(self.framework, lazy=lazy)
 
     def map_of(self, derivatives: Derivatives, order: int, lower: ArrayMap | None = None) -> ArrayMap:
         """These derivatives as the map of `order`; `lower` is the map of the order below, whose gradient it is."""
@@ -226,10 +226,10 @@ class ArraySubject(SpacedSubject):
             ),
         )
 
-    def lines_seen(self) -> LinesSeen:
+    def line_counts(self) -> LineCounts:
         """How often a call runs each line of the user's code. Raises UserCodeError."""
         with self.framework.stepwise():
-            return super().lines_seen()
+            return super().line_counts()
 
     def backward(self, cotangents: Sequence[NDArray[Any] | None]) -> Gradients:
         """Gradients of the active inputs. Raises UserCodeError."""
@@ -251,7 +251,7 @@ class ArraySubject(SpacedSubject):
     ) -> Iterator[Gradients | None]:
         """Gradients, with other calls of forward between forward and backward; a forward for each, without a graph."""
         for others in sets:
-            between = partial(others.made, self._run_raised)
+            between = partial(others.run_one, self._run_raised)
             try:
                 with self.running():
                     found = self.interleaved(self.materialised(cotangents), between)

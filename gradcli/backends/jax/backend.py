@@ -20,7 +20,7 @@ from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.attribution import users_frames
 from gradcli.backends.base import Subject
 from gradcli.backends.guard import users_code
-from gradcli.backends.jax.compilations import compilations_kept
+from gradcli.backends.jax.compilations import compilations_reused
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
 from gradcli.backends.jax.rules import (
@@ -137,7 +137,7 @@ class JaxTransforms(Transforms):
     ) -> Iterator[None]:
         """Under the guard, in 64 bits unless in the precision that the user has set."""
         guard = users_code(self.framework, silent=silent, asked=asked, distance=distance)
-        with guard, compilations_kept(), in_64_bits() if wide else contextlib.nullcontext():
+        with guard, compilations_reused(), in_64_bits() if wide else contextlib.nullcontext():
             yield
 
     def refuses_64_bits(self, error: BaseException) -> bool:

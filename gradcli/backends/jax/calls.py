@@ -35,7 +35,7 @@ class Calls:
             if equation.params["length"]:
                 self.found += [(found, call.step) for found, _ in _calls_of(call, every=self.every)]
             return
-        elif self.every and any(is_inexact(v.held) for v in call.made):
+        elif self.every and any(is_inexact(v.held) for v in call.results):
             target = function_of(held, places, call.run)
         else:
             return
@@ -60,7 +60,7 @@ def _calls_of(call: Call, *, every: bool) -> list[tuple[TracedCall, int]]:
     for turn in turns:
         noted = Calls(every)
         given = [*operands[: fixed + carried], *(Value(v.held[turn], leaf=v.leaf) for v in parts)]
-        made = VjpGraph(seen=noted.note).run(body.jaxpr, body.consts, given, call.site)
+        made = VjpGraph(on_call=noted.note).run(body.jaxpr, body.consts, given, call.site)
         operands[fixed : fixed + carried] = map(_as_input, made[:carried])
     return noted.found
 

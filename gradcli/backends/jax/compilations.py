@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def compilations_kept() -> Iterator[None]:
+def compilations_reused() -> Iterator[None]:
     """Look programs up by what they compute before they are compiled, in a folder that ends with the process.
 
     JAX finds a compiled program by the function object that it was compiled for. A function that defines a loop's body,

@@ -65,7 +65,7 @@ def _traced(
     if calls is None:
         return VjpGraph().trace(function, names, inputs, cotangent)
     noted = Calls(calls.every)
-    graph = VjpGraph(seen=noted.note)
+    graph = VjpGraph(on_call=noted.note)
     found = graph.trace(function, names, inputs, cotangent)
     for call, step in noted.found:
         calls.add(replace(call, node=graph.nodes.get(step)))

@@ -32,7 +32,7 @@ class Call:
     equation: Any
     variables: Sequence[Any]
     operands: Sequence[Value]
-    made: Sequence[Value]
+    results: Sequence[Value]
     run: Callable[..., Any]
     site: SourceSite | None
     step: int
@@ -56,12 +56,12 @@ class _Step:
 @final
 @dataclass(slots=True)
 class VjpGraph:
-    """Runs a function equation by equation, and the vjp of each in reverse; calls `seen` for each.
+    """Runs a function equation by equation, and the vjp of each in reverse; calls `on_call` for each.
 
     `nodes` gives the number of a step's node; `handed` are the inputs that a branch was given, used there or not.
     """
 
-    seen: Callable[[Call], None] | None = None
+    on_call: Callable[[Call], None] | None = None
     steps: list[_Step] = field(default_factory=list)
     leaves: dict[int, Any] = field(default_factory=dict)
     bad_gradient: NonFinite | None = None
@@ -118,8 +118,8 @@ class VjpGraph:
                 made = self._step(equation, site, operands, run)
                 for value in made:
                     value.bad = origin(shown_name(equation), site, taken, value.held, self._name_of)
-                if self.seen is not None and self.steps:
-                    self.seen(Call(equation, variables, operands, made, run, site, len(self.steps) - 1))
+                if self.on_call is not None and self.steps:
+                    self.on_call(Call(equation, variables, operands, made, run, site, len(self.steps) - 1))
             known.update(zip(equation.outvars, made, strict=True))
         return [read(variable) for variable in jaxpr.outvars]
 

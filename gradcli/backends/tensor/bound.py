@@ -18,7 +18,7 @@ from gradcli.backends.base import (
     RawBackward,
 )
 from gradcli.backends.given_inputs import Home
-from gradcli.backends.guard import Session, generators_kept, has_drawn, seed_every_call, seeds_lazily, users_code
+from gradcli.backends.guard import Session, generators_restored, has_drawn, seed_every_call, seeds_lazily, users_code
 from gradcli.backends.orders import space_of, spaces_of_order
 from gradcli.backends.origin import Origin
 from gradcli.backends.tensor.body import stands_for
@@ -102,7 +102,7 @@ class BoundFunction(TransformedFunction):
 
     def session(self, *, lazy: bool = False) -> AbstractContextManager[Session]:
         """Keep the random generators over many calls."""
-        return generators_kept(self.framework, lazy=lazy)
+        return generators_restored(self.framework, lazy=lazy)
 
     def derivative_map(self, order: int) -> TensorMap:
         """The map whose derivative is checked at `order`."""
@@ -207,7 +207,7 @@ class BoundFunction(TransformedFunction):
         """Gradients, with other calls between forward and each backward pass, through the first call's graph."""
         call, self._unused = self._unused or self._run(self._caller), None
         for number, others in enumerate(sets, 1):
-            ran = others.made(self._run_between)
+            ran = others.run_one(self._run_between)
             yield self._gradients(call, cotangents, retain=number < len(sets)) if ran else None
 
     def _run_between(self, arguments: Sequence[Argument]) -> None:
@@ -242,7 +242,7 @@ class BoundFunction(TransformedFunction):
         last = len(passes) - 1
         found = []
         for number, each in enumerate(passes):
-            if each.after is not None and not each.after.made(self._run_between):
+            if each.after is not None and not each.after.run_one(self._run_between):
                 return None
             found.append(self._gradients(call, each.cotangents, retain=number < last, layout=each.layout))
         return tuple(found)

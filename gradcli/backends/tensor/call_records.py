@@ -55,7 +55,7 @@ class OtherCalls:
     bold: Iterable[Sequence[Argument]]
     near: Sequence[Argument]
 
-    def made(self, run: Callable[[Sequence[Argument]], object]) -> bool:
+    def run_one(self, run: Callable[[Sequence[Argument]], object]) -> bool:
         """Call `run` with each of them until one does not raise; returns whether one did not."""
         for arguments in chain(self.bold, (self.near,)):
             with suppress(Exception, SystemExit):

@@ -69,7 +69,7 @@ def bound_to_own(make: Callable[[Own], Subject], candidates: Own) -> Subject:
     except UserCodeError:
         return make(candidates)
     try:
-        before = None if subject.is_alike_while(_moved(candidates)) else _seen(subject)
+        before = None if subject.is_alike_while(_moved(candidates)) else _outputs_and_gradients(subject)
     except OverrunError:  # it takes too long to be called for this, which says nothing of copies
         return subject
     except UserCodeError:
@@ -83,7 +83,7 @@ def bound_to_own(make: Callable[[Own], Subject], candidates: Own) -> Subject:
 def _running(make: Callable[[Own], Subject], candidates: Own) -> Subject | None:
     """The subject bound to the caller's own tensors, where forward and backward run with them."""
     try:
-        _seen(subject := make(candidates))
+        _outputs_and_gradients(subject := make(candidates))
     except UserCodeError:
         return None
     return subject
@@ -98,7 +98,7 @@ def _moved_alike(subject: Subject, own: Own, before: list[NDArray[Any]]) -> bool
     """Whether the outputs and gradients stay the same when the caller's tensors are moved in place."""
     try:
         with _moved(own):
-            after = _seen(subject)
+            after = _outputs_and_gradients(subject)
     except OverrunError:
         return True
     except UserCodeError:
@@ -122,7 +122,7 @@ def _moved(own: Own) -> Any:
             tensor.data.copy_(before[position])
 
 
-def _seen(subject: Subject) -> list[NDArray[Any]]:
+def _outputs_and_gradients(subject: Subject) -> list[NDArray[Any]]:
     """The outputs that carry a gradient, and the gradients for cotangents of ones. Raises UserCodeError."""
     result = subject.call_at(subject.arguments, lambda outputs: [np.ones_like(output) for output in outputs])
     gradients = [np.zeros(0) if g is None else g for g in result.gradients or ()]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gradcli.backends.arrays.trees import expanded
 from gradcli.backends.attribution import user_code_error
 from gradcli.backends.base import Backend, Counters, Subject
-from gradcli.backends.guard import generators_kept, users_code
+from gradcli.backends.guard import generators_restored, users_code
 from gradcli.backends.origin import Origin, function_origin
 from gradcli.backends.tensor.bound import BoundFunction
 from gradcli.backends.tensor.call_records import Call
@@ -161,7 +161,7 @@ class FunctionBackend(Backend):
 
     def session(self) -> AbstractContextManager[object]:
         """A lazy session: nothing is seeded until a number is drawn; binding repeats its own first call if one is."""
-        return generators_kept(self.framework, lazy=True)
+        return generators_restored(self.framework, lazy=True)
 
     def origin(self, target: object) -> Origin | None:
         """The rule that a target tests; None for a callable, which may use several Functions or none."""

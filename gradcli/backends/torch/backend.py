@@ -53,11 +53,11 @@ class TorchFramework(Framework):
 
         PyTorch forbids for good that memory is resized once NumPy has seen it, so that NumPy sees a copy only.
         """
-        return self._seen(tensor.detach().clone())
+        return self._values_of(tensor.detach().clone())
 
     def as_array(self, tensor: Any) -> NDArray[Any]:
         """The memory of an ordinary CPU tensor; of any other what `to_array` says."""
-        return self._seen(tensor.detach())
+        return self._values_of(tensor.detach())
 
     def holds(self, tensor: Any, array: NDArray[Any]) -> bool:
         """The same, without a view of the tensor's memory in NumPy."""
@@ -79,7 +79,7 @@ class TorchFramework(Framework):
         buffer[..., 0].copy_(plain)
         return buffer[..., 0]
 
-    def _seen(self, plain: Any) -> NDArray[Any]:
+    def _values_of(self, plain: Any) -> NDArray[Any]:
         try:
             found: NDArray[Any] = plain.numpy()
         except (RuntimeError, TypeError):

@@ -61,7 +61,7 @@ def follows_from_given(situation: Situation, batch: Batch) -> bool:
     subject, tolerance = situation.subject, situation.tolerance(TOLERANCE)
     outputs = [subject.first_call.outputs[number] for number in subject.output_numbers]
     inside = [batch.is_in(subject, argument) for argument in subject.arguments]
-    if not batch.is_kept_by_all(outputs) or not all(inside[position] for position in subject.active):
+    if not batch.is_axis_of_all(outputs) or not all(inside[position] for position in subject.active):
         return False
     arguments = [
         replace(a, value=_with_one_more(a.value)) if there else a

@@ -55,14 +55,14 @@ class Batch:
             for a in subject.arguments
         )
 
-    def is_kept_by(self, outputs: Sequence[NDArray[Any]]) -> bool:
+    def is_axis_of_any(self, outputs: Sequence[NDArray[Any]]) -> bool:
         """Whether an output has the axis, so that entries are handled one by one, and smaller sizes are safe to try.
 
         Code that sums over all entries may assume their number, and read past the end of a smaller batch.
         """
         return any(output.shape[:1] == (self.size,) for output in outputs)
 
-    def is_kept_by_all(self, outputs: Sequence[NDArray[Any]]) -> bool:
+    def is_axis_of_all(self, outputs: Sequence[NDArray[Any]]) -> bool:
         """Whether every output has the axis."""
         return all(output.shape[:1] == (self.size,) for output in outputs)
 
@@ -84,13 +84,13 @@ class Batch:
         Function may rely on their sizes. Neither are entries for each of which random numbers are drawn.
         """
         tolerance, outputs_of = situation.tolerance(TOLERANCE), partial(self._outputs_of, situation)
-        if self.size > LONG and self._is_made_of_its_first(situation, tolerance):
+        if self.size > LONG and self._depends_on_its_first_entries(situation, tolerance):
             return entries_stand_alone(_FIRST, outputs_of, tolerance)
         return entries_stand_alone(self.size, outputs_of, tolerance) or entries_make_statistics(
             self.size, outputs_of, tolerance
         )
 
-    def _is_made_of_its_first(self, situation: Situation, tolerance: float) -> bool:
+    def _depends_on_its_first_entries(self, situation: Situation, tolerance: float) -> bool:
         """Whether the first `_FIRST` entries alone give the same first outputs, which then depend on no others."""
         outputs = _given_outputs(situation.subject)
         if any(output.shape[:1] != (self.size,) for output in outputs):

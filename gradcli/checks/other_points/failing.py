@@ -59,7 +59,7 @@ def _labelled(evidence: Evidence, proof: Proof, label: str) -> Evidence:
     """The evidence with the subject at which it was measured, and what to say of the inputs there."""
     finding = evidence.finding
     labelled = None if finding is None else replace(finding, message=f"{finding.message}; the error appears {label}")
-    return replace(evidence, witness=proof.subject, note=label, finding=labelled)
+    return replace(evidence, measured_at=proof.subject, note=label, finding=labelled)
 
 
 def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
@@ -76,8 +76,8 @@ def _moved(situation: Situation, arguments: Sequence[Argument]) -> tuple[Argumen
 def _label(drawn: Sequence[Argument], wrong: Wrong) -> str:
     """Where the gradient is wrong, and the flag that keeps random inputs away from there."""
     where = "at values that gradcli tried in addition to the random inputs"
-    if wrong.place is not None:
-        where = f"where {wrong.place} = {wrong.value:.6g}, a value that gradcli tried in addition to the random inputs"
+    if wrong.entry is not None:
+        where = f"where {wrong.entry} = {wrong.value:.6g}, a value that gradcli tried in addition to the random inputs"
     flags = [flag for one in drawn if one.name == wrong.input and (flag := _excluding(one, wrong)) is not None]
     advice = (
         f"add {flags[0]}" if flags else "give fixed numbers as inputs (the key 'value' in a spec, or tensors in Python)"

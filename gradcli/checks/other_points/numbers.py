@@ -73,7 +73,7 @@ def loops_until_satisfied(subject: Subject, other: Subject, value: float) -> boo
             and these change the outputs by more than one step of an iteration that has converged.
     """
     try:
-        alike = subject.lines_seen().loops_alike(other.lines_seen())
+        alike = subject.line_counts().loops_alike(other.line_counts())
     except UserCodeError:
         return False
     return not alike and (isinstance(value, float) or _are_close(subject, other))

@@ -27,12 +27,12 @@ _LONGEST_FLAGS = 300
 class Wrong:
     """The worst entry of a gradient that differences prove wrong, of all outputs and inputs.
 
-    `place` is the entry as in `x[0, 1]`, with its `value`; `slope` the result of differences. `at_one_point` says that
+    `entry` is named as `x[0, 1]`, `value` is its value; `slope` the result of differences. `at_one_point` says that
     the gradient is right nearby. All but the first are None if only the whole gradient is known.
     """
 
     input: str
-    place: str | None = None
+    entry: str | None = None
     value: complex | None = None
     claimed: float | None = None
     slope: str | None = None
@@ -103,7 +103,7 @@ def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
         kink = block.special
         slope = f"{kink.left:.9g}" if kink.left == kink.right else f"between {kink.left:.9g} and {kink.right:.9g}"
         place, value = _entry(space, found.point, kink.coordinate)
-        return Wrong(input=name, place=place, value=value, claimed=kink.claimed, slope=slope, at_one_point=True)
+        return Wrong(input=name, entry=place, value=value, claimed=kink.claimed, slope=slope, at_one_point=True)
     table = block.table
     if table is None:
         return Wrong(input=name)
@@ -112,7 +112,7 @@ def _described(space: Space, found: Verification, block: BlockOutcome) -> Wrong:
     row, column = np.unravel_index(int(np.where(np.isnan(gap), np.inf, gap).argmax()), gap.shape)
     place, value = _entry(space, table.point, first + int(table.columns[column]))
     slope = f"{table.numeric[row, column]:.9g} ± {table.bound[row, column]:.0e}"
-    return Wrong(input=name, place=place, value=value, claimed=float(table.claimed[row, column]), slope=slope)
+    return Wrong(input=name, entry=place, value=value, claimed=float(table.claimed[row, column]), slope=slope)
 
 
 def _entry(space: Space, point: FloatArray, coordinate: int) -> tuple[str, complex]:
@@ -146,7 +146,7 @@ def _has_zeros(arguments: Sequence[Argument]) -> bool:
 
 def note_of(arguments: Sequence[Argument], wrong: Wrong, why: str) -> str:
     """The note: where the gradient is wrong, both values, why that is accepted, and how to make it a failure."""
-    where = "" if wrong.place is None else f" ({wrong.place} = {wrong.value:.6g})"
+    where = "" if wrong.entry is None else f" ({wrong.entry} = {wrong.value:.6g})"
     at = " at exactly this point" if wrong.at_one_point and wrong.slope is not None else ""
     what = f"at inputs that gradcli chose{where}, the gradient of {wrong.input} is wrong{at}{measured(wrong)}"
     flags = _as_flags(arguments)

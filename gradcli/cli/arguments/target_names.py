@@ -20,7 +20,7 @@ _HARMLESS = re.compile(r"[\w.+@%,/-]+")
 def complete_targets(incomplete: str) -> list[str]:
     """The targets that begin with `incomplete`."""
     place, colon, name = incomplete.rpartition(":")
-    found = _named(place, name) if colon else _places(incomplete)
+    found = _named(place, name) if colon else _modules_and_files(incomplete)
     return [target for target in dict.fromkeys(found) if target.startswith(incomplete)]
 
 
@@ -29,7 +29,7 @@ def complete_functions(incomplete: str) -> list[str]:
     return [target for target in complete_targets(incomplete) if not target.endswith(_FILES[1:])]
 
 
-def _places(incomplete: str) -> Iterator[str]:
+def _modules_and_files(incomplete: str) -> Iterator[str]:
     """Files, folders and modules. One alone comes with what is in it, lest the shell end the word there."""
     found = [*_files(incomplete), *_modules(incomplete)]
     yield from found

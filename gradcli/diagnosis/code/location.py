@@ -24,14 +24,14 @@ _WRITES = frozenset({FindingKind.MUTATES_GRAD_OUTPUT, FindingKind.MUTATES_SAVED,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SuspectLine:
     """A line with the reason for suspecting it."""
 
     location: Location
     why: str
 
 
-def locate(finding: Finding, subject: Subject) -> Place | None:
+def locate(finding: Finding, subject: Subject) -> SuspectLine | None:
     """The line to look at for a finding, None where there is no source.
 
     For a gradient: the last executed assignment to what is returned for that input, else the return statement. For a
@@ -57,7 +57,7 @@ def locate(finding: Finding, subject: Subject) -> Place | None:
     return None if line is None else _place(source, line, "computes what is returned")
 
 
-def _kept_on_ctx(finding: Finding, subject: Subject) -> Place | None:
+def _kept_on_ctx(finding: Finding, subject: Subject) -> SuspectLine | None:
     """The assignment to the attribute of ctx that a finding names; None if it names none, or none is found."""
     named = re.match(r"ctx\.(\w+) ", finding.message)
     for function in (subject.info.setup_context, subject.info.forward):
@@ -83,16 +83,16 @@ def _function_of(finding: Finding, subject: Subject) -> Callable[..., Any] | Non
     return subject.info.forward if in_forward else subject.info.backward
 
 
-def _defined(function: Callable[..., Any] | None) -> Place | None:
+def _defined(function: Callable[..., Any] | None) -> SuspectLine | None:
     """Where a function without a syntax tree of its own, such as a lambda, is defined."""
     code = getattr(function, "__code__", None)
     if code is None or not is_users_file(code.co_filename):
         return None
-    return Place(location=Location(file=code.co_filename, line=code.co_firstlineno), why="is the rule")
+    return SuspectLine(location=Location(file=code.co_filename, line=code.co_firstlineno), why="is the rule")
 
 
-def _place(source: FunctionSource, line: int, why: str) -> Place:
-    return Place(location=Location(file=source.file, line=source.first_line + line - 1), why=why)
+def _place(source: FunctionSource, line: int, why: str) -> SuspectLine:
+    return SuspectLine(location=Location(file=source.file, line=source.first_line + line - 1), why=why)
 
 
 def _slot(finding: Finding, subject: Subject) -> int | None:

@@ -204,7 +204,7 @@ def _slip(place: Place, hit: _Hit) -> Slip | None:
         return None
     return Slip(
         cost=hit.cost,
-        place=place.number,
+        number=place.number,
         old=place.node,
         new=new,
         fixes=place.influence.inputs,

@@ -21,11 +21,11 @@ an entry lies, which an edit of one expression seldom corrects."""
 
 def explained_by_slip(suspect: Suspect) -> Named | None:
     """Right if one expression of backward is replaced, or a factor or a term is added to it."""
-    if suspect.is_unseen or not suspect.facts.is_felt(suspect.place):
+    if suspect.is_beyond_slopes or not suspect.facts.is_felt(suspect.block):
         return None
     if suspect.mismatch is None and any(g is not None and g.shape != suspect.shape for g in suspect.gradients):
         return None  # the shape is what is wrong
-    search, slip = _found(suspect.facts, suspect.place, suspect.mismatch)
+    search, slip = _found(suspect.facts, suspect.block, suspect.mismatch)
     if slip is None or search.draft is None:
         return None
     in_part = _is_right_in_part(suspect)
@@ -85,6 +85,6 @@ def _is_right_in_part(suspect: Suspect) -> bool:
     mismatch = suspect.mismatch
     if mismatch is None:
         return False
-    parts = 2 if suspect.facts.subject.domain.blocks[suspect.place].complex else 1
+    parts = 2 if suspect.facts.subject.domain.blocks[suspect.block].complex else 1
     mask = wrong_mask(mismatch, suspect.shape, parts, SIGNIFICANCE)
     return mask is not None and not bool(mask.all()) and tells_of_the_right(mismatch, mask, parts)

@@ -205,7 +205,7 @@ class _putting:  # noqa: N801 - used as a function
             facts.returned_for(facts.cotangents[1])
             facts.returned_for(facts.cotangents[1])
             names = {} if ahead.frame is None else dict(ahead.frame.f_locals)
-            self._context = hooks.computing(slip.place or 0, compiled_expression(slip.new), names)
+            self._context = hooks.computing(slip.number or 0, compiled_expression(slip.new), names)
 
     def __enter__(self) -> None:
         if self._context is not None:

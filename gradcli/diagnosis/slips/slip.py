@@ -18,15 +18,15 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slip:
-    """The expression `old`, number `place`, and its replacement `new`; `part` is the factor or term that is added.
+    """The expression `old`, number `number`, and its replacement `new`; `part` is the factor or term that is added.
 
     `cost` counts what the edit adds, exchanges or removes; `fixes` are the active inputs whose gradients it makes
     right; `borrowed` says that it uses names of forward's that backward does not have; `more` are further changes of
-    the same edit. For statements, and what is not an expression, `place` is None.
+    the same edit. For statements, and what is not an expression, `number` is None.
     """
 
     cost: float
-    place: int | None
+    number: int | None
     old: ast.AST
     new: ast.AST
     fixes: frozenset[int]

@@ -151,7 +151,7 @@ class Trial:
                 fixed = self._better()
             if fixed:
                 old, new = change.old, change.new
-                yield Slip(cost=candidate.cost, place=None, old=old, new=new, fixes=fixed, more=tuple(more))
+                yield Slip(cost=candidate.cost, number=None, old=old, new=new, fixes=fixed, more=tuple(more))
 
     def _scope(self, place: int) -> Scope:
         names = self._benches[0].seen[place][0][1]
@@ -212,7 +212,7 @@ class Trial:
                 predicted = self._predicted(number, given)
                 known[mark] = self._run(number, code) if predicted is None else predicted
             if known[mark]:
-                yield Slip(cost=cost, place=number, old=node, new=new, fixes=known[mark])
+                yield Slip(cost=cost, number=number, old=node, new=new, fixes=known[mark])
 
     def _values(self, number: int, codes: Sequence[CodeType]) -> list[list[list[Any]]]:
         """For each code, at each bench, its values at a place; empty if backward fails."""

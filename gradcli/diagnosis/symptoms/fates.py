@@ -70,7 +70,7 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
             f"at {fate.site}), which copies all its inputs{state}",
             None,
         )
-    made = f"{fate.name} is not a leaf: {_made(fate)}"
+    made = f"{fate.name} is not a leaf: {_creation_of(fate)}"
     if fate.operations and all(operation in _CONVERSIONS for operation in fate.operations):
         origin = fate.origins[0]
         if origin:
@@ -85,13 +85,13 @@ def _not_a_leaf(graph: TraceGraph, fate: TensorFate) -> tuple[str, Symptom | Non
 
 def as_result(fate: TensorFate) -> TensorFate:
     """The fate of a non-leaf tensor, described as that of any result."""
-    return _with_reason(fate, f"{fate.name} is not a leaf: {_made(fate)}; {_KEPT}", None)
+    return _with_reason(fate, f"{fate.name} is not a leaf: {_creation_of(fate)}; {_KEPT}", None)
 
 
 def plain_results(flow: Flow) -> tuple[str, ...]:
     """For each local variable and returned tensor that is a non-leaf and not the loss: how it was computed."""
     return tuple(
-        _made_briefly(fate)
+        _creation_in_short(fate)
         for fate in flow.graph.tensors
         if fate.role in ("local", "result") and not fate.is_leaf and fate.grad is None and fate.floating
         and not fate.retains_grad and not _is_copy(fate) and fate.origins != ("",)
@@ -110,14 +110,14 @@ def _is_copy(fate: TensorFate) -> bool:
     return bool(fate.operations) and all(operation in _CONVERSIONS for operation in fate.operations)
 
 
-def _made_briefly(fate: TensorFate) -> str:
+def _creation_in_short(fate: TensorFate) -> str:
     named = [origin for origin in fate.origins if origin]
     shown = ", ".join(named[:_FEW]) + (", …" if len(named) > _FEW or len(named) < len(fate.origins) else "")
     where = "" if fate.site is None else f"{fate.site}, "
     return f"{fate.name} ({where}{_operation(fate)}{f' from {shown}' if shown else ''})"
 
 
-def _made(fate: TensorFate) -> str:
+def _creation_of(fate: TensorFate) -> str:
     where = "an operation" if fate.site is None else str(fate.site)
     origins = [origin or "a tensor without a name" for origin in fate.origins]
     shown = ", ".join(origins[:4]) + (f" and {len(origins) - 4} more" if len(origins) > 4 else "")

@@ -66,7 +66,7 @@ def non_finite_sentence(graph: TraceGraph) -> str | None:
         return f"the hook `{found.name}`{_at(found.site)} made the first NaN or Inf: it received finite gradients"
     if found.kind == "cotangent":
         return "the gradient passed to backward is itself NaN or infinite"
-    return f"{_made(found)}; {_advice(found)}"
+    return f"{_origin_of(found)}; {_advice(found)}"
 
 
 def _at(site: SourceSite | None) -> str:
@@ -77,7 +77,7 @@ def _entry(found: NonFinite) -> str:
     return f" at entry {list(found.entry)}" if found.entry else ""
 
 
-def _made(found: NonFinite) -> str:
+def _origin_of(found: NonFinite) -> str:
     if found.kind == "data":
         held = "NaN" if found.value != found.value else "Inf"
         where = f"{held}{_entry(found)}"
@@ -122,12 +122,12 @@ def _of_node(found: NonFinite) -> str:
             "first, with a `where` in front of it"
         )
     if found.cause is not None and found.cause.phase == "backward":
-        made = _made(found.cause).replace("made the first NaN or Inf, in forward:", "computes")
+        made = _origin_of(found.cause).replace("made the first NaN or Inf, in forward:", "computes")
         return f"{found.name} made the first NaN or Inf: in its backward, {made}; {_advice(found.cause)}"
     if found.cause is not None:
         return (
-            f"{_made(found.cause)}; the result does not show it, but in backward {found.name}, {found.site}, turns it "
-            f"into {_kind(found)}; {_advice(found.cause)}"
+            f"{_origin_of(found.cause)}; the result does not show it, but in backward {found.name}, {found.site}, "
+            f"turns it into {_kind(found)}; {_advice(found.cause)}"
         )
     received = "finite gradients" if found.incoming is None else f"a gradient of {found.incoming:.6g}"
     came = f"it received {received}{_entry(found)} and returned {_kind(found)}{_saved(found)}"

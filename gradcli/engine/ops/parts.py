@@ -108,11 +108,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError(f"index {index} is out of bounds for dimension {spot} with size {size}")
     key = (slice(None),) * spot + (index,)
     return part_view(
-        SelectBackward0, input, lambda array: _kept_array(array, key), lambda root: select(root, spot, index)
+        SelectBackward0, input, lambda array: _array_at(array, key), lambda root: select(root, spot, index)
     )
 
 
-def _kept_array(array: Array, key: tuple[Any, ...]) -> Array:
+def _array_at(array: Array, key: tuple[Any, ...]) -> Array:
     return array[(*key, Ellipsis)]
 
 

@@ -84,7 +84,7 @@ def scatter_reduce(
     return _extreme(start, dim, index, part, np.maximum if reduce == "amax" else np.minimum)
 
 
-def _places(dim: int, index: Tensor, shape: tuple[int, ...]) -> Any:
+def _positions(dim: int, index: Tensor, shape: tuple[int, ...]) -> Any:
     grids: list[Any] = list(np.indices(index._data.shape, sparse=True))
     if shape:
         grids[axis(dim, len(shape))] = index._data
@@ -104,7 +104,7 @@ def _product(start: Tensor, dim: int, index: Tensor, part: Tensor) -> Tensor:
 
 def _extreme(start: Tensor, dim: int, index: Tensor, part: Tensor, function: np.ufunc) -> Tensor:
     best = start._data.copy()
-    function.at(best, _places(dim, index, best.shape), part._data)
+    function.at(best, _positions(dim, index, best.shape), part._data)
     peak = from_array(best)
     kept, came = start == peak, part == gather(peak, dim, index)
     count = scatter_add(kept.to(peak.dtype), dim, index, came.to(peak.dtype)).clamp(min=1)

@@ -86,7 +86,7 @@ class LBFGS(Optimizer):
         if change.dot(step).item() > LEAST_CURVATURE:
             self._pairs = [*self._pairs, (step, change)][-most:]
 
-    def _place(self, starts: list[Tensor], step: Tensor) -> None:
+    def _move_from(self, starts: list[Tensor], step: Tensor) -> None:
         """Put the parameters a step away from where they started."""
         begin = 0
         for tensor, start in zip(self.param_groups[0]["params"], starts, strict=True):
@@ -95,7 +95,7 @@ class LBFGS(Optimizer):
             begin += size
 
     def _trial(self, closure: Callable[[], Any], starts: list[Tensor], direction: Tensor, length: float) -> Trial:
-        self._place(starts, direction * length)
+        self._move_from(starts, direction * length)
         with enable_grad():
             loss = float(closure())
         gradient = self._gradient()
@@ -155,7 +155,7 @@ class LBFGS(Optimizer):
     ) -> tuple[Trial, int]:
         """Move the parameters by a fixed length; what is there is not evaluated when nobody will ask."""
         if last:
-            self._place(self._starts(), direction * length)
+            self._move_from(self._starts(), direction * length)
             return Trial(length=length, loss=here.loss, gradient=here.gradient, slope=here.slope), 0
         return self._trial(closure, self._starts(), direction, length), 1
 
@@ -172,5 +172,5 @@ class LBFGS(Optimizer):
             most=most,
         )
         found, made = search.run(length)
-        self._place(starts, direction * found.length)
+        self._move_from(starts, direction * found.length)
         return found, made

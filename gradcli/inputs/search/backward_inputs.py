@@ -49,7 +49,7 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     return replace(guess, shapes={**guess.shapes, slots[0]: refusal[0]})
 
 
-def made_complex(guess: Guess, message: str) -> Iterator[Guess]:
+def with_complex(guess: Guess, message: str) -> Iterator[Guess]:
     """The guess with one real tensor complex, where the framework rejected a complex gradient of a real input."""
     for slot in _floats(guess) if refused_complex(message) else ():
         choice = replace(guess.skeleton[slot], kind="complex")

@@ -13,11 +13,11 @@ from gradcli.inputs.search.argument_names import PARAMETER_NAMES
 from gradcli.inputs.search.backward_inputs import (
     as_returned,
     exchanges,
-    made_complex,
     merged,
     narrowed,
     settled,
     squared,
+    with_complex,
 )
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
@@ -205,7 +205,7 @@ class BestFirstSearch:
 
     def _complex(self, guess: Guess) -> Solution | None:
         """The guess with one tensor complex, where backward returns a complex gradient for a real one and fits then."""
-        for each in made_complex(guess, str(self.attempted(guess).backward_error)):
+        for each in with_complex(guess, str(self.attempted(guess).backward_error)):
             if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
                 return settled(self._unifier(each.skeleton), each)
         return None

@@ -39,7 +39,7 @@ def _row(case: CheckResult) -> str:
         f"{_MARKS[case.verdict]} {WORDS[case.verdict]}",
         code_span(case.case_id),
         _finding(case),
-        _place(case),
+        _location(case),
         magnitude(case.resolution) if case.verdict is Verdict.PASSED and case.resolution is not None else "",
         seconds(case.seconds),
     )
@@ -56,7 +56,7 @@ def _finding(case: CheckResult) -> str:
     return ""
 
 
-def _place(case: CheckResult) -> str:
+def _location(case: CheckResult) -> str:
     place = case.findings[0].location if case.findings else None
     return "" if place is None else code_span(str(place))
 

@@ -11,26 +11,26 @@ _MERMAID_EDGES, _MERMAID_TEXT = 500, 50_000
 
 def dot(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
     """The graph in Graphviz's language; edges run the way gradients flow."""
-    kept = _kept(graph, max_nodes)
+    drawn = _drawn(graph, max_nodes)
     lines = ["digraph trace {", "  rankdir=TB;", f"  label={_quoted(chr(10).join(headline(graph)))};"]
     lines.append('  node [shape=box, fontname="monospace"];')
-    for node in kept:
+    for node in drawn:
         style = ", style=filled, fillcolor=lightblue" if node.name in LEAF_NODES else ""
         lines.append(f"  n{node.id} [label={_quoted(chr(10).join(_label(graph, node)))}{style}];")
-    lines += [f"  n{start} -> n{end};" for start, end in _edges(kept)]
-    return "\n".join([*lines, *_rest(graph, kept, "  // {}"), "}"]) + "\n"
+    lines += [f"  n{start} -> n{end};" for start, end in _edges(drawn)]
+    return "\n".join([*lines, *_rest(graph, drawn, "  // {}"), "}"]) + "\n"
 
 
 def mermaid(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
     """The graph in Mermaid's language, as code hosts show it in Markdown."""
-    kept = _kept(graph, max_nodes)
+    drawn = _drawn(graph, max_nodes)
     lines = ["flowchart TD"]
-    for node in kept:
+    for node in drawn:
         text = "<br/>".join(_entities(part) for part in _label(graph, node))
         opening, closing = ("([", "])") if node.name in LEAF_NODES else ("[", "]")
         lines.append(f'  n{node.id}{opening}"{text}"{closing}')
-    edges = [f"  n{start} --> n{end}" for start, end in _edges(kept)]
-    text = "\n".join([*lines, *edges, *_rest(graph, kept, "  %% {}")]) + "\n"
+    edges = [f"  n{start} --> n{end}" for start, end in _edges(drawn)]
+    text = "\n".join([*lines, *edges, *_rest(graph, drawn, "  %% {}")]) + "\n"
     if len(edges) > _MERMAID_EDGES or len(text) > _MERMAID_TEXT:
         text += (
             f"  %% Mermaid draws at most {_MERMAID_EDGES} edges and {_MERMAID_TEXT:,} characters unless configured "
@@ -39,19 +39,19 @@ def mermaid(graph: TraceGraph, *, max_nodes: int | None = None) -> str:
     return text
 
 
-def _kept(graph: TraceGraph, max_nodes: int | None) -> tuple[TraceNode, ...]:
+def _drawn(graph: TraceGraph, max_nodes: int | None) -> tuple[TraceNode, ...]:
     return graph.nodes if max_nodes is None else graph.nodes[:max_nodes]
 
 
-def _edges(kept: tuple[TraceNode, ...]) -> Iterator[tuple[int, int]]:
-    for node in kept:
+def _edges(drawn: tuple[TraceNode, ...]) -> Iterator[tuple[int, int]]:
+    for node in drawn:
         for edge in node.edges:
-            if edge.target is not None and edge.target < len(kept):
+            if edge.target is not None and edge.target < len(drawn):
                 yield node.id, edge.target
 
 
-def _rest(graph: TraceGraph, kept: tuple[TraceNode, ...], comment: str) -> list[str]:
-    left = len(graph.nodes) - len(kept)
+def _rest(graph: TraceGraph, drawn: tuple[TraceNode, ...], comment: str) -> list[str]:
+    left = len(graph.nodes) - len(drawn)
     return [comment.format(f"{left} more nodes (--max-nodes)")] if left else []
 
 

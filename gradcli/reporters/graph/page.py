@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.reporters.escaping import lines_of, markup, one_line
 from gradcli.reporters.graph.memory import memory_lines
 from gradcli.reporters.graph.tree import change, meaning, tree
-from gradcli.reporters.graph.wording import LEAF_NODES, headline, hook_place, output_kind, place, values
+from gradcli.reporters.graph.wording import LEAF_NODES, headline, hook_site, output_kind, place, values
 from gradcli.reporters.html.frame import asset, page
 from gradcli.traces import TraceGraph, TraceNode
 
@@ -112,7 +112,7 @@ def trace_data(graph: TraceGraph) -> dict[str, Any]:
             [
                 call.kind,
                 one_line(f"{call.function} on {call.owner}"),
-                one_line(hook_place(call)),
+                one_line(hook_site(call)),
                 one_line(change(call)),
                 one_line(call.effect),
                 None if call.warning is None else one_line(call.warning),

@@ -12,7 +12,7 @@ from gradcli.reporters.graph.wording import (
     LEAF_NODES,
     flow,
     headline,
-    hook_place,
+    hook_site,
     in_tuple,
     output_kind,
     place,
@@ -136,7 +136,7 @@ def _hook_lines(graph: TraceGraph, most: int | None) -> Iterator[TreeLine]:
         return
     yield TreeLine("hooks, in the order they fired", Tone.HEADING)
     rows = [
-        (call, (str(call.number), call.kind, f"{call.function} on {call.owner}", hook_place(call)))
+        (call, (str(call.number), call.kind, f"{call.function} on {call.owner}", hook_site(call)))
         for call in graph.hooks[:most]
     ]
     widths = [max(len(row[column]) for _, row in rows) for column in range(4)]

@@ -88,7 +88,7 @@ def flow(graph: TraceGraph, node: TraceNode) -> str:
     return f"grad {several(node.gradients_in)} → {left}"
 
 
-def hook_place(call: HookCall) -> str:
+def hook_site(call: HookCall) -> str:
     """Where the hook is written."""
     return "(built in)" if call.site is None else str(call.site)
 

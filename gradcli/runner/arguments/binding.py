@@ -88,7 +88,7 @@ def in_order(specs: Sequence[InputSpec], info: TargetInfo) -> tuple[InputSpec, .
     further = [spec for spec in specs if spec.name not in known]
     if any(p.variadic for p in info.parameters):
         last = len(single) if further else _last(single, by_name)
-        further.sort(key=lambda spec: _place(spec.name))
+        further.sort(key=lambda spec: _index(spec.name))
     else:
         last = _last(single, by_name)
     positional = [
@@ -104,7 +104,7 @@ def _last(single: Sequence[Parameter], given: Collection[str]) -> int:
     return max((number for number, p in enumerate(single) if p.name in given), default=-1)
 
 
-def _place(name: str) -> int:
+def _index(name: str) -> int:
     """The number of an argument of `*args`, such as `xs[2]`; 0 for one with a name of its own."""
     found = re.fullmatch(r".*\[(\d+)\]", name)
     return int(found[1]) if found else 0

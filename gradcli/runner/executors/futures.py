@@ -52,12 +52,12 @@ def executor_named(name: str, size: int, start: Path) -> Iterator[Executor]:
         with dask_executor(name.partition(":")[2] or None, size) as executor:
             yield executor
         return
-    with _made_by(name, start) as executor:
+    with _executor_of(name, start) as executor:
         yield executor
 
 
 @contextmanager
-def _made_by(name: str, start: Path) -> Iterator[Executor]:
+def _executor_of(name: str, start: Path) -> Iterator[Executor]:
     """What the factory `module:factory` returns; a factory in a file of the working directory is found, too."""
     if str(start) not in sys.path:
         sys.path.insert(0, str(start))

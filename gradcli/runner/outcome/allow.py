@@ -62,5 +62,5 @@ def _noted(evidence: Evidence, findings: Sequence[Finding], allow: Mapping[str, 
         resolution=None,
         mismatch=None,
         finding=None,
-        witness=None,
+        measured_at=None,
     )

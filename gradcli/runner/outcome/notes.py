@@ -103,7 +103,7 @@ def time_notes(watchdog: Watchdog, samples: int, wanted: int) -> tuple[str, ...]
 
 def _overrun_note(overruns: Sequence[Overrun]) -> str:
     phases = dict.fromkeys(each.phase for each in overruns)
-    places = dict.fromkeys(_below_here(each.place) for each in overruns if each.place is not None)
+    places = dict.fromkeys(_below_here(each.location) for each in overruns if each.location is not None)
     calls = "a call" if len(overruns) == 1 else f"{len(overruns)} calls"
     was = "was" if len(overruns) == 1 else "were"
     return (

@@ -147,7 +147,7 @@ def point_elsewhere(subject: Subject, finding: Finding, evidence: Sequence[Evide
         e for e in evidence if e.verdict is Verdict.FAILED and (e.order, e.input) == (finding.order, finding.input)
     ]
     here = subject.point
-    points = [e.mismatch.point[: here.size] for e in behind if e.mismatch is not None and e.witness is None]
+    points = [e.mismatch.point[: here.size] for e in behind if e.mismatch is not None and e.measured_at is None]
     if not points:
         return None
     reach = CLOSE_BY * entry_scales(subject.domain, here)

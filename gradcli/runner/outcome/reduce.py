@@ -58,9 +58,11 @@ def _where_it_shows(
     """The subject that shows a finding, and the evidence as of the check `gradient` there, if it shows elsewhere."""
     for e in evidence:
         own = e.finding is None or is_same(e.finding, finding)
-        if e.check == _ELSEWHERE and e.input == finding.input and own and isinstance(e.witness, Subject):
-            return e.witness, [
-                replace(each, check="gradient", witness=None) for each in evidence if each.witness is e.witness
+        if e.check == _ELSEWHERE and e.input == finding.input and own and isinstance(e.measured_at, Subject):
+            return e.measured_at, [
+                replace(each, check="gradient", measured_at=None)
+                for each in evidence
+                if each.measured_at is e.measured_at
             ]
     return subject, evidence
 

@@ -51,7 +51,7 @@ class Configuration:
     """The table of one project; empty where there is none.
 
     `settings` are those that it gives, by their names in `Settings`; `specs` and `reports` are paths, None where the
-    table has none. `place` says in which file and line a key stands.
+    table has none. `location_of` says in which file and line a key stands.
     """
 
     specs: tuple[str, ...] | None = None
@@ -60,7 +60,7 @@ class Configuration:
     file: Path | None = None
     lines: Mapping[str, int] | None = None
 
-    def place(self, key: str) -> str:
+    def location_of(self, key: str) -> str:
         """`file:line: [tool.gradcli] key`, for an error about the value of `key`."""
         return f"{self.file}:{(self.lines or {}).get(key, 1)}: [tool.gradcli] {key}"
 
@@ -107,7 +107,9 @@ def settings_from(options: Mapping[str, Any], configured: Configuration) -> Sett
     table = configured.settings or {}
     chosen = {**table, **given}
     settings = Settings(order_asked="order" in chosen, **chosen)
-    return require_settings(settings, lambda n: configured.place(n) if n in table and n not in given else as_option(n))
+    return require_settings(
+        settings, lambda n: configured.location_of(n) if n in table and n not in given else as_option(n)
+    )
 
 
 def _read(file: Path, folder: Path) -> Configuration:

@@ -11,7 +11,7 @@ from types import ModuleType
 _NAMED = re.compile(r":(?![\\/])")  # not the colon of a drive, C:\\
 
 
-def place_of(target: str) -> str:
+def module_or_file_of(target: str) -> str:
     """The module or file of `target`, without the name after the colon."""
     return _NAMED.split(target)[0]
 
@@ -21,7 +21,7 @@ def import_folder_of(target: str, start: Path) -> str:
 
     That of a file is its own folder or, inside a package, the one that holds the package; that of a module is `start`.
     """
-    place = place_of(target)
+    place = module_or_file_of(target)
     if not place.endswith(".py") and os.sep not in place:
         return str(start)
     folder = Path(os.path.realpath(start / place)).parent

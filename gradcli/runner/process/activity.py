@@ -21,7 +21,7 @@ class RunningJob:
     label: str
     since: float
     begun: bool = True
-    seen: StatusReading = field(default_factory=StatusReading)
+    status: StatusReading = field(default_factory=StatusReading)
     calls_limited: bool = False
 
     def described(self) -> str:
@@ -29,12 +29,12 @@ class RunningJob:
         took = f"{self.label} has run for {monotonic() - self.since:.0f} s"
         if not self.begun:
             return f"{self.label} has been importing for {monotonic() - self.since:.0f} s"
-        parts = [text for text in (doing(self.seen), self._calls()) if text]
+        parts = [text for text in (doing(self.status), self._calls()) if text]
         return f"{took}: {'; '.join(parts)}" if parts else took
 
     def _calls(self) -> str:
         """How often forward was called and, where it is slow, how many calls are left at most."""
-        seen = self.seen
+        seen = self.status
         if not seen.forwards:
             return ""
         each = f", {seen.forward_seconds:.2g} s each" if seen.forward_seconds else ""

@@ -112,7 +112,7 @@ def _put(space: ModuleType | type, name: str, value: object) -> None:
 
 
 @contextmanager
-def own_kept() -> Iterator[None]:
+def own_functions_restored() -> Iterator[None]:
     """Restore the functions that a check computes with, and the modules that were removed from `sys.modules`.
 
     Raises:

@@ -21,7 +21,7 @@ class Crash:
     frames: tuple[tuple[str, int, str], ...] = ()
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """` in forward, m.py line 12`; nothing where no frame is the user's."""
         if not self.frames:
             return ""

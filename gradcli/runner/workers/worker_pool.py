@@ -65,7 +65,7 @@ class _Worker:
         """The job that it does, as it is now."""
         status = read_status(self.crashes)
         limited = job.calls_limited
-        return RunningJob(label=job.label, since=self.started, begun=self.begun, seen=status, calls_limited=limited)
+        return RunningJob(label=job.label, since=self.started, begun=self.begun, status=status, calls_limited=limited)
 
     def close(self) -> None:
         """Close what the command holds of it."""
@@ -250,7 +250,7 @@ class WorkerPool:
             begun=worker.begun,
             sudden=worker.killed in (None, _CLOSED, _GARBLED),
             seconds=seconds,
-            place=crash.place,
+            location=crash.location,
             trace=crash.trace,
             doing=doing(status, ended=True) if worker.begun else "",
         )

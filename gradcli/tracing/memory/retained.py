@@ -30,12 +30,12 @@ def hold(ledger: LedgerWatch, records: Sequence[NodeRecord], lens: Lens, frames:
 
 def _note(ledger: LedgerWatch, by: str, holder: str, keys: set[Key], site: SourceSite | None = None) -> None:
     if keys:
-        entries = sorted((ledger.entries[key] for key in keys), key=lambda entry: entry.place)
+        entries = sorted((ledger.entries[key] for key in keys), key=lambda entry: entry.number)
         ledger.held.append(
             Held(
                 by=by,
                 holder=holder,
-                storages=tuple(entry.place for entry in entries),
+                storages=tuple(entry.number for entry in entries),
                 bytes=sum(entry.bytes for entry in entries),
                 site=site,
             )

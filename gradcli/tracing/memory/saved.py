@@ -18,7 +18,7 @@ from gradcli.tracing.reading import Lens, dtype_name, maker_of
 class _Entry:
     """A storage that was saved: its number, which nodes saved it, and whether a recorded operation created it."""
 
-    place: int
+    number: int
     bytes: int
     nodes: list[int] = field(default_factory=list)
     contents: str | None = None
@@ -52,7 +52,7 @@ class LedgerWatch:
         key, size = self.lens.storage(tensor)
         if not size:
             return
-        entry = self.entries.setdefault(key, _Entry(place=len(self.entries), bytes=size))
+        entry = self.entries.setdefault(key, _Entry(number=len(self.entries), bytes=size))
         if node not in entry.nodes:
             entry.nodes.append(node)
         owned = self._owned.setdefault(node, set())
@@ -70,7 +70,7 @@ class LedgerWatch:
                 shape=tuple(int(size) for size in tensor.shape),
                 dtype=dtype_name(tensor.dtype),
                 bytes=self.lens.nbytes(tensor),
-                storage=entry.place,
+                storage=entry.number,
                 on_ctx=on_ctx,
             )
         )

@@ -17,7 +17,7 @@ from gradcli.engine.tensor import Tensor, from_array
 _LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
 
 
-def _places(mode: str, size: int, before: int, after: int) -> Array:
+def _positions(mode: str, size: int, before: int, after: int) -> Array:
     """Return, for every place of a padded axis, which place of the axis shows there."""
     places = np.arange(-before, size + after)
     if mode == "replicate":
@@ -61,7 +61,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     result = input
     for number in range(axes):
         place = ndim - 1 - number
-        found = _places(mode, input._data.shape[place], pad[2 * number], pad[2 * number + 1])
+        found = _positions(mode, input._data.shape[place], pad[2 * number], pad[2 * number + 1])
         result = result.index_select(place, from_array(found.astype(np.int64)))
     return result
 
@@ -123,11 +123,11 @@ def interpolate(
             found = np.floor(np.arange(want) * scale).astype(np.int64).clip(0, have - 1)
             result = result.index_select(place, from_array(found))
         else:
-            result = _between(result, place, _linear_places(have, want, scale, bool(align_corners)))
+            result = _between(result, place, _linear_positions(have, want, scale, bool(align_corners)))
     return result
 
 
-def _linear_places(have: int, want: int, scale: float, align: bool) -> Array:
+def _linear_positions(have: int, want: int, scale: float, align: bool) -> Array:
     """Return where on the old axis the elements of the new one lie."""
     if align:
         return np.asarray(np.arange(want) * ((have - 1) / (want - 1) if want > 1 else 0.0))

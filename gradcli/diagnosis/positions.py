@@ -11,7 +11,7 @@ _ALTERNATING = 6
 """Among fewer entries, every other one may easily be wrong by chance."""
 
 
-def by_place(wrong: Mask, known: Mask) -> Iterator[tuple[str, Mask]]:
+def by_position(wrong: Mask, known: Mask) -> Iterator[tuple[str, Mask]]:
     """Slices, diagonals, borders, even and odd indices, each with its text.
 
     Of the many slices and ranges along an axis, only those are yielded that may be the wrong entries.

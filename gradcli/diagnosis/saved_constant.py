@@ -24,7 +24,7 @@ _AGREES = 1e-7
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptConstant:
+class SavedConstant:
     """The proven cause: what forward keeps, the line that keeps it, and the file with backward computing it again."""
 
     said: str
@@ -32,7 +32,7 @@ class KeptConstant:
     corrected: str | None
 
 
-def kept_constant(failed: Sequence[Evidence], subject: Subject) -> tuple[KeptConstant | None, bool]:
+def saved_constant(failed: Sequence[Evidence], subject: Subject) -> tuple[SavedConstant | None, bool]:
     """The result that forward keeps and through which no derivative flows, if the derivative is right without that.
 
     Args:
@@ -50,9 +50,9 @@ def kept_constant(failed: Sequence[Evidence], subject: Subject) -> tuple[KeptCon
         if not right:
             continue
         made = draft.with_changes(recomputed.candidate.changes)
-        found = KeptConstant(
-            said=_said(role, [f"`{kept.name}`" for kept in recomputed.kept]),
-            location=Location(file=draft.file.path, line=recomputed.kept[0].line),
+        found = SavedConstant(
+            said=_said(role, [f"`{kept.name}`" for kept in recomputed.saved]),
+            location=Location(file=draft.file.path, line=recomputed.saved[0].line),
             corrected=None if made is None else made.file.text,
         )
         return found, True
