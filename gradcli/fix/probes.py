@@ -120,6 +120,16 @@ class Probes:
                 return None
         return left
 
+    def left(self, wrong: frozenset[int] | None) -> frozenset[int] | None:
+        """The inputs still wrong with a candidate; None where it is of no use."""
+        try:
+            if wrong:
+                return self.better(wrong)
+            found = self.wrong()
+            return found if found is not None and not found else None
+        except OverrunError:
+            return None
+
 
 def _wrong(probe: Probe, gradients: Sequence[Gradient], exact: frozenset[int]) -> frozenset[int]:
     active = probe.subject.active

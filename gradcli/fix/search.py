@@ -17,10 +17,12 @@ from gradcli.edits.draft import Draft, drafts_for
 from gradcli.edits.expressions import Candidate
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.scope import names_at_end, scope_of
-from gradcli.errors import GradcliError, OverrunError
+from gradcli.errors import GradcliError
+from gradcli.findings import FindingKind as K
 from gradcli.fix.candidates import Setting
 from gradcli.fix.elsewhere import is_differentiable, probes_at_other_sizes
 from gradcli.fix.examine import Examination, examined, sentences
+from gradcli.fix.forward_mode import with_right_jvp
 from gradcli.fix.near_miss import remaining
 from gradcli.fix.once import marked, once_differentiable
 from gradcli.fix.probes import Probes, probes_of, probes_with
@@ -70,6 +72,7 @@ class Search:
             (self._corrected, ""),
             (lambda seen, draft: self._fixed(seen, draft, _ROUNDS), ""),
             (self._corrected_here, ""),
+            (self._pushed_forward, ""),
             (self._recomputed, "recomputes"),
             (self._marked, "once"),
         )
@@ -97,6 +100,16 @@ class Search:
             if tells_numbers(self.ready, self.target, draft, made, check=check_object):
                 return made, proof
             self._doubtful.append((draft, made, proof))
+        return None
+
+    def _pushed_forward(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:
+        """Another jvp, where that alone is wrong."""
+        if any(f.kind is not K.JVP_MISMATCH for f in seen.findings):
+            return None
+        for made in with_right_jvp(draft, self.ready.info.jvp, self._idiom(draft).namespace):
+            proof = proof_of(self.ready, self.target, made.codes, check=check_object)
+            if proof is not None and self._is_told(proof, draft, made):
+                return made, proof
         return None
 
     def _corrected_here(self, seen: Examination, draft: Draft) -> tuple[Draft, Proof] | None:  # noqa: ARG002 - a step
@@ -175,7 +188,7 @@ class Search:
             if probes.wrong() != wrong:
                 return True
         with running(made.codes), np.errstate(all="ignore"):
-            return _left(probes, wrong) is not None
+            return probes.left(wrong) is not None
 
     @property
     def _has_autograd(self) -> bool:
@@ -296,7 +309,7 @@ class Search:
                 continue
             known.add(mark)
             with running(codes):
-                left = _left(probes, wrong)
+                left = probes.left(wrong)
             if left is not None:
                 yield number, candidate, left
 
@@ -329,17 +342,6 @@ class Search:
             is_complex=any(b.complex for b in (*subject.domain.blocks, *subject.codomain.blocks)),
             to_array=framework.to_array,
         )
-
-
-def _left(probes: Probes, wrong: frozenset[int] | None) -> frozenset[int] | None:
-    """The inputs still wrong with a candidate; None where it is of no use."""
-    try:
-        if wrong:
-            return probes.better(wrong)
-        found = probes.wrong()
-        return found if found is not None and not found else None
-    except OverrunError:
-        return None
 
 
 def _mark(code: Any) -> bytes:

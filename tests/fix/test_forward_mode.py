@@ -1,0 +1,81 @@
+"""A jvp that is wrong is written anew, by backward's formula or by differentiating forward; a right one stays."""
+
+import pytest
+
+from tests import warm
+
+HEAD = """import torch
+from torch.autograd import Function
+
+
+class Own(Function):
+    @staticmethod
+    def forward(FORWARD):
+        return VALUE
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+"""
+SOFTSIGN = (
+    HEAD.replace("FORWARD", "x").replace("VALUE", "x / (1 + x.abs())")
+    + """    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / (1 + x.abs()) ** 2
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return tangent / (1 + x.abs()) ** 2
+"""
+)
+RUNNING = (
+    HEAD.replace("FORWARD", "x").replace("VALUE", "x.sin().cumsum(1)")
+    + """    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.flip(1).cumsum(1).flip(1) * x.cos()
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return (tangent * x.cos()).cumsum(1)
+"""
+)
+PRODUCT = (
+    HEAD.replace("FORWARD", "x, w").replace("VALUE", "x @ w")
+    + """    @staticmethod
+    def backward(ctx, grad_output):
+        x, w = ctx.saved_tensors
+        return grad_output @ w.T, x.T @ grad_output
+
+    @staticmethod
+    def jvp(ctx, x_t, w_t):
+        x, w = ctx.saved_tensors
+        return x_t @ w + x @ w_t
+"""
+)
+ONE_LINE = "-        return tangent / (1 + x.abs())\n+        return tangent / (1 + x.abs()) ** 2\n"
+CASES = {
+    "each output of one input": (SOFTSIGN, ("tangent / (1 + x.abs()) ** 2", "tangent / (1 + x.abs())"), ONE_LINE),
+    "outputs of several inputs": (RUNNING, ("(tangent * x.cos()).cumsum(1)", "tangent * x.cos()"), "twice in reverse"),
+    "two tangents": (PRODUCT, ("x_t @ w + x", "x_t @ w - x"), "push_forward((x_t, w_t))[0]"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_wrong_jvp_is_written_anew_and_a_right_one_stays(name, tmp_path):
+    pytest.importorskip("torch")
+    text, (right, wrong), shown = CASES[name]
+    own = tmp_path / "own.py"
+    own.write_text(text)
+    assert "there is nothing to fix" in warm.run_for_text(["fix", "own.py:Own"], tmp_path).stdout
+    own.write_text(text.replace(right, wrong))
+    assert warm.run_for_text(["check", "own.py:Own"], tmp_path).returncode == 1
+    done = warm.run_for_text(["fix", "own.py:Own", "--write", "--force"], tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert shown in done.stdout
+    assert warm.run_for_text(["check", "own.py:Own"], tmp_path).returncode == 0
