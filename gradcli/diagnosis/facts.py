@@ -241,7 +241,7 @@ class Facts:
         noise: FloatArray | None = None,
     ) -> Estimate:
         return directional_derivative(
-            lambda x: cotangents @ self._map.value(x),
+            lambda x: cotangents @ self._map.seen_at(x),
             self._point,
             direction,
             rng=generator,

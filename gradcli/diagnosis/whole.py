@@ -237,7 +237,7 @@ _FIRST = 1000
 
 def _are_held(values: FloatArray, bits: int) -> bool:
     """Whether all values are finite and have at most so many binary digits."""
-    digits = np.frexp(values)[0] * 2.0**bits
+    digits = np.frexp(values.astype(np.float64, copy=False))[0] * 2.0**bits
     return bool(np.isfinite(values).all() and (digits == np.rint(digits)).all())
 
 
@@ -247,9 +247,9 @@ def low_precision(suspect: Suspect) -> Named | None:
     arrays = [g for g in suspect.gradients if g is not None and np.any(g) and g.dtype.kind in "fc"]
     if not errors or not arrays:
         return None
-    parts = np.concatenate([part.ravel() for g in arrays for part in (g.real, g.imag)]).astype(np.float64)
+    parts = [g.real.reshape(-1) for g in arrays] + [g.imag.reshape(-1) for g in arrays if g.dtype.kind == "c"]
     for name, bits, most in _LOWER:
-        if max(errors) <= most and all(_are_held(p, bits) for p in (parts[:_FIRST], parts)):
+        if max(errors) <= most and all(_are_held(p, bits) for p in (parts[0][:_FIRST], *parts)):
             return (
                 FindingKind.LOW_PRECISION,
                 f"{suspect.name}: every entry of the returned gradient is exactly a {name} value, with errors of up to "

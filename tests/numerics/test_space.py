@@ -27,6 +27,25 @@ def test_flattening_and_unflattening_are_inverse(shape_list, dtype) -> None:
     assert np.array_equal(domain.flatten(arrays), vector)
 
 
+def test_a_single_array_is_joined_without_a_copy() -> None:
+    one, two = space((3,)), space((3,), (2,))
+    array = np.arange(3.0)
+    assert np.shares_memory(one.joined([array]), array)
+    for domain, arrays in (
+        (one, [np.arange(3.0, dtype=np.float32)]),
+        (one, [np.arange(6.0)[::2]]),
+        (two, [array, [7, 8]]),
+    ):
+        joined = domain.joined(arrays)
+        assert np.array_equal(joined, domain.flatten(arrays))
+        assert joined.dtype == np.float64
+        assert not any(np.shares_memory(joined, np.asarray(each)) for each in arrays)
+    complex_one = Space((Block("z", (1,), "complex128"),))
+    assert complex_one.joined([np.array([3 + 4j])]).tolist() == [3, 4]
+    with pytest.raises(ValueError, match="expected shape"):
+        one.joined([np.zeros(2)])
+
+
 def test_complex_numbers_are_interleaved_pairs() -> None:
     domain = Space((Block("r", (2,), "float64"), Block("z", (2,), "complex128")))
     assert domain.flatten([[1, 2], [3 + 4j, 5 + 6j]]).tolist() == [1, 2, 3, 4, 5, 6]

@@ -3,7 +3,7 @@
 Two primitives: `Caller.run` calls forward on tensors, and `pullback` passes cotangents back through the graph.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -239,9 +239,18 @@ class TensorMap(VectorMap):
 
     def values_at(self, points: Sequence[FloatArray]) -> list[FloatArray]:
         """The map at each point, shapes (codomain.size,). Raises UserCodeError."""
+        return self._evaluated_at(points, self.codomain.flatten)
+
+    def seen_at(self, x: FloatArray) -> FloatArray:
+        """The map at `x`, in the memory of the output where it is a single one. Raises UserCodeError."""
+        return self._evaluated_at([x], self.codomain.joined)[0]
+
+    def _evaluated_at(
+        self, points: Sequence[FloatArray], put: Callable[[Sequence[NDArray[Any]]], FloatArray]
+    ) -> list[FloatArray]:
         try:
             with self._running(points):
-                return [self._flat(self._values(x)) for x in points]
+                return [put(self.framework.as_arrays(self._values(x))) for x in points]
         except (Exception, SystemExit) as error:
             raise user_code_error(error, "forward" if self._order == 1 else "backward") from error
 
@@ -252,10 +261,8 @@ class TensorMap(VectorMap):
         asked = recording and self._home is not None and not self._has_claimed
         self._has_claimed = self._has_claimed or recording
         distance = None if self._home is None else partial(self._home.farthest, points)
-        runs = len(points) if forward is None else forward
-        return users_code(
-            self.framework, silent=True, recording=recording, asked=asked, distance=distance, forward=runs
-        )
+        runs, own = len(points) if forward is None else forward, self.framework
+        return users_code(own, silent=True, recording=recording, asked=asked, distance=distance, forward=runs)
 
     def _values(self, x: FloatArray) -> list[Any]:
         """The outputs at `x`, without recording a graph unless the user's code needs one.
@@ -305,8 +312,7 @@ class TensorMap(VectorMap):
     def vjp(self, x: FloatArray, cotangent: FloatArray) -> FloatArray:
         """The claimed gradient of <cotangent, map> at `x`, shape (domain.size,)."""
         _, rows = self._gradients(x, np.asarray(cotangent, dtype=np.float64)[None], with_value=False)
-        row: FloatArray = rows[0]
-        return row
+        return rows.reshape(-1)
 
     def vjp_many(self, x: FloatArray, cotangents: FloatArray) -> FloatArray:
         """The claimed gradients for several cotangents (k, m), shape (k, n), from one forward where it can be kept."""
@@ -332,7 +338,7 @@ class TensorMap(VectorMap):
             with self._running([x], recording=True):
                 tensors = framework.leaves(self.domain.views(x), shared=self._shared)
                 outputs = self._evaluate(self._order, tensors, create_graph=True)
-                value = self._flat(outputs) if with_value and self._order == 1 else None
+                value = self.codomain.flatten(framework.as_arrays(outputs)) if with_value and self._order == 1 else None
                 last = len(cotangents) - 1
                 rows = np.empty((len(cotangents), self.domain.size))
                 for number, cotangent in enumerate(cotangents):
@@ -363,17 +369,14 @@ class TensorMap(VectorMap):
         with self._running([x], recording=True, forward=2):
             ours, theirs = (m.framework.leaves(m.domain.views(x), shared=m._shared) for m in (self, other))
             outputs, beside = self._evaluate(1, ours), other._evaluate(1, theirs)
-            value = self._flat(outputs)
+            value = self.codomain.flatten(self.framework.as_arrays(outputs))
             seeds = self.framework.tensors(self.codomain.views(cotangent))
             tensors = ours + theirs
             found = pullback(self.framework, self._counters, outputs + beside, tensors, seeds + seeds, zeros=True)
             self._counters.backward += 1
             arrays = self.framework.as_arrays(found)
-        half = len(ours)
-        return value, self.domain.flatten(arrays[:half])[None], self.domain.flatten(arrays[half:])[None]
-
-    def _flat(self, outputs: list[Any]) -> FloatArray:
-        return self.codomain.flatten(self.framework.as_arrays(outputs))
+        own, other_rows = (self.domain.flatten(part)[None] for part in (arrays[: len(ours)], arrays[len(ours) :]))
+        return value, own, other_rows
 
     def _evaluate(self, order: int, tensors: list[Any], *, create_graph: bool = False) -> list[Any]:
         """The map of `order` on tensors, one tensor per block of its codomain."""

@@ -228,8 +228,10 @@ class Site:
 
     def read(self, x: Vector) -> Vector:
         """Evaluate the map at x and return the values of all rows."""
-        value = np.asarray(self.map.value(x), dtype=np.float64)
-        return value if self.claim.full else self.claim.read_beside(value, self.outputs, self.row_values())
+        if self.claim.full:
+            return np.asarray(self.map.value(x), dtype=np.float64)
+        value = np.asarray(self.map.seen_at(x), dtype=np.float64)
+        return self.claim.read_beside(value, self.outputs, self.row_values())
 
     def rows(self, output: int) -> Mask:
         """The rows of one output block that are finite at the point."""

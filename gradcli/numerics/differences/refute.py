@@ -49,7 +49,7 @@ def refuted(map: VectorMap, x: Vector, block: int, *, seed: int, significance: f
         return None
     value = map.value(point) if value is None else value
     slope = directional_derivative(
-        lambda at: np.array([cotangent @ map.value(at)]),
+        lambda at: np.array([cotangent @ map.seen_at(at)]),
         point,
         direction,
         rng=rng,

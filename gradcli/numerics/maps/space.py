@@ -110,6 +110,14 @@ class Space:
                 vector[place] = given.reshape(-1)
         return vector
 
+    def joined(self, arrays: Sequence[npt.ArrayLike]) -> Vector:
+        """Do the same as `flatten`, without a copy where there is a single array of contiguous float64 numbers."""
+        only = np.asarray(arrays[0]) if len(arrays) == len(self.blocks) == 1 else None
+        fits = only is not None and only.shape == self.blocks[0].shape and not self.blocks[0].complex
+        if only is not None and fits and only.dtype == np.float64 and only.flags.c_contiguous:
+            return only.reshape(-1)
+        return self.flatten(arrays)
+
     def unflatten(self, vector: Vector) -> list[npt.NDArray[np.float64] | npt.NDArray[np.complex128]]:
         """Divide a flat vector into new float64 or complex128 arrays of the blocks' shapes.
 

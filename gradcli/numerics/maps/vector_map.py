@@ -57,6 +57,10 @@ class VectorMap(ABC):
         """
         return None
 
+    def seen_at(self, x: Vector) -> Vector:
+        """Return the value at x, to be read at once: the next evaluation may overwrite its memory."""
+        return self.value(x)
+
     def effort(self, x: Vector) -> Effort | None:  # noqa: ARG002 - for those that override it
         """Evaluate the map at x and count how often each line of the user's code runs; None if that is not counted."""
         return None
@@ -131,6 +135,11 @@ class CountedMap(VectorMap):
         """Evaluate the wrapped map and count the evaluation."""
         self.values += 1
         return self.inner.value(x)
+
+    def seen_at(self, x: Vector) -> Vector:
+        """Evaluate the wrapped map and count the evaluation."""
+        self.values += 1
+        return self.inner.seen_at(x)
 
     def values_at(self, points: Sequence[Vector]) -> list[Vector]:
         """Evaluate the wrapped map and count an evaluation for each point."""

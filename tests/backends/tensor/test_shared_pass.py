@@ -102,3 +102,35 @@ def test_several_points_are_evaluated_as_one_is(name) -> None:
     for found, point in zip(together, points, strict=True):
         assert (found == map_.value(point)).all()
         assert (found == VectorMap.values_at(map_, [point])[0]).all()
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_a_value_that_is_read_at_once_is_the_value(row, name) -> None:
+    subject = bound(name, row.build(namespace(name)), arguments(row))
+    map_ = subject.derivative_map(1)
+    expected, before = map_.value(subject.point), subject.counters.forward
+    assert (map_.seen_at(subject.point) == expected).all()
+    assert subject.counters.forward - before == 1
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_values_outlive_the_call_although_forward_writes_all_into_one_buffer(name) -> None:
+    ns = namespace(name)
+    buffer = ns.zeros(2, dtype=ns.float64)
+
+    class Buffered(ns.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return buffer.copy_(x * x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    subject = bound(name, Buffered, GIVEN)
+    map_ = subject.derivative_map(1)
+    kept = [map_.value(subject.point), *map_.values_at([2 * subject.point, 3 * subject.point])]
+    assert all((one == (k * subject.point) ** 2).all() for k, one in enumerate(kept, 1))
