@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -122,10 +123,6 @@ def proven(site: Site, input_: int, output: int, entries: Indices) -> Located | 
     return _Search(site, input_, output).proven(entries, sample=False)
 
 
-def _enough(_quick_reading: QuickReading) -> bool:
-    return True
-
-
 def _extrapolated(quick_reading: QuickReading, *, straight: bool = False) -> Reading:
     """The reading, with a truncation bound from the assumption that errors fall equally fast from order to order.
 
@@ -166,11 +163,10 @@ class _Search:
         if self.finely:
             reading = self.site.measure(direction, self.places, focus, cheap=False)
         elif self.quick and self.size > LARGE:
-            reading = self._rounded(
-                _extrapolated(self.site.quick_reading(direction, focus, LARGE_START), straight=True)
-            )
+            short = self.site.quick_reading(direction, focus, LARGE_START)
+            reading = self._rounded(_extrapolated(short, straight=True))
         elif self.quick:
-            reading = _extrapolated(self.site.quick_reading(direction, focus, QUICK_START, _enough))
+            reading = _extrapolated(self.site.quick_reading(direction, focus, QUICK_START, lambda _: True))
         else:
             reading = self.site.quick_reading(direction, focus, BOUNDED_STEP).rough()
         self.slopes[name] = reading.numeric
@@ -195,10 +191,16 @@ class _Search:
         site, first = self.site, reading.rounding.size - len(self.site.claim.forms)
         rounding, bound = reading.rounding.copy(), reading.bound.copy()
         for row, form in enumerate(site.claim.forms):
-            terms = site.outputs if site.claim.cotangents is None else site.claim.cotangents[row] * site.outputs
             rounding[first + row] = min(rounding[first + row], ROUNDED * EPS * np.linalg.norm(form * reading.direction))
-            bound[first + row] += SUMMED * EPS * np.linalg.norm(terms) / (LARGE_START / 4)
+            bound[first + row] += SUMMED * EPS * self.sizes[row] / (LARGE_START / 4)
         return replace(reading, rounding=rounding, bound=bound)
+
+    @cached_property
+    def sizes(self) -> list[float]:
+        """For every claimed row, the root of the sum of the squared terms of its value."""
+        outputs, rows = self.site.outputs, self.site.claim.cotangents
+        terms = [outputs] * len(self.site.claim.forms) if rows is None else [row * outputs for row in rows]
+        return [float(np.linalg.norm(each)) for each in terms]
 
     def _wrong(self, entries: Indices, name: str = "") -> bool:
         gap, tolerance = self._gap(entries, name=name)

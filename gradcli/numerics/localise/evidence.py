@@ -127,12 +127,13 @@ def _moved_rows(site: Site, columns: Indices, outside: slice) -> Indices:
     v = random_direction(site.rng, within(site.scales, columns))
     with np.errstate(all="ignore"):
         try:
-            values = np.asarray(site.map.value(site.x + MOVE * v), dtype=np.float64)
+            values = np.asarray(site.map.seen_at(site.x + MOVE * v), dtype=np.float64)
         except Exception:  # outside the domain
             return np.zeros(0, np.intp)
         change = np.nan_to_num(np.abs(values - site.outputs)[outside])
-    most = np.argpartition(change, -SHOWN)[-SHOWN:]
-    return np.sort(most[change[most] > 0]).astype(np.intp)
+    moving = np.flatnonzero(change)
+    most = moving if moving.size <= SHOWN else moving[np.argpartition(change[moving], -SHOWN)[-SHOWN:]]
+    return np.sort(most)
 
 
 def wide_columns(site: Site, input_: int, output: int) -> Table | None:

@@ -53,7 +53,7 @@ def jacobian_table(
     """Differentiate the chosen outputs by the chosen inputs, one column after the other.
 
     Args:
-        map_: the map; only `value` is used.
+        map_: the map; only its values are used.
         x: the point, of length n. It is rounded to the grid first, which moves an entry by at most 3e-14 of its scale.
         rng: draws the steps.
         columns: flat input coordinates, by default all.
@@ -127,7 +127,7 @@ def _rows_of(map_: VectorMap, rows: npt.NDArray[np.intp]) -> Function:
     """The map, restricted to some outputs."""
 
     def chosen(point: Vector) -> Vector:
-        picked: Vector = np.asarray(map_.value(point), dtype=np.float64)[rows]
+        picked: Vector = np.asarray(map_.seen_at(point), dtype=np.float64)[rows]
         return picked
 
     return chosen

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gradcli.numerics.maps.pieces import PIECE, pieces
 from gradcli.numerics.maps.space import Vector
 
 GRID_BITS = 44
@@ -84,13 +83,9 @@ def narrowed(at: Callable[[float], float], low: float, high: float, halvings: in
 
 
 def point_along(x: Vector, v: Vector, t: float) -> Vector:
-    """Compute x + t v, in pieces if x is long."""
-    if x.size <= PIECE:
-        return x + t * v
-    point = np.empty(x.size)
-    for piece in pieces(slice(0, x.size)):
-        part = np.multiply(v[piece], t, out=point[piece])
-        part += x[piece]
+    """Compute x + t v with a single new vector: a second one takes as long as the sum."""
+    point = v * t
+    point += x
     return point
 
 
