@@ -24,7 +24,7 @@ def read_sizes(node: yaml.Node | None, problems: Problems) -> dict[str, tuple[in
         if not chosen:
             problems.add(value_node, f"size {name!r} has no value")
         if len(set(chosen)) < len(chosen):
-            problems.add(value_node, f"size {name!r} gives a value twice")
+            problems.add(value_node, f"size {name!r} lists the same value twice")
         sizes[name] = tuple(dict.fromkeys(chosen)) or (1,)
         count *= len(sizes[name])
     if count > MAX_COMBINATIONS:

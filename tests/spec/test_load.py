@@ -238,7 +238,7 @@ def test_all_errors_of_a_file_come_at_once_in_its_order(problems):
         ("target: a:B\ncases:\n- sizes: {n: 3}\n  inputs: {x: {shape: [2]}}", "3:11: no shape of this case uses size"),
         ("target: a:B\nsizes: {n: [1, x]}", "2:16: a size must be a whole number"),
         ("target: a:B\nsizes: {n: []}", "2:12: size 'n' has no value"),
-        ("target: a:B\nsizes: {n: [1, 1]}", "2:12: size 'n' gives a value twice"),
+        ("target: a:B\nsizes: {n: [1, 1]}", "2:12: size 'n' lists the same value twice"),
         ("target: a:B\nsizes: {2: 3}", "2:9: a size needs a name"),
         ("target: a:B\ncases:\n- inputs: {x: {shape: [3], domain: 'spd(1)'}}", "cannot be followed by '(1)'"),
         ("target: a:B\ncases:\n- inputs: {x: {shape: [3], domain: 'open-interval(0)'}}", "as in open-interval(-1, 1)"),

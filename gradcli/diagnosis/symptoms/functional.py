@@ -61,7 +61,10 @@ def _zero(flow: Flow, leaf: int) -> tuple[str, Symptom | None]:
     """Every place at which a part of the gradient became zero."""
     places = list(_lost(flow, leaf))
     if not places:
-        return "the contributions to it cancel, or the result's own gradient is zero", None
+        return (
+            "the contributions to its gradient cancel, or the gradient that the backward pass began with is zero",
+            None,
+        )
     said = [_loss_of(node, operand) for node, operand in places]
     symptom = Symptom.DETACHED if all(n.name == "stop_gradient" for n, _ in places) else Symptom.ZERO_GRADIENT
     return "; and ".join(dict.fromkeys(said)), symptom
