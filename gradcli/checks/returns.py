@@ -80,8 +80,8 @@ class ReturnsCheck(Check):
             return f"has {called}"
         one = len(filled) == 1
         return (
-            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} left at the default and "
-            f"{'needs' if one else 'need'} None"
+            f"was called with {called}; {' and '.join(filled)} {'was' if one else 'were'} left at the default: "
+            f"return None as {'its gradient' if one else 'their gradients'}"
         )
 
     def _left_out(self, situation: Situation, raw: RawBackward) -> Iterator[str]:

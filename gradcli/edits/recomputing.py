@@ -179,7 +179,7 @@ def _all_computed_again(forward: Definition, backward: Definition, plain: Collec
     )
     if len(bound) != len(unpacked(unpacking)) or len(bound) != len(saving.args):
         return
-    used = set().union(*(names_in(step.value) for step in steps))
+    used = set().union(*map(_read, steps))
     on_ctx = sorted(used & {*plain, *saved_parameters(forward)} - set(bound))
     stored, numbers = _kept_numbers(forward, backward, on_ctx)
     more = [a.arg for a in forward.args.args[1:] if a.arg in used and a.arg not in bound and a.arg not in numbers]
@@ -229,23 +229,35 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign]:
-    """The assignments that names are computed by; empty where one is not made by a plain assignment alone."""
+def _steps(forward: Definition, wanted: set[str]) -> list[ast.Assign | ast.If]:
+    """The statements that names are computed by; none if others than plain assignments and branches compute them."""
     if isinstance(forward, ast.Lambda):
         return []
     parameters = {a.arg for a in forward.args.args}
-    found: list[ast.Assign] = []
+    found: list[ast.Assign | ast.If] = []
     needed = set(wanted)
     for statement in reversed(forward.body):
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        stored = {
-            n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if isinstance(statement, ast.Assign) and stored & needed:
-            found.insert(0, statement)
-            needed = (needed - stored) | (names_in(statement.value) - parameters)
-    made = {n.id for s in found for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return found if wanted <= made else []
+        if not isinstance(statement, ast.Assign | ast.If) or not _stored(statement) & needed:
+            continue
+        if isinstance(statement, ast.If) and not all(isinstance(s, ast.Assign) for s in _branches(statement)):
+            return []
+        found.insert(0, statement)
+        left = needed if isinstance(statement, ast.If) else needed - _stored(statement)
+        needed = left | (_read(statement) - parameters)
+    return found if wanted <= set().union(*map(_stored, found)) else []
+
+
+def _branches(statement: ast.If) -> list[ast.stmt]:
+    return [*statement.body, *statement.orelse]
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """The names that a statement assigns to."""
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _read(statement: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def saved_parameters(forward: Definition) -> dict[str, str]:

@@ -134,9 +134,11 @@ def test_parameters_that_were_left_out_are_named_where_they_get_a_gradient(backe
     verdict, _, _ = examined(backend, linear(ns, lambda g: None), INPUT, weight, order=1)
     assert verdict is Verdict.PASSED
     noted = {
-        "bias was left at the default and needs None": linear(ns, lambda g: None, middle=lambda g: g.sum(0)),
-        "mode was left at the default and needs None": linear(ns, lambda g: g.sum()),
-        "bias and mode were left at the default and need None": linear(
+        "bias was left at the default: return None as its gradient": linear(
+            ns, lambda g: None, middle=lambda g: g.sum(0)
+        ),
+        "mode was left at the default: return None as its gradient": linear(ns, lambda g: g.sum()),
+        "bias and mode were left at the default: return None as their gradients": linear(
             ns, lambda g: g.sum(), middle=lambda g: g.sum(0)
         ),
     }

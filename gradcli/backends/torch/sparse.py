@@ -31,16 +31,16 @@ def adopted_sparse(name: str, value: Any) -> Argument:
     """The argument that a caller's sparse tensor is.
 
     Raises:
-        UsageError: its layout is neither COO nor CSR, or its entries are blocks.
+        UsageError: its layout is neither COO nor CSR, or it has dense dimensions.
     """
     import torch
 
     layouts = {torch.sparse_coo: "coo", torch.sparse_csr: "csr"}
     if value.layout not in layouts or value.dense_dim():
         raise UsageError(
-            f"{name}: expected a sparse tensor in COO or CSR layout whose entries are numbers, got "
-            f"{str(value.layout).removeprefix('torch.')} of shape {list(value.shape)}; convert it with to_sparse() or "
-            "to_sparse_csr()"
+            f"{name}: expected a sparse tensor in COO or CSR layout without dense dimensions, got "
+            f"{str(value.layout).removeprefix('torch.')} of shape {list(value.shape)} with {value.dense_dim()} dense "
+            "dimensions; convert it with to_dense().to_sparse() or to_dense().to_sparse_csr()"
         )
     whole = value.detach()
     whole = (whole if value.layout is torch.sparse_coo else whole.to_sparse_coo()).coalesce()

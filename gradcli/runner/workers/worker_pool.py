@@ -36,9 +36,9 @@ _GRACE_SECONDS = 1.0
 """How long a call that is due may still take to be interrupted in its own process, before that is killed."""
 _LOOK_SECONDS = 0.5
 _ATTEMPTS = 8
-_CLOSED = "it closed its process's connection to gradcli"
+_CLOSED = "it closed a file descriptor that it did not open, the process's connection to gradcli"
 _HANGS = "a call did not return and could not be interrupted"
-_GARBLED = "it wrote to its process's connection to gradcli"
+_GARBLED = "it wrote to a file descriptor that it did not open, the process's connection to gradcli"
 
 
 @final
