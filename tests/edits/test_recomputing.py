@@ -39,6 +39,21 @@ ONE = HEAD + (
     "        return r * (h - n * (h * n).mean(-1, keepdim=True)), g * n, None\n"
 )
 
+IN_A_BRANCH = HEAD + (
+    "    @staticmethod\n    def forward(ctx, x, causal=True):\n"
+    "        s = x * x\n"
+    "        if causal:\n"
+    "            s = s.tril()\n"
+    "        r = torch.exp(s)\n"
+    "        ctx.save_for_backward(x, r)\n"
+    "        ctx.causal = causal\n"
+    "        return r.sum(-1)\n\n"
+    "    @staticmethod\n    def backward(ctx, g):\n"
+    "        x, r = ctx.saved_tensors\n"
+    "        h = 2 * x * r * g.unsqueeze(-1)\n"
+    "        return (h.tril() if ctx.causal else h), None\n"
+)
+
 
 def specimen(text: str, inputs: str) -> Specimen:
     return Specimen(f"own-{len(text)}", "", "engine", "Own", text, text, frozenset(), inputs=inputs)
@@ -74,6 +89,17 @@ def test_a_number_that_forward_does_not_keep_is_kept_on_ctx(tmp_path):
         "ctx.eps = eps",
         "x, w = ctx.saved_tensors",
         "r = 1 / torch.sqrt((x * x).mean(-1, keepdim=True) + ctx.eps)",
+    ]
+
+
+def test_a_branch_of_forward_is_taken_over(tmp_path):
+    assert added(IN_A_BRANCH, "x=nm", tmp_path) == [
+        "ctx.save_for_backward(x)",
+        "x, = ctx.saved_tensors",
+        "s = x * x",
+        "if ctx.causal:",
+        "s = s.tril()",
+        "r = torch.exp(s)",
     ]
 
 
