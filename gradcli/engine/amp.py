@@ -1,4 +1,4 @@
-"""The namespace `amp`: what custom Functions say about mixed precision, of which there is none on the CPU here."""
+"""The namespace `amp`: an autocast that can only be off, and what custom Functions say about it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Generator:
     """A source of random numbers with its own state.
 
     Args:
-        device: for the look of old programs; the CPU.
+        device: accepted as older programs pass it; the CPU.
     """
 
     def __init__(self, device: Any = None) -> None:
@@ -73,7 +73,7 @@ def get_rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(new_state: dict[str, Any]) -> None:
-    """Put the default generator back to a snapshot."""
+    """Set the default generator back to a snapshot."""
     default_generator.set_state(new_state)
 
 

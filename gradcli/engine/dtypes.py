@@ -201,10 +201,10 @@ class device:  # noqa: N801  (the name programs use)
 CPU: Final = device("cpu")
 
 
-def require_cpu(place: device | str | int | None) -> None:
-    """Raise RuntimeError unless the place is the CPU."""
-    if place is not None and not str(place).startswith("cpu"):
-        raise RuntimeError(f"no device {place!r}: gradcli.engine computes on the CPU only; use device='cpu'")
+def require_cpu(wanted: device | str | int | None) -> None:
+    """Raise RuntimeError if another device than the CPU is wanted."""
+    if wanted is not None and not str(wanted).startswith("cpu"):
+        raise RuntimeError(f"no device {wanted!r}: gradcli.engine computes on the CPU only; use device='cpu'")
 
 
 def accepted(value: object) -> bool:

@@ -91,7 +91,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
-        """The same as `saved_tensors`, under its name of old."""
+        """The same as `saved_tensors`, under its older name."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -175,7 +175,7 @@ class Function(metaclass=FunctionMeta):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse the call of an instance, the form of old."""
+        """Refuse the call of an instance, which is how Functions were written before `apply`."""
         del args, kwargs
         raise RuntimeError(LEGACY)
 
@@ -291,7 +291,7 @@ def _link(ctx: BackwardCFunction, inputs: tuple[Any, ...]) -> None:
 
 
 def _wrap(ctx: BackwardCFunction, inputs: tuple[Any, ...], output: Any, recorded: bool) -> Any:
-    """Hang the tensors that forward returned on the node, and keep what it asked to have saved."""
+    """Make the node the grad_fn of the tensors that forward returned, and save what it asked to have saved."""
     several = isinstance(output, tuple)
     raw = list(output) if several else [output]
     for dirty in ctx._dirty:
@@ -359,7 +359,7 @@ def _returned(value: Any, raw: list[Any], wrapped: list[Any]) -> tuple[Any, int 
 
 
 class _DelayedError(Node):
-    """Stands where a second derivative would go on, and raises."""
+    """The node at which a second derivative would go on: it raises."""
 
     message: str
 

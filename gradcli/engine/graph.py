@@ -42,7 +42,7 @@ FREED = (
 
 
 class OutputMeta(NamedTuple):
-    """Shape and element type of one output of a node, as those see them who watch the graph."""
+    """Shape and element type of one output of a node, as code that reads the graph sees them."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

@@ -33,7 +33,7 @@ def _call(func: Callable[..., Any], inputs: Any, create_graph: bool) -> tuple[tu
 
 
 def _require_vector(v: Any, given: Any, what: str) -> None:
-    """Raise RuntimeError for a vector left out where it is not plain which one is meant."""
+    """Raise RuntimeError where a vector is left out; only for a single element it may be."""
     if v is None and not (isinstance(given, Tensor) and given.numel() == 1):
         raise RuntimeError(f"The vector v can only be None if the {what} a single Tensor with a single element.")
 

@@ -39,7 +39,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 class saved_tensors_hooks:  # noqa: N801  (the name programs use)
-    """While active, tensors saved for backward are kept as `pack_hook` makes them, and restored by `unpack_hook`."""
+    """While active, `pack_hook` decides what is stored for a saved tensor, and `unpack_hook` restores it."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
@@ -93,7 +93,7 @@ class MultiHandle(RemovableHandle):
         self.handles = handles
 
     def remove(self) -> None:
-        """Take all hooks away."""
+        """Remove all hooks."""
         for handle in self.handles:
             handle.remove()
 

@@ -1,4 +1,4 @@
-"""`Variable`, the wrapper of old programs: today another name for a tensor on the same memory."""
+"""`Variable`, the wrapper in older programs: another name for a tensor on the same memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks on the way of a cotangent: what they may reply, and what they are refused."""
+"""Hooks on cotangents: what they may return, and what is refused."""
 
 from __future__ import annotations
 

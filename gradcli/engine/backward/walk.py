@@ -305,7 +305,7 @@ def _tied(result: Any, given: Tensor) -> Any:
 
 
 def _bared(result: Tensor | None, cotangents: list[Any]) -> Any:
-    """Return the array of a rule's result that nobody else can know: no view, and not what the rule was given."""
+    """Return the array of a rule's result if nothing else refers to it: no view, and not what the rule was given."""
     if result is None or result._counter is not None or any(result is entry for entry in cotangents):
         return result
     return result._data

@@ -1,4 +1,4 @@
-"""What programs ask of the library itself: its threads, its modes, the limits of element types, constructors of old."""
+"""What programs ask of the library itself: its threads, its modes, the limits of element types, legacy constructors."""
 
 from __future__ import annotations
 
@@ -184,11 +184,11 @@ class _Legacy(type):
 
     def __call__(cls, *sizes: Any) -> Any:
         """Return a tensor of a shape, or of the data, in the type of the class."""
-        return made(cls.kind, *sizes)
+        return legacy(cls.kind, *sizes)
 
 
-def made(kind: dtype, *sizes: Any) -> Tensor:
-    """Return a tensor by the rules of old: uninitialised for sizes, a copy for data.
+def legacy(kind: dtype, *sizes: Any) -> Tensor:
+    """Return a tensor by the rules of the legacy constructors: uninitialised for sizes, a copy for data.
 
     Args:
         kind: the element type.
@@ -201,9 +201,9 @@ def made(kind: dtype, *sizes: Any) -> Tensor:
 
 
 def new(input: Tensor, *sizes: Any, device: Any = None) -> Tensor:
-    """Return a tensor of the same type by the rules of old; see `made`."""
+    """Return a tensor of the same type by the rules of the legacy constructors; see `legacy`."""
     del device
-    return made(BY_NUMPY[input._data.dtype], *sizes)
+    return legacy(BY_NUMPY[input._data.dtype], *sizes)
 
 
 _LETTERS = "float16 float32 float64 uint8 int8 int16 int32 int64 bool"

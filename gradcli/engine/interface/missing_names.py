@@ -1,4 +1,4 @@
-"""What programs hear that ask for a name which is not here."""
+"""What a program is told when it asks for a name that the engine does not have."""
 
 from __future__ import annotations
 

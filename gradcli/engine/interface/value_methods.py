@@ -220,7 +220,7 @@ def as_index(input: Tensor) -> int:
 
 
 def type_name(input: Tensor, dtype: Any = None) -> Any:
-    """Return the name of the tensor's class of old, or the tensor as another type."""
+    """Return the name of the tensor's legacy class (`torch.FloatTensor`), or the tensor as another type."""
     if isinstance(dtype, str):
         letter = dtype.removeprefix(f"{PRINTED_MODULE}.").removesuffix("Tensor")
         found = [kind for kind in BY_NUMPY.values() if kind.letter == letter]

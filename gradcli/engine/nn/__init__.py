@@ -253,5 +253,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here, in the words programs know."""
+    """Refuse a name that is not here, in PyTorch's words."""
     raise refusal(".nn", name, globals())

@@ -70,7 +70,7 @@ class MulBackward0(Node):
 
 
 class DivBackward2(Node):
-    """A rounded quotient is a step."""
+    """A rounded quotient is piecewise constant: its gradient is zero."""
 
     def _vjp(self, g: Tensor) -> Any:
         nothing = g * 0

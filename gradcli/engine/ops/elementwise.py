@@ -42,7 +42,7 @@ class _OfResult(Node):
 
 
 class _Flat(Node):
-    """A rule for steps: zero everywhere."""
+    """The rule of piecewise constant functions: zero everywhere."""
 
     def _vjp(self, g: Tensor) -> Any:
         return from_array(np.zeros_like(g._data))
@@ -96,23 +96,23 @@ FracBackward0 = type("FracBackward0", (_OfInput,), {"_slope": staticmethod(lambd
 
 
 class SignBackward0(_Flat):
-    """A step."""
+    """Piecewise constant."""
 
 
 class RoundBackward0(_Flat):
-    """A step."""
+    """Piecewise constant."""
 
 
 class FloorBackward0(_Flat):
-    """A step."""
+    """Piecewise constant."""
 
 
 class CeilBackward0(_Flat):
-    """A step."""
+    """Piecewise constant."""
 
 
 class TruncBackward0(_Flat):
-    """A step."""
+    """Piecewise constant."""
 
 
 class AbsBackward0(Node):

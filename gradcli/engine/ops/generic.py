@@ -1,4 +1,4 @@
-"""What backward rules are written with that run on tensors and on bare arrays alike.
+"""Functions for backward rules that run on tensors and on bare arrays alike.
 
 A rule that uses nothing but operators and these functions may say `_on_arrays`. It is one rule: on tensors it can be
 recorded, and so differentiated again; on arrays it is the same formula without the bookkeeping.

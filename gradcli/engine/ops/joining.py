@@ -212,7 +212,7 @@ def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
 
 
 def repeat_interleave(input: Tensor, repeats: Any, dim: int | None = None) -> Tensor:
-    """Return every element (or slice of an axis) repeated in place."""
+    """Return every element (or slice of an axis) repeated, its copies next to each other."""
     source, spot = (reshape(input, -1), 0) if dim is None else (input, axis(dim, input._data.ndim))
     count = repeats._data if isinstance(repeats, Tensor) else repeats
     index = np.repeat(np.arange(source._data.shape[spot]), count)

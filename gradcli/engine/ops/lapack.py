@@ -1,4 +1,4 @@
-"""NumPy's linear algebra on arrays, with errors that programs know."""
+"""NumPy's linear algebra on arrays, with PyTorch's errors."""
 
 from __future__ import annotations
 

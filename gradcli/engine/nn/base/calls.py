@@ -58,13 +58,13 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
     """Call `hook(module, grad_input, grad_output)` when both are known, for every module.
 
     Raises:
-        RuntimeError: a hook of the old kind is registered for every module.
+        RuntimeError: a hook of the older kind is registered for every module.
     """
     return _register_backward(hook, True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Hang a hook of the old kind on the last operation of every module.
+    """Attach a hook of the older kind to the last operation of every module.
 
     Raises:
         RuntimeError: a full backward hook is registered for every module.

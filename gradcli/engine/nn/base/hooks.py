@@ -46,7 +46,7 @@ Hooks = OrderedDict[int, Callable[..., Any]]
 
 
 class BackwardHookFunction(Function):
-    """The identity: a node at the border of a module, for its hooks to hang on."""
+    """The identity: a node at the border of a module, to which its hooks are attached."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Any:
@@ -150,7 +150,7 @@ def _spread(count: int, places: list[int], values: Any) -> tuple[Any, ...]:
 
 
 def attach_legacy(module: Any, hooks: list[Callable[..., Any]], args: tuple[Any, ...], output: Any) -> None:
-    """Hang the hooks of `register_backward_hook` on the node of the output: the last operation, not the module."""
+    """Attach the hooks of `register_backward_hook` to the node of the output: the last operation, not the module."""
     first = output
     while not isinstance(first, Tensor):
         if not first:

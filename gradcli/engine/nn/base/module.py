@@ -94,7 +94,7 @@ class Module(StatefulModule):
         return registered(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The hook of old: it sits on the last operation of forward, and sees that operation's gradients only."""
+        """The older kind of hook, on the last operation of forward: it sees that operation's gradients only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(MIXED)
         self._is_full_backward_hook = False

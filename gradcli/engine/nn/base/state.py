@@ -16,7 +16,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """The names that a load did not find, and those it had no place for."""
+    """The names that a load did not find, and those that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -38,7 +38,7 @@ class StatefulModule:
 
     # --- what a subclass may give
     def get_extra_state(self) -> Any:
-        """Return more state than tensors, which is saved too; subclasses give it together with `set_extra_state`."""
+        """Return state besides tensors, which is saved as well; subclasses give it together with `set_extra_state`."""
         raise RuntimeError("get_extra_state has no state to return: a subclass gives it")
 
     def set_extra_state(self, state: Any) -> None:
@@ -189,7 +189,7 @@ class StatefulModule:
                     unexpected_keys.append(key)
 
     def _load_one(self, name: str, key: str, value: Tensor, given: Any, assign: bool) -> str:
-        """Load one tensor; return what stands in the way."""
+        """Load one tensor; return why it cannot be loaded, or nothing."""
         if not isinstance(given, Tensor):
             return (
                 f'While copying the parameter named "{key}", expected {PRINTED_MODULE}.Tensor or Tensor-like object '

@@ -89,7 +89,7 @@ class Sequential(_Indexed):
         return Sequential(*self, *other)
 
     def forward(self, input: Any) -> Any:
-        """Return what the last module makes of what the others made of the input."""
+        """Return the output of the last module, each module applied to the output of the one before."""
         for module in self:
             input = module(input)
         return input

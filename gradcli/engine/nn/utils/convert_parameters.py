@@ -14,7 +14,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Let tensors look at the parts of a vector, in the order of `parameters_to_vector`.
+    """Make tensors views of the parts of a vector, in the order of `parameters_to_vector`.
 
     Raises:
         TypeError: it is not a tensor.

@@ -43,14 +43,14 @@ class ParametrizationList(ModuleList):
             self.register_buffer("original", original)
 
     def forward(self) -> Any:
-        """Return what the modules make of the original."""
+        """Return what the modules compute from the original."""
         result: Any = self.original
         for module in self:
             result = module(result)
         return result
 
     def right_inverse(self, value: Tensor) -> None:
-        """Change the original so that the modules make this value of it.
+        """Change the original so that the modules turn it into this value.
 
         Raises:
             RuntimeError: a module has no `right_inverse`.
