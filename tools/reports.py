@@ -1,6 +1,6 @@
 """Write docs/findings/reports.md: public reports of wrong gradients, each as a Function that runs, with its patch.
 
-`python -m tools.reports [NAME]...` runs `gradcli fix` on the named cases of benchmarks/fix/reported.py, or on all;
+`python -m tools.reports [NAME]...` runs `gradcli fix` on the named cases of benchmarks/fix/reported, or on all;
 other screens stay as they are. docs/findings/bugs.yaml says which case stands for which reports.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from benchmarks.fix.other_hand.record import Case, flags_of
-from benchmarks.fix.reported import PLANT
+from benchmarks.fix.reported import cases as reported_cases
 from benchmarks.fix_corpus import command
 from tools.gallery import DOCS, anchor, fenced, linked
 from tools.screens import empty_folder
@@ -71,7 +71,7 @@ def reports() -> dict[str, list[list[str]]]:
 
 def page(screens: dict[str, str]) -> str:
     """The page, from what is printed for each case."""
-    cases = {label(case): case for case in PLANT.cases}
+    cases = {label(case): case for case in reported_cases()}
     rows = ["| Function | finding | patch |", "|---|---|---|"]
     for name in cases:
         names, patch = outcome(screens[name])
@@ -99,7 +99,7 @@ def main() -> None:
     """Write the page."""
     chosen, known = sys.argv[1:], PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     screens = {}
-    for case in PLANT.cases:
+    for case in reported_cases():
         if chosen and label(case) not in chosen:
             screens[label(case)] = shown(known, label(case))
             continue
