@@ -47,7 +47,7 @@ def test_every_page_belongs_to_a_finding_and_every_public_bug_too():
     assert set(bugs) <= pages
 
 
-CASES = {reports.label(case): case for case in reports.PLANT.cases}
+CASES = {reports.label(case): case for case in reports.reported_cases()}
 
 
 def test_every_report_that_runs_has_a_function_and_the_page_lists_them():

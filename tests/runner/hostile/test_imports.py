@@ -67,7 +67,7 @@ _NEXT = {name: list(_VERDICTS)[number % 3] for number, name in enumerate(MODULES
     ],
 )
 def test_a_name_that_no_file_can_have_is_refused(folder: Path, target: bytes, said: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     ended = subprocess.run(
         [sys.executable, "-m", "gradcli", "check", target],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False,
@@ -101,7 +101,7 @@ def test_a_target_that_removes_modules_of_gradcli_is_refused_and_harms_no_other(
 def test_a_folder_that_a_target_removes_is_told(folder: Path) -> None:
     (folder / "gone").mkdir()
     (folder / "gone" / "m.py").write_text("import os, shutil\nshutil.rmtree(os.getcwd())\nclass F: pass\n")
-    environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"}
+    environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[3]}:{folder}"}
     command = f"cd gone && {shlex.quote(sys.executable)} -m gradcli check m.py:F m.py:Again functions:Square"
     ended = subprocess.run(
         ["sh", "-c", command], cwd=folder, env=environment, capture_output=True, timeout=120, check=False

@@ -112,7 +112,7 @@ def test_a_full_standard_output_is_told_without_a_traceback(gradcli: Run) -> Non
 
 def _in_a_shell(folder: Path, script: str) -> "subprocess.CompletedProcess[bytes]":
     command = f"{shlex.quote(sys.executable)} -m gradcli check functions:Square -i x=2"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.run(
         ["sh", "-c", script.replace("gradcli", command)],
         cwd=folder, env=environment, capture_output=True, timeout=120, check=False,
@@ -164,7 +164,7 @@ def test_proxies_that_raise_whatever_is_asked_are_no_functions(gradcli: Run, fol
 
 
 def test_warnings_as_errors_reach_no_process_of_gradcli(folder: Path) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-m", "gradcli", "check", "functions:Square", "-i", "x=2", "-j", "2"],
         cwd=folder, env=environment, capture_output=True, timeout=120, check=False,

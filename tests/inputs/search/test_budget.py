@@ -8,7 +8,7 @@ import pytest
 from gradcli.errors import InputsNotFoundError
 from gradcli.inputs.search.budget import GUARANTEED_TRIES
 from gradcli.inputs.search.inference import infer
-from tests.inputs.expected import ALSO_FOUND, EXPECTED, inferred
+from tests.inputs.search.expected import ALSO_FOUND, EXPECTED, inferred
 from tests.programs import plain_functions as plain
 
 

@@ -6,7 +6,7 @@ import pytest
 from gradcli.inputs.builders import build
 from gradcli.inputs.search.inference import infer
 from gradcli.targets import TargetInfo
-from tests.inputs.expected import ALSO_FOUND, EXPECTED, inferred
+from tests.inputs.search.expected import ALSO_FOUND, EXPECTED, inferred
 from tests.programs import plain_functions as plain
 
 

@@ -27,7 +27,7 @@ _IGNORES = _WAITS.replace("import os, time", "import os, time, signal\nsignal.si
 
 def _started(folder: Path, program: str, *extra: str) -> tuple["subprocess.Popen[bytes]", int]:
     (folder / "waits.py").write_text(program)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, "-m", "gradcli", "check", "functions:Square", "waits:Waits", "functions:Forgets"]
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
     try:

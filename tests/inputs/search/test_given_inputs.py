@@ -6,7 +6,7 @@ import pytest
 from gradcli.cases import InputSpec
 from gradcli.errors import UsageError
 from gradcli.inputs.flags import parse_argument, parse_input
-from tests.inputs.expected import inferred
+from tests.inputs.search.expected import inferred
 
 
 def test_given_inputs_stay_as_they_are():

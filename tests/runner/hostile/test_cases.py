@@ -23,7 +23,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Cases, int, str]
     (folder / "attacks.py").write_text(program())
     ended = subprocess.run(
         [sys.executable, "-m", "gradcli", "check", "attacks.py", "-i", "x=3", "--timeout", "3", "--format", "json"],
-        cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
         stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
     document = json.loads(ended.stdout)
