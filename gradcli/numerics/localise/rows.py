@@ -106,5 +106,5 @@ def _gaps(site: Site, cotangents: Matrix, inside: slice) -> Matrix:
 def witness_of(site: Site) -> VectorMap:
     """The reference of a site that has one."""
     if site.witness is None:
-        raise ValueError("autodiff of forward's body is not available at this point, and is needed here")
+        raise ValueError("this step needs autodiff of forward's body, which is not available at these inputs")
     return site.witness

@@ -136,7 +136,7 @@ def block_of(site: Site, input_: int, output: int) -> tuple[Vector, Vector]:
 def reference_rows(site: Site) -> Matrix:
     """The reference's gradients of the claimed rows, at a site that has a reference."""
     if site.witness_rows is None:
-        raise ValueError("autodiff of forward's body is not available at this point, and is needed here")
+        raise ValueError("this step needs autodiff of forward's body, which is not available at these inputs")
     return site.witness_rows
 
 
