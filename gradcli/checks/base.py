@@ -19,6 +19,7 @@ from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
 from gradcli.frozen import dataclass
 from gradcli.numerics.differences.formats import stored_roundoff
+from gradcli.numerics.maps.pieces import pieces
 from gradcli.numerics.maps.vector_map import VectorMap
 from gradcli.numerics.sampling.directions import entry_scales
 from gradcli.results import Evidence, Finding, Location
@@ -352,14 +353,16 @@ def relative_gap(first: NDArray[Any] | None, second: NDArray[Any] | None, floor:
 
 
 def _largest_gap(left: NDArray[Any], right: NDArray[Any], floor: NDArray[Any] | float) -> float:
-    """The largest difference beyond `floor`, in one pass; not finite if a value is not, NaN unless both are floats."""
+    """The largest difference beyond `floor`, in pieces; not finite if a value is not, NaN unless both are floats."""
     if left.dtype.kind not in "fc" or right.dtype.kind not in "fc":
         return float("nan")
     with np.errstate(all="ignore"):
-        apart = np.abs(left - right)
         if np.any(floor):
-            apart = apart - floor
-        return float(np.max(apart, initial=0.0))
+            return float(np.max(np.abs(left - right) - floor, initial=0.0))
+        one, other, most = left.reshape(-1), right.reshape(-1), np.float64(0.0)
+        for piece in pieces(slice(0, one.size)):
+            most = np.maximum(most, np.abs(one[piece] - other[piece]).max())
+    return float(most)
 
 
 def differs(

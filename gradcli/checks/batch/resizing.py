@@ -185,7 +185,8 @@ def _given_outputs(subject: Subject) -> list[NDArray[Any]]:
 
 def unit_roundoff_of(outputs: Sequence[NDArray[Any]]) -> float:
     """The unit roundoff of the floating-point format that the real numbers of some outputs fit into."""
-    return stored_roundoff(np.concatenate([np.zeros(0), *(o.ravel() for o in outputs if o.dtype.kind == "f")]))
+    real = [o.ravel() for o in outputs if o.dtype.kind == "f"] or [np.zeros(0)]
+    return stored_roundoff(np.asarray(real[0] if len(real) == 1 else np.concatenate(real), dtype=np.float64))
 
 
 def _step_for(roundoff: float) -> float:
