@@ -27,7 +27,7 @@ Told = Callable[[bool], str]
 def job(label: str, seconds: float, **known: object) -> RunningJob:
     now = time.monotonic()
     status = StatusReading(due=math.inf, since=now - 2.0, **known)  # type: ignore[arg-type]
-    return RunningJob(label=label, since=now - seconds, seen=status, calls_limited=True)
+    return RunningJob(label=label, since=now - seconds, status=status, calls_limited=True)
 
 
 def test_what_has_run_longest_is_described_in_one_line() -> None:
