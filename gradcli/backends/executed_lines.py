@@ -109,10 +109,10 @@ class Counted(ABC):
 
 @contextlib.contextmanager
 def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LineCounts]:
-    """Count the lines of code in the folder of `function`, and stop it with EffortExceededError after so many.
+    """Count the lines of code imported from where `function` is, and stop it with EffortExceededError after so many.
 
-    An iteration that ends at one input may go on for ever at another. Code of other packages is not counted, nor are
-    the bodies of modules: what is imported on first use must not be left half imported. With None, nothing is counted.
+    An iteration that ends at one input may go on for ever at another. Installed packages are not counted, nor are the
+    bodies of modules: what is imported on first use must not be left half imported. With None, nothing is counted.
     """
     seen, left = LineCounts(), lines
     code = getattr(function, "__code__", None)
@@ -140,12 +140,15 @@ def at_most(lines: int, function: Callable[..., Any] | None) -> Iterator[LineCou
 
 @functools.cache
 def _home(filename: str) -> Path:
-    """The folder that a file lies in; of an installed package its topmost folder or its one file."""
+    """The folder from which a user's file is imported; of an installed package its topmost folder or its one file."""
     path = Path(filename)
     for number, part in enumerate(path.parts):
         if part in ("site-packages", "dist-packages"):
             return Path(*path.parts[: number + 2])
-    return path.parent
+    folder = path.parent
+    while _is_users_file(filename) and (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from gradcli.settings import Settings
 from gradcli.verdict import Verdict
 from tests.checks.other_points.planted import PLANTED, function_of
 from tests.pairs import FRAMEWORKS, each_pair
+from tests.programs.iterations import NEWTON, bisected, damped, of_damped, of_root
 
 FAR = (
     "softplus, threshold",
@@ -132,45 +133,6 @@ def test_a_saved_failure_shows_the_same_again(tmp_path, monkeypatch):
     assert again.findings[0].location.line == result.findings[0].location.line == 9
 
 
-def iterated(steps, start):
-    """A root of y^3 + y = x in a fixed number of Newton steps."""
-
-    def forward(ns, x):
-        y = start(x)
-        for _ in range(steps):
-            y = y - (y**3 + y - x) / (3 * y * y + 1)
-        return y
-
-    return forward
-
-
-def bisected(ns, x):
-    low, high = x * 0 - 10, x * 0 + 10
-    for _ in range(60):
-        middle = (low + high) / 2
-        below = middle**3 + middle < x
-        low, high = ns.where(below, middle, low), ns.where(below, high, middle)
-    return (low + high) / 2
-
-
-def damped(ns, x):
-    y = 0.0 * x
-    for _ in range(80):
-        y = ns.tanh(0.4 * y + 0.1 * x) + 0.01 * y * y
-    return y
-
-
-def of_damped(ns, x, g):
-    y = damped(ns, x)
-    s = 1 - ns.tanh(0.4 * y + 0.1 * x) ** 2
-    return g * 0.1 * s / (1 - 0.4 * s - 0.02 * y)
-
-
-def of_root(forward):
-    return lambda ns, x, g: g / (3 * forward(ns, x) ** 2 + 1)
-
-
-NEWTON = iterated(9, lambda x: x * 0)
 RIGHT = {
     "relu, zero at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x > 0, g, 0.0 * g)),
     "relu, one at zero": (lambda ns, x: ns.clamp(x, min=0.0), lambda ns, x, g: ns.where(x >= 0, g, 0.0 * g)),
@@ -227,6 +189,12 @@ RIGHT = {
     "a root between ten and minus ten": (bisected, of_root(bisected)),
     "a fixed point": (damped, of_damped),
 }
+
+
+@pytest.mark.parametrize("forward", [NEWTON, bisected], ids=["Newton", "bisection"])
+def test_an_iteration_written_in_another_folder_is_no_licence_for_a_wrong_gradient(backend, ns, forward):
+    result = drawn(function_of(ns, forward, lambda ns, x, g: 1.01 * of_root(forward)(ns, x, g)), "x=5", samples=1)
+    assert result.verdict is Verdict.FAILED
 
 
 @each_pair(["backend"], backend=FRAMEWORKS, shape=("1", "5", "3x7"), name=RIGHT)
