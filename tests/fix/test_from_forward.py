@@ -6,6 +6,7 @@ from benchmarks.fix.corpus import Specimen
 from benchmarks.fix.run import case_of, patched
 from gradcli.fix.elsewhere import is_differentiable
 from gradcli.runner.arguments.prepare import prepared
+from tests import warm
 
 TEXT = """from gradcli import engine as torch
 from gradcli.engine.autograd import Function
@@ -112,3 +113,18 @@ def test_whether_backward_can_be_differentiated_is_seen(body, can, tmp_path):
     )
     case, target = case_of(Specimen("own", "", "engine", "Own", text, text, frozenset(), inputs="x=nm"), tmp_path)
     assert is_differentiable(prepared(target, case), target, 0) is can
+
+
+def test_fewer_indices_than_rows_say_nothing_of_a_patch(tmp_path):
+    text = TEXT.format(
+        given="x, labels",
+        forward="p = torch.log_softmax(x, -1)\n        t = torch.zeros_like(p)\n"
+        "        t.scatter_(1, labels.unsqueeze(1), 1)\n        ctx.save_for_backward(x, t)\n"
+        "        return -(t * p).sum(-1)",
+        grads="g",
+        backward="x, t = ctx.saved_tensors\n        return (torch.softmax(x, 0) - t) * g.unsqueeze(-1), None",
+    )
+    (tmp_path / "own.py").write_text(text)
+    inputs = ["-i", "x=3x4", "-i", "labels=3,domain=indices,high=4"]
+    done = warm.run_for_text(["fix", "own.py:Own", *inputs, "--diff"], tmp_path)
+    assert "+        return (torch.softmax(x, -1) - t) * g.unsqueeze(-1), None" in done.stdout

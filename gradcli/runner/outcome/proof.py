@@ -222,12 +222,16 @@ def tells_sizes(ready: Prepared, target: object, codes: Mapping[FunctionType, Co
 
 
 def _unequal_inputs(ready: Prepared) -> Iterator[tuple[InputSpec, ...]]:
-    """Inputs with one axis longer whose size another axis has too; forward refuses many of them."""
+    """Inputs with one axis longer whose size another axis has too; forward refuses many of them.
+
+    Of indices there is one for each entry or row that they choose in: a right gradient is wrong where some are missing.
+    """
     specs = ready.supply.specs
-    sizes = Counter(n for s in specs if s.kind != "value" and s.value is None for n in s.shape or ())
+    free = [s for s in specs if s.kind != "value" and s.value is None and s.domain != "indices"]
+    sizes = Counter(n for s in free for n in s.shape or ())
     for number, spec in enumerate(specs):
-        for axis, size in enumerate(spec.shape or ()):
-            if spec.kind != "value" and spec.value is None and size > 1 and sizes[size] > 1 and spec.shape is not None:
+        for axis, size in enumerate(spec.shape or () if spec in free else ()):
+            if size > 1 and sizes[size] > 1 and spec.shape is not None:
                 shape = (*spec.shape[:axis], size + 1, *spec.shape[axis + 1 :])
                 yield (*specs[:number], replace(spec, shape=shape), *specs[number + 1 :])
 
