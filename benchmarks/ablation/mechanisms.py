@@ -57,6 +57,11 @@ def nothing_of(search: Any, *_: Any) -> Any:
     return np.zeros(search.line.outputs, bool)
 
 
+def no_rows(_site: Any, _level: Any, rows: Any) -> Any:
+    """None of some rows."""
+    return np.zeros(rows.size, bool)
+
+
 def found_none(*_: Any, **__: Any) -> dict[Any, Any]:
     """Nothing found."""
     return {}
@@ -124,17 +129,17 @@ MECHANISMS = [
     Mechanism("confirm.persistence", "_claim_moves", NO),
     Mechanism("confirm.persistence", "_excused", NO),
     Mechanism("confirm.persistence", "confirm_sparse", NOTHING, spares=True),
-    Mechanism("confirm.large_scale", "agreed_in_half_precision", NOTHING, spares=True),
+    Mechanism("confirm.large_scale", "decided_in_few_digits", found_none),
     Mechanism("confirm.large_scale", "with_large_steps", argument(1)),
     Mechanism("confirm.large_scale", "is_drowned", NO),
-    Mechanism("confirm.large_scale", "_unless_early_stop", NOTHING),
+    Mechanism("confirm.large_scale", "agreed_across_early_stops", NOTHING),
     Mechanism("confirm.large_scale", "_unless_few_digits", argument(1)),
     Mechanism("confirm.wide_steps", "agreement", NOTHING),
     Mechanism("confirm.wide_steps", "overruled", NO),
     Mechanism("confirm.wide_steps", "_sloped", NO),
     Mechanism("confirm.wide_steps", "_contradicts", NO),
-    Mechanism("confirm.wide_steps", "_may_agree", YES, spares=True),
     Mechanism("confirm.wide_steps", "_is_noise", YES),
+    Mechanism("regularity.quantisation", "on_plateaus", no_rows, spares=True),
     Mechanism("confirm.wide_errors", "disagreement", NOTHING),
     Mechanism(
         "confirm.wide_errors", "_suspects", lambda site, case: np.zeros(site.map.domain.sizes[case.pair[0]], bool)

@@ -45,6 +45,15 @@ def test_what_is_clearly_wrong_differs_and_its_table_shows_it(case: Case, name: 
     assert right.all()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_shortest_steps_do_not_speak_against_the_others_in_a_sum_of_rounded_entries(seed: int) -> None:
+    """Over steps of 4e-4, each of 24 float16 entries has an edge or two, and these add up to a slope of their own."""
+    x = np.random.default_rng(24).standard_normal(24)
+    total = Case("sum", lambda x: half(half(x).sum()), lambda x: np.ones((1, x.size)), x, ((x.size,),), ((),))
+    assert outcome(total, seed).outcome is Outcome.AGREES
+    assert outcome(total, seed, lambda j: 2 * j).outcome is Outcome.DIFFERS
+
+
 @pytest.mark.parametrize("case", [CASES[0], *CASES[2:5]], ids=lambda case: case.name)
 def test_ten_percent_differ_where_values_have_eleven_bits_or_three_digits(case: Case) -> None:
     def entry(j: Array) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gradcli.numerics.claims.residual import ROUGHNESS, stretch
+from gradcli.numerics.claims.residual import NODES, ROUGHNESS, SLOPES, Path
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.vector_map import CountedMap
@@ -65,7 +65,14 @@ CASES = [
     elementwise("grid inside", lambda x: np.sin(np.round(x * 2e3) / 2e3), np.cos, POINT),
     Case("float16 matrix", product, products, np.linspace(-1.4, 2.1, 9), ((3, 3),), ((3, 2),)),
     replace(elementwise("stopped at 1e-4", LOOSE, inverted, POINT), steps=STEPS),
+    elementwise(
+        "bfloat16 tanh, slope from its values",
+        lambda x: brain(np.tanh(brain(x))),
+        lambda x: 1 - brain(np.tanh(brain(x))) ** 2,
+        POINT,
+    ),
 ]
+STORED = [CASES[0], CASES[1], CASES[-1]]
 
 
 def outcome(case: Case, seed: int, spoil: Spoil | None = None):
@@ -80,6 +87,46 @@ def test_a_right_claim_agrees_and_says_what_would_not_have_shown(case, seed) -> 
     assert block.outcome is Outcome.AGREES, block
     assert 1e-5 < block.resolution <= 0.3
     assert block.max_rel_error < block.resolution / 6
+
+
+@pytest.mark.parametrize("case", STORED, ids=lambda case: case.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_half_precision_takes_two_lines_of_three_lengths(case, seed) -> None:
+    with np.errstate(all="ignore"):
+        found = verify(case.map(), case.x, seed=seed)
+    assert found.blocks[0].outcome is Outcome.AGREES
+    assert found.evaluations <= 200
+
+
+def test_a_shorter_stretch_asks_only_for_what_a_longer_one_has_not() -> None:
+    with np.errstate(all="ignore"):
+        site = Site.at(CountedMap(CASES[0].map()), CASES[0].x, np.random.default_rng(0), 10_000)
+        path, first = Path(site, random_direction(site.rng, site.scales)), site.evaluate()
+        assert np.isfinite(first).all()
+        asked = []
+        for reach in (0.4, 0.2, 0.1):
+            values, claims = site.map.values, site.map.vjps
+            level = path.stretch(reach)
+            assert level is not None
+            assert level.nodes.size >= NODES
+            assert (np.abs(level.nodes) <= reach).all()
+            asked.append((site.map.values - values, site.map.vjps - claims))
+    assert asked[0] == (NODES, SLOPES * CASES[0].x.size)
+    assert all(values <= NODES // 2 + 2 and not claims for values, claims in asked[1:])
+
+
+def test_what_a_polynomial_leaves_of_the_claim_widens_the_slope() -> None:
+    def jittered(x: Array) -> Array:
+        return np.cos(x) + 0.01 * np.sin(1e6 * x)
+
+    smooth, rough = (elementwise("sine", np.sin, slope, POINT) for slope in (np.cos, jittered))
+    levels = []
+    for case in (smooth, rough):
+        site = Site.at(CountedMap(case.map()), case.x, np.random.default_rng(0), 10_000)
+        site.evaluate()
+        levels.append(Path(site, random_direction(site.rng, site.scales)).stretch(0.2))
+    assert (levels[0].uncertainty < 1e-9).all()
+    assert (levels[1].uncertainty > 0.002 * site.scales).all()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -143,8 +190,9 @@ def test_what_the_claim_leaves_bends_as_its_error_does() -> None:
         with np.errstate(all="ignore"):
             site = Site.at(CountedMap(map_), x, np.random.default_rng(seed), 10_000)
             direction = random_direction(site.rng, site.scales)
+            path = Path(site, direction)
             for reach in (0.3, 0.03):
-                found = stretch(site, direction, reach) if np.isfinite(site.evaluate()).all() else None
+                found = path.stretch(reach) if np.isfinite(site.evaluate()).all() else None
                 if found is None or len({float(found.line.at(t)[0]) for t in found.nodes.tolist()}) < 5:
                     continue  # on one plateau there is nothing to see
                 error = float((expression.gradient(site.x) * (1 - factor)) @ direction)

@@ -8,17 +8,19 @@ be compared with its claim over steps as long as x itself.
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Callable, Iterator
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.site import BudgetExceededError, Site
 from gradcli.numerics.differences.stencil import NOISE_FACTOR
-from gradcli.numerics.maps.floats import EPS, Mask, Matrix
+from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.sampling.directions import TRIES
-from gradcli.numerics.sampling.line import Line, narrowed, on_grid
+from gradcli.numerics.sampling.directions import TRIES, Focus, random_direction
+from gradcli.numerics.sampling.line import GRID, Bracket, Line, narrowed, on_grid
 
 NODES = 33
 """How many values of the function are computed on one interval [-T, T]."""
@@ -28,25 +30,35 @@ polynomial through these slopes is integrated."""
 DEGREES = (1, 3, 5, 7, 9)
 """Degrees of the polynomials that are fitted to the residual. Minus the slope of such a fit at t = 0 estimates the
 error of the claim; the distances of the values from the fit of the last degree count as noise."""
-SIMPLE = 3e-3
-"""The interval is too long if the Chebyshev coefficients of the claimed slope above degree 8 sum to more than this part
-of its largest value. On such an interval the residual of a wrong claim need not be close to a polynomial of degree 9
-(the integral of one of degree 8), and a smooth error could be taken for noise."""
+SIMPLE = 0.03
+"""The interval is too long if the upper half of the Chebyshev coefficients of the claimed slope sums to more than this
+part of the largest slope. All but so much of an error of the claim's own shape then shows in the residual's slope. The
+eight coefficients of a claim that is rounded to bfloat16 sum to 8 · 2^-8."""
 ROUNDING = 64.0
-"""64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limits SIMPLE
-and HOPELESS. Without that, a claim which is zero up to rounding would exceed them."""
-HOPELESS = 0.1
-"""The claim is first computed at every second of the places. If the coefficients above degree 4 sum to more than this
-part of the largest slope, the interval is too long and the other places are not computed."""
-LAST, LEFT_OVER = 4, 0.1
-"""The sum of the last 4 Chebyshev coefficients estimates the error of the interpolated slope. It may be neglected below
-a tenth of the uncertainty of the residual's slope."""
+"""64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limit SIMPLE.
+Without that, a claim which is zero up to rounding would exceed it."""
+LAST, LEFT_OVER, FALLING = 4, 0.1, 0.5
+"""The sum of the last 4 Chebyshev coefficients estimates the error of the interpolated slope, and is added to the
+uncertainty of the residual's slope. The claim is computed at further places only if that sum exceeds a tenth of the
+uncertainty, and was halved when 17 places took the place of 9: if not, it is the claim's own rounding, which does not
+fall."""
 ROUGHNESS = 1.5
 """The slope of the residual over [-T, T] is taken to be uncertain by at least 1.5 N / T, where N is the noise: the
 largest distance of a value from the fitted curve. A straight line through two values at ± T would be wrong by N / T."""
 POLE = 1e3
 """If halving an interval towards the larger change increases the change by more than this factor, there is a pole
 inside, not a jump."""
+REACHES = tuple(0.8 * 2.0**-k for k in range(12))
+"""The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
+LEVELS = 3
+"""At this many lengths the claim must agree: the longest at which the residual can be measured, its half and
+quarter."""
+UNFINISHED = 5.0
+"""If forward iterates, the slope over [-T, T] is uncertain by 5 N / T instead of ROUGHNESS · N / T: errors of stopping
+early have one sign over long distances, so that they do not average out as rounding does."""
+STEADY = 10
+"""If so many halvings in turn leave the change the same bit for bit, one half of the interval is constant each time:
+there is a jump between two plateaus, and further halvings would show the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,121 +180,159 @@ class Stretch:
             return value - float(np.polynomial.chebyshev.chebval(place, self.integral[:, row]) + smooth)
 
         noise = float(self.noise[row]) / float(self.line.scale[self.rows][row])
-        first, *_, last = narrowed(at, *self.nodes[bracket : bracket + 2].tolist())
+        first, *brackets = _narrowed_until_steady(at, *self.nodes[bracket : bracket + 2].tolist())
+        last = brackets[-1]
         return last.change if last.change <= POLE * max(first.change, noise) else 0.0
 
 
-def stretch(
-    site: Site,
-    direction: Vector,
-    reach: float,
-    asked: Mask | None = None,
-    *,
-    longer: Stretch | None = None,
-    again: Stretch | None = None,
-) -> Stretch | None:
-    """Measure the residual of the claim along a direction.
-
-    Args:
-        site: the point, without a reference.
-        direction: the direction v; t = 1 changes x by about its own magnitude.
-        reach: T; all parameters t lie in [-T, T].
-        asked: the claimed rows to measure, by default all. The results for other rows are meaningless.
-        longer: the residual on a longer interval along the same direction. Its claimed slopes are used again, without
-            further calls of backward, if their interpolation error is small compared with the width found.
-        again: the residual of other rows on the same interval, whose values of f are used again.
-
-    Returns:
-        None if an output or a claimed entry is not finite, if forward or backward raises, or if the claimed slope
-        varies too much on the interval (SIMPLE, HOPELESS).
-
-    Raises:
-        BudgetExceededError: the evaluations allowed are used up.
-    """
-    if site.map.values >= site.budget:
-        raise BudgetExceededError
-    line = Line(site.read, site.x, direction, site.row_values()) if again is None else again.line
-    rows = slice(line.outputs - len(site.claim.forms), line.outputs)
-    nodes = _nodes(site, reach) if again is None else again.nodes
-    known = None if longer is None or longer.followed is None else longer.followed.within(reach)
-    followed = known or _followed(site, direction, reach, asked)
-    found = None if followed is None else _fitted(line, rows, followed, nodes)
-    if found is None or known is None or _is_close(known.rest, found.width, asked):
-        return found
-    followed = _followed(site, direction, reach, asked)
-    return None if followed is None else _fitted(line, rows, followed, nodes)
+def _narrowed_until_steady(at: Callable[[float], float], low: float, high: float) -> Iterator[Bracket]:
+    """Halve an interval as `narrowed` does, but stop at a jump between two plateaus (STEADY)."""
+    same, before = 0, None
+    for bracket in narrowed(at, low, high):
+        yield bracket
+        same = same + 1 if bracket.change == before else 0
+        if same >= STEADY and bracket.change > 0:
+            return
+        before = bracket.change
 
 
-def _is_close(rest: Vector, width: Vector, asked: Mask | None) -> bool:
-    """Whether the interpolation error of the claimed slope is small compared with `width`, in the rows `asked`."""
-    far = rest > LEFT_OVER * width
-    return not (far if asked is None else far & asked).any()
+def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
+    """A random direction along which all claimed entries of one row add up: the row with the largest scaled entry."""
+    forms = site.claim.forms[rows]
+    row = forms[int(np.argmax((np.abs(forms) * focus.judged).max(axis=1)))]
+    return np.where(row < 0, -1.0, 1.0) * np.abs(random_direction(site.rng, focus.drawn))
 
 
-def unclaimed_stretch(site: Site, direction: Vector, reach: float, outputs: Vector) -> Stretch | None:
-    """Fit polynomials to some outputs themselves along a direction, as if their claimed slope were zero.
+@final
+class Path:
+    """The residual along one line, on intervals of any length: every value and every claimed slope is computed once.
 
-    `slope` is then the slope of the output, and its uncertainty contains the curvature of the output.
-
-    Args:
-        site: the point.
-        direction: the direction v; t = 1 changes x by about its own magnitude.
-        reach: T; all parameters t lie in [-T, T].
-        outputs: numbers of the outputs.
-
-    Returns:
-        None if an output is not finite on the interval.
-
-    Raises:
-        BudgetExceededError: the evaluations allowed are used up.
+    An interval uses the values and the polynomial of a longer one. Where the claim's forward also gives a value, its
+    place is a node as well.
     """
 
-    def chosen(point: Vector) -> Vector:
-        picked: Vector = np.asarray(site.map.value(point), dtype=np.float64)[outputs]
-        return picked
+    def __init__(
+        self,
+        site: Site,
+        direction: Vector,
+        asked: Mask | None = None,
+        *,
+        outputs: Indices | None = None,
+        nodes: int = NODES,
+        known: Path | None = None,
+    ) -> None:
+        """Take a line.
 
-    if site.map.values >= site.budget:
-        raise BudgetExceededError
-    line = Line(chosen, site.x, direction, site.outputs[outputs])
-    nothing = Followed(reach=reach, coefficients=np.zeros((1, line.outputs)), rest=np.zeros(line.outputs))
-    return _fitted(line, slice(0, line.outputs), nothing, _nodes(site, reach))
+        Args:
+            site: the point, without a reference.
+            direction: the direction v; t = 1 changes x by about its own magnitude.
+            asked: the claimed rows to measure, by default all. The results for other rows are meaningless.
+            outputs: numbers of outputs. If given, polynomials are fitted to these outputs themselves, as if their
+                claimed slope were zero: `slope` is the slope of the output, and its uncertainty contains the curvature.
+            nodes: how many values are computed on an interval, at least.
+            known: the same line for other rows, whose values are used again.
+        """
+        self._site, self._direction, self._asked, self._parts = site, direction, asked, nodes
+        self._line: Line
+        self._rows: slice
+        self._nodes: list[float] = []
+        self._slopes: dict[float, Vector | None] = {}
+        self._followed: Followed | None = None
+        self._rounded = False
+        if known is not None:
+            self._line, self._rows, self._nodes = known._line, known._rows, known._nodes
+            return
+        if outputs is None:
+            self._line = Line(site.read, site.x, direction, site.row_values())
+            self._rows = slice(self._line.outputs - len(site.claim.forms), self._line.outputs)
+            return
+        chosen = outputs
+        self._line = Line(lambda x: np.asarray(site.map.value(x))[chosen], site.x, direction, site.outputs[chosen])
+        self._rows = slice(0, chosen.size)
+        self._followed = Followed(reach=1.0, coefficients=np.zeros((1, chosen.size)), rest=np.zeros(chosen.size))
 
+    def stretch(self, reach: float) -> Stretch | None:
+        """Measure the residual on [-reach, reach].
 
-def _followed(site: Site, direction: Vector, reach: float, asked: Mask | None) -> Followed | None:
-    """Interpolate the claimed slope of every row on [-reach, reach] by a Chebyshev polynomial of degree 16.
+        Returns:
+            None if an output or a claimed entry is not finite, if forward or backward raises, or if the claimed slope
+            varies too much on the interval (SIMPLE).
 
-    None if it is not finite, or if its high coefficients are too large: those of degree 8 through half of the places
-    are tested first (HOPELESS), then those of degree 16 (SIMPLE).
-    """
-    known: dict[float, Vector] = {}
-    coefficients: Matrix | None = None
-    for degree, end, allowed in ((SLOPES // 2, 5, HOPELESS), (SLOPES - 1, DEGREES[-1], SIMPLE)):
-        places = np.cos(np.pi * np.arange(degree + 1) / degree)
-        for place in [place for place in places.tolist() if place not in known]:
-            claim = site.claim_at(site.x + on_grid(reach * place) * direction, asked)
-            if claim is None or not claim.finite:
+        Raises:
+            BudgetExceededError: the evaluations allowed are used up.
+        """
+        if self._site.map.values >= self._site.budget:
+            raise BudgetExceededError
+        found: Stretch | None = None
+        for followed in self._polynomials(reach):
+            if followed is None:
                 return None
-            known[place] = claim.forms @ direction
-        slopes = np.array([known[place] for place in places.tolist()])
-        coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, slopes, degree), dtype=np.float64)
-        nothing = ROUNDING * EPS * np.abs(site.row_values()[-len(site.claim.forms) :]) / reach
-        if (np.abs(coefficients[end:]).sum(axis=0) > allowed * np.abs(slopes).max(axis=0) + nothing).any():
+            self._followed = followed
+            found = _fitted(self._line, self._rows, followed, self._nodes_within(reach))
+            if found is None or self._rounded or not self._asked_of(followed.rest > LEFT_OVER * found.width).any():
+                break
+        return found
+
+    def _asked_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the rows to measure."""
+        return values if self._asked is None else values[self._asked]
+
+    def _polynomials(self, reach: float) -> Iterator[Followed | None]:
+        """The claimed slopes on an interval: from the polynomial of a longer one, then from slopes computed for it.
+
+        None if one is not finite, or if they vary too much, which half of the places may show already.
+        """
+        if self._followed is not None:
+            yield self._followed.within(reach)
+        half = self._polynomial(reach, SLOPES // 2)
+        whole = None if half is None else self._polynomial(reach, SLOPES - 1)
+        if half is not None and whole is not None:
+            self._rounded = self._asked_of(whole.rest).max() > FALLING * self._asked_of(half.rest).max()
+        yield whole
+
+    def _polynomial(self, reach: float, degree: int) -> Followed | None:
+        """The Chebyshev polynomials of a degree through the claimed slopes on an interval."""
+        places = np.cos(np.pi * np.arange(degree + 1) / degree)
+        slopes: list[Vector] = []
+        for place in places.tolist():
+            slope = self._slope_at(on_grid(reach * place))
+            if slope is None:
+                return None
+            slopes.append(slope)
+        coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, np.array(slopes), degree), dtype=np.float64)
+        upper = np.abs(coefficients[degree // 2 + 1 :]).sum(axis=0)
+        nothing = ROUNDING * EPS * np.abs(self._site.row_values()[self._rows]) / reach
+        if (upper > SIMPLE * np.abs(slopes).max() + nothing).any():
             return None
-    if coefficients is None:
-        return None
-    return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
+        return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
 
+    def _slope_at(self, t: float) -> Vector | None:
+        """The claimed slope of every row at a parameter; None if it is not finite."""
+        if t not in self._slopes:
+            claim = self._site.claim_at(self._site.x + t * self._direction, self._asked)
+            usable = claim is not None and claim.finite
+            self._slopes[t] = claim.forms @ self._direction if claim is not None and usable else None
+            if claim is not None and claim.outputs is not None and t not in self._nodes:
+                self._line.know(t, self._site.claim.read(claim.outputs))
+                self._nodes.append(t)
+        return self._slopes[t]
 
-def _nodes(site: Site, reach: float) -> Vector:
-    """NODES parameters in [-reach, reach]: equidistant ones, each moved at random by up to 0.3 of their spacing."""
-    jitter = 0.3 * site.rng.uniform(-1, 1, NODES)
-    return np.array([on_grid(reach * t) for t in ((2 * np.arange(NODES) + 1 + 2 * jitter) / NODES - 1).tolist()])
+    def _nodes_within(self, reach: float) -> Vector:
+        """Parameters in [-reach, reach]: those known already, and a random one in every part that has none."""
+        known = [t for t in self._nodes if abs(t) <= reach + GRID]
+        taken = {int(min(self._parts * (t / reach + 1) / 2, self._parts - 1)) for t in known}
+        free = np.array([part for part in range(self._parts) if part not in taken])
+        jitter = 0.6 * self._site.rng.uniform(-1, 1, free.size)
+        new = [on_grid(reach * t) for t in ((2 * free + 1 + jitter) / self._parts - 1).tolist()]
+        self._nodes += new
+        return np.sort([*known, *new])
 
 
 def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stretch | None:
     """Compute the residual f(x + t v) - f(x) - ∫ claim at the nodes, and fit polynomials to it.
 
-    None if f is not finite at some node. The noise is at least the rounding error of the value and of the integral.
+    None if f is not finite at some node, or so large that its square is not. The noise is at least the rounding error
+    of the value and of the integral.
     """
     reach, claimed = followed.reach, followed.coefficients / line.scale[rows]
     values = np.array([line.at(t)[rows] for t in nodes.tolist()])
@@ -294,14 +344,17 @@ def _fitted(line: Line, rows: slice, followed: Followed, nodes: Vector) -> Stret
     smooth = np.asarray(np.linalg.lstsq(basis, remainder, rcond=None)[0], dtype=np.float64)
     left = remainder - basis @ smooth
     rounding = EPS * (np.abs(values).max(axis=0) + 8 * reach * np.abs(claimed).sum(axis=0))
-    sigma = np.maximum(np.sqrt((left * left).sum(axis=0) / (len(nodes) - DEGREES[-1] - 1)), rounding)
+    with np.errstate(over="ignore"):
+        sigma = np.maximum(np.sqrt((left * left).sum(axis=0) / (len(nodes) - DEGREES[-1] - 1)), rounding)
+    if not np.isfinite(sigma).all():
+        return None
     slope, uncertainty = _slope(basis, remainder, sigma)
     size = line.scale[rows]
     smooth[0] += line.centre[rows]
     return Stretch(
         reach=reach,
         slope=slope / reach * size,
-        uncertainty=uncertainty / reach * size,
+        uncertainty=uncertainty / reach * size + followed.rest,
         noise=np.maximum(np.abs(left).max(axis=0), rounding) * size,
         line=line,
         rows=rows,

@@ -19,6 +19,7 @@ from gradcli.numerics.maps.pieces import all_finite
 from gradcli.numerics.maps.sizes import CERTIFIED, COMPUTED, FINEST, MEASURABLE
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import CountedMap, VectorMap
+from gradcli.numerics.outcome import BlockOutcome, Pair
 from gradcli.numerics.sampling.directions import Focus, entry_scales, nudged, random_direction, snap, within
 
 NUDGES = 6
@@ -78,7 +79,8 @@ class Site:
 
     `noise` is that of the rows, measured along an earlier direction. `witness` is the reference, and `witness_rows` are
     its gradients of the claimed rows, None if there is none or they are not finite. `few_rows` says that claim and
-    reference have one row for every output block only. `known_...` store results that are computed once.
+    reference have one row for every output block only. `known_...` store results that are computed once,
+    and `not_agreeing` the pairs of blocks for which large steps show no agreement.
     """
 
     map: CountedMap
@@ -98,6 +100,8 @@ class Site:
     known_close_by: list[Vector] | None = None
     known_left: Vector | None = None
     known_masks: dict[int, Mask] = field(default_factory=dict)
+    not_agreeing: set[Pair] = field(default_factory=set)
+    known_wrong: dict[Pair, BlockOutcome | None] = field(default_factory=dict)
     few_rows: bool = False
     without_witness: Site | None = None
 
@@ -191,6 +195,7 @@ class Site:
         """The site at another point; None outside the domain: if backward raises there, or with `evaluate` forward."""
         try:
             there = Site.at(self.map, x, self.rng, self.budget, witness=self.witness, projections=projections)
+            there.known_iterating = self.known_iterating or None  # a loop that does not run here may run there
             if evaluate:
                 there.evaluate()
         except Exception:
@@ -384,12 +389,10 @@ class Site:
         """The claim for the same rows at another point, zero for rows that are not `asked`; None if backward raises."""
         claim = self.claim
         rows = np.eye(self.map.codomain.size) if claim.cotangents is None else claim.cotangents
+        chosen = np.ones(len(rows), bool) if asked is None else asked
+        forms = np.zeros_like(claim.forms)
         try:
-            if asked is None:
-                forms = np.asarray(self.map.vjp_many(x, rows), dtype=np.float64)
-            else:
-                forms = np.zeros_like(claim.forms)
-                forms[asked] = self.map.vjp_many(x, rows[asked])
+            outputs, forms[chosen] = self.map.value_and_vjps(x, rows[chosen])
         except Exception:
             return None
-        return replace(claim, x=x, forms=forms, outputs=None)
+        return replace(claim, x=x, forms=forms, outputs=outputs)

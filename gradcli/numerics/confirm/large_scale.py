@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +44,7 @@ def with_large_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
         significance: errors below this part of the pair's largest entry do not matter.
     """
     if outcome.outcome is Outcome.DIFFERS:
-        early = _unless_early_stop(site, outcome)
+        early = agreed_across_early_stops(site, (outcome.input, outcome.output), outcome.max_rel_error)
         if early is not None or outcome.reference != DIFFERENCES:
             return early or outcome
         return _unless_few_digits(site.alone(), outcome, significance)
@@ -76,29 +77,66 @@ def may_be_drowned(outcome: BlockOutcome) -> bool:
     return outcome.outcome is Outcome.UNDECIDED and outcome.doubt in (Doubt.NOISE, Doubt.KINK)
 
 
-def agreed_in_half_precision(site: Site, pair: Pair) -> BlockOutcome | None:
-    """Compare a pair whose values are float16 or bfloat16 numbers over large steps, before small ones are tried.
+def decided_in_few_digits(site: Site, pairs: Sequence[Pair], significance: float) -> dict[Pair, BlockOutcome]:
+    """Compare pairs whose values are float16 or bfloat16 numbers over large steps, before small ones are tried.
 
     Small steps would show only the rounding of such values. A forward that iterates is not compared here.
 
     Args:
         site: the point, with its reference if there is one.
-        pair: the numbers of the input block and the output block.
+        pairs: the numbers of the input block and the output block of each pair.
+        significance: errors below this part of the pair's largest entry do not matter.
 
     Returns:
-        The agreement; None if the claim does not agree over large steps, or if the conditions above do not hold. The
-        pair is then measured with small steps.
+        The agreements and differences. The other pairs have other values, or large steps do not decide them; they are
+        then measured with small steps.
     """
-    scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
-    if not scale > 0 or not _may_be_half(site, pair):
+    found: dict[Pair, BlockOutcome] = {}
+    for pair in pairs if site.claim.finite else ():
+        scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
+        if not scale > 0 or not _may_be_half(site, pair):
+            continue
+        alone = site.alone()
+        stored = format_at(alone, pair[1])
+        if stored is not None and stored.half and not iterates(alone):
+            decided = _over_wide_steps(site, _open(pair), significance)
+            found |= {} if decided is None else {pair: decided}
+    return found
+
+
+def agreed_across_early_stops(site: Site, pair: Pair, gap: float) -> BlockOutcome | None:
+    """Agreement over large steps for a forward that iterates, before small steps are measured accurately.
+
+    Over small steps the number of iterations is constant, and the slope belongs to the algorithm, not to the limit. For
+    example, a bisection between zero and the input returns a fixed fraction of the input until one of its decisions
+    changes. Large steps cross many such decisions, and show the slope of the limit.
+
+    Args:
+        site: the point, with its reference if there is one.
+        pair: the numbers of the input block and the output block.
+        gap: the error that small steps show, or the distance from the reference, relative to the pair's largest entry.
+
+    Returns:
+        None if forward does not iterate, or the claim does not agree.
+    """
+    if not site.claim.finite or not iterates(site):
         return None
-    alone = site.alone()
-    stored = format_at(alone, pair[1])
-    if stored is None or not stored.half or iterates(alone):
+    wide = _agreement(site.alone(), pair, gap)
+    return None if wide is None or wide.exact else _agreed(site, pair, _open(pair), wide)
+
+
+def _open(pair: Pair) -> BlockOutcome:
+    return BlockOutcome(input=pair[0], output=pair[1], outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE)
+
+
+def _agreement(site: Site, pair: Pair, gap: float) -> Wide | None:
+    """The agreement over large steps (`agreement`). One that was not found before is not looked for again."""
+    if pair in site.not_agreeing:
         return None
-    wide = agreement(alone, pair, 0.0)
-    open_ = BlockOutcome(input=pair[0], output=pair[1], outcome=Outcome.UNDECIDED, doubt=Doubt.NOISE)
-    return None if wide is None or wide.exact else _agreed(alone, pair, open_, wide)
+    wide = agreement(site, pair, gap)
+    if wide is None:
+        site.not_agreeing.add(pair)
+    return wide
 
 
 def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
@@ -107,28 +145,18 @@ def _over_wide_steps(site: Site, outcome: BlockOutcome, significance: float) -> 
     An agreement is not accepted if the reference contradicts it (`overruled`).
     """
     pair, alone = (outcome.input, outcome.output), site.alone()
-    wide = agreement(alone, pair, outcome.max_rel_error)
+    wide = _agreement(alone, pair, outcome.max_rel_error)
     if wide is not None:
         return None if overruled(site, pair, wide, significance) else _agreed(site, pair, outcome, wide)
-    wrong = disagreement(alone, pair, significance)
-    return None if wrong is None else _wrong(alone, pair, outcome, wrong)
+    return _difference(alone, pair, outcome, significance)
 
 
-def _unless_early_stop(site: Site, outcome: BlockOutcome) -> BlockOutcome | None:
-    """Agreement over large steps for a forward that iterates, although small steps contradict the claim.
-
-    Over small steps the number of iterations is constant, and the slope belongs to the algorithm, not to the limit. For
-    example, a bisection between zero and the input returns a fixed fraction of the input until one of its decisions
-    changes. Large steps cross many such decisions, and show the slope of the limit. None if forward does not iterate,
-    or the claim does not agree.
-    """
-    if not iterates(site):
-        return None
-    pair, alone = (outcome.input, outcome.output), site.alone()
-    wide = agreement(alone, pair, outcome.max_rel_error, sloped=True)
-    if wide is None or wide.exact:
-        return None
-    return replace(_agreed(site, pair, outcome, wide), table=None, wrong_columns=None)
+def _difference(site: Site, pair: Pair, outcome: BlockOutcome, significance: float) -> BlockOutcome | None:
+    """The outcome for a pair that large steps show to be wrong (`disagreement`), measured once for a site."""
+    if pair not in site.known_wrong:
+        wrong = disagreement(site, pair, significance)
+        site.known_wrong[pair] = None if wrong is None else _wrong(site, pair, outcome, wrong)
+    return site.known_wrong[pair]
 
 
 def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -> BlockOutcome:
@@ -149,8 +177,7 @@ def _unless_few_digits(site: Site, outcome: BlockOutcome, significance: float) -
         undecided = _undecided(outcome, FEW_DIGITS.format(EPS if stored is None else stored.roundoff))
         if few:
             return _over_wide_steps(site, undecided, significance) or undecided
-        wrong = disagreement(site, pair, significance)
-        return outcome if wrong is None else _wrong(site, pair, undecided, wrong)
+        return _difference(site, pair, undecided, significance) or outcome
     wide = agreement(site, pair, 0.0, sloped=True) if is_rough(site, pair) and not iterates(site) else None
     return outcome if wide is None or wide.exact else _undecided(outcome, TWO_SLOPES.format(wide.noise))
 

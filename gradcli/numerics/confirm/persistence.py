@@ -23,7 +23,7 @@ from gradcli.numerics.reference.arbitration import PERSISTENT, SECOND_START
 from gradcli.numerics.reference.symmetric import NOTE, on_symmetric_changes
 from gradcli.numerics.regularity.formats import format_at, hidden_by_format
 from gradcli.numerics.regularity.gradient_noise import nudged
-from gradcli.numerics.regularity.iteration import LOOSE, iterates, stops_early
+from gradcli.numerics.regularity.iteration import EXCUSED, LOOSE, iterates, stops_early
 from gradcli.numerics.regularity.jumps import jump_nearby
 from gradcli.numerics.sampling.directions import LONG, MOVE, Focus, moved, random_direction, within
 from gradcli.numerics.wording import of_largest
@@ -50,10 +50,6 @@ and the factor of 8 standard deviations in the bound make that some hundreds."""
 EXCUSABLE_NOISE = 1e5 * EPS
 """If the noise exceeds this part of the values, they come from an iteration or are rounded to few digits. Errors of the
 size that such noise explains are then not reported."""
-EXCUSED = 3.0
-"""A difference may be the effect of an iteration that stops at a tolerance τ if it is at most 3 √τ, where τ is the
-noise or a jump, relative to the values. The error after a step of Newton's method is about the square of the error e
-before it, τ = e², and the derivative of e² is of the order of e = √τ."""
 
 
 def confirm(site: Site, input_: int, output: int, first: Reading, significance: float) -> Decision:

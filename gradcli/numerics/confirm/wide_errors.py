@@ -13,17 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUNDING, Stretch, stretch
+from gradcli.numerics.claims.residual import LEVELS, REACHES, ROUNDING, UNFINISHED, Path, Stretch, steepest
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.confirm.persistence import EXCUSED
-from gradcli.numerics.confirm.wide_steps import LEVELS, REACHES, UNFINISHED, steepest
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.localise.evidence import wide_columns
 from gradcli.numerics.maps.floats import EPS, Indices, Mask, Matrix
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
 from gradcli.numerics.regularity.formats import floating_format, significance_of
-from gradcli.numerics.regularity.iteration import LOOSE, iterates, left_by_stopping
+from gradcli.numerics.regularity.iteration import EXCUSED, LOOSE, iterates, left_by_stopping
 from gradcli.numerics.regularity.quantisation import MANY, has_plateaus, is_gradient_over_plateaus, made_of_plateaus
 from gradcli.numerics.sampling.directions import TRIES, Focus, focuses, moved, random_direction
 from gradcli.numerics.sampling.line import Line, on_grid
@@ -227,7 +225,7 @@ def _worst(site: Site, case: _Case, direction: Vector, focus: Focus, only: int |
         rows = rows[(site.claim.forms[rows][:, focus.drawn != 0] != 0).any(axis=1)]
     if not rows.size:
         return None
-    levels = list(_levels(site, direction, rows.tolist()))
+    levels = list(_levels(site, direction, rows, plateaus=not case.iterating))
     if len(levels) < LEVELS:
         return None
     slopes = np.array([level.slope[rows] for level in levels])
@@ -277,19 +275,21 @@ def _left_by_stopping(site: Site, direction: Vector, levels: Sequence[Stretch], 
     return np.array(widths[::-1])
 
 
-def _levels(site: Site, direction: Vector, rows: Sequence[int]) -> Iterator[Stretch]:
+def _levels(site: Site, direction: Vector, rows: Indices, *, plateaus: bool) -> Iterator[Stretch]:
     """The residual of some rows at every length of interval at which it can be measured, the longest first.
 
-    The short ones are needed as well: only they show that a sawtooth has a slope of its own.
+    The short ones are needed as well: only they show that a sawtooth has a slope of its own. With `plateaus`, those so
+    short that they cannot show it in any row (`MANY`) are left out.
     """
     asked = np.zeros(len(site.claim.forms), bool)
-    asked[list(rows)] = True
-    longer: Stretch | None = None
+    asked[rows] = True
+    path = Path(site, direction, asked)
     for reach in REACHES:
-        level = stretch(site, direction, reach, asked, longer=longer)
+        level = path.stretch(reach)
         if level is not None:
-            longer = level
             yield level
+            if plateaus and (level.different()[rows] < MANY).all():
+                return
 
 
 def _summary(site: Site, pair: Pair, focus: Focus, off: _Off) -> Wrong:

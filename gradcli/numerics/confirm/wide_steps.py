@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradcli.frozen import dataclass
-from gradcli.numerics.claims.residual import ROUGHNESS, ROUNDING, Stretch, stretch
+from gradcli.numerics.claims.residual import LEVELS, REACHES, ROUGHNESS, ROUNDING, UNFINISHED, Path, Stretch, steepest
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.differences.formats import Format
@@ -23,18 +23,11 @@ from gradcli.numerics.outcome import Pair
 from gradcli.numerics.reference.gap import compare
 from gradcli.numerics.regularity.formats import format_at
 from gradcli.numerics.regularity.iteration import LOOSE, iterates, where_it_stops
+from gradcli.numerics.regularity.quantisation import on_plateaus
 from gradcli.numerics.sampling.directions import Focus, focuses, random_direction
 from gradcli.numerics.sampling.line import GRID, Line, on_grid
 from gradcli.numerics.wording import of_largest
 
-REACHES = tuple(0.8 * 2.0**-k for k in range(12))
-"""The lengths T of the intervals [-T, T]: from most of the magnitude of x, at 0.8, down to 1/2560 of it."""
-LEVELS = 3
-"""At this many lengths the claim must agree: the longest at which the residual can be measured, its half and
-quarter."""
-UNFINISHED = 5.0
-"""If forward iterates, the slope over [-T, T] is uncertain by 5 N / T instead of ROUGHNESS · N / T: errors of stopping
-early have one sign over long distances, so that they do not average out as rounding does."""
 CLOSE_BY = 10 * LOOSE
 """A slope measured up to 2^-9 away from x differs from the claim at x if it is off by this part of the largest entry.
 It is ten times what is required at x, because the slope itself may change by some thousandths over that distance."""
@@ -47,8 +40,7 @@ JUMPING = 0.02
 """Noise is taken to come from jumps if some jump is at least this part of it. A smooth curve, halved 30 times, leaves
 less than 1e-8."""
 ROUNDINGS = 4.0
-"""Noise of up to this many unit roundoffs of the format that holds the values is rounding: a formula rounds a few
-times."""
+"""Noise below so many units of the format that holds the values is rounding: a formula rounds a few times."""
 ROWS_TRIED = 4
 """In at most this many of the roughest rows a jump is looked for."""
 FEW_ROWS = 8
@@ -73,6 +65,10 @@ class Wide:
     resolution: float
     noise: float
     reach: float
+
+    def allows(self, error: float) -> bool:
+        """Whether an error is below what this agreement tolerates."""
+        return 2 * FAIL_FACTOR * error <= self.resolution
 
     @property
     def note(self) -> str:
@@ -168,13 +164,6 @@ class _Stop:
     jump: float
 
 
-def steepest(site: Site, rows: Mask, focus: Focus) -> Vector:
-    """A random direction along which all claimed entries of one row add up: the row with the largest scaled entry."""
-    forms = site.claim.forms[rows]
-    row = forms[int(np.argmax((np.abs(forms) * focus.judged).max(axis=1)))]
-    return np.where(row < 0, -1.0, 1.0) * np.abs(random_direction(site.rng, focus.drawn))
-
-
 def _along(
     site: Site, pair: Pair, focus: Focus, case: _Case, direction: Vector, reaches: Sequence[float]
 ) -> Wide | None:
@@ -182,53 +171,38 @@ def _along(
 
     Three adjacent lengths of interval form a window; only windows whose noise consists of rounding or jumps count. The
     first one that agrees at an allowed resolution gives the result. The next one replaces it if it agrees at a finer
-    resolution.
+    resolution, and so on.
 
     Returns:
-        None if no window agrees; if one before the result, or the next one after it, contradicts by more than three
-        tolerances; if the pair's largest entry is zero; or if the values have a slope of their own (`_sloped`).
+        None if no window agrees; if one before or after the result contradicts by more than three tolerances (unless
+        forward iterates and the result's resolution allows the error: what stopping early leaves may be smooth over
+        short intervals); if the pair's largest entry is zero; or if the values have a slope of their own (`_sloped`).
     """
     rows = site.claim.block == pair[1]
     scale = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], focus.judged)
     if not scale > 0:
         return None
     stop = _stop(site, direction, rows) if case.iterating else None
-    if stop is None and not case.sloped and _sloped(site, direction, rows, scale):
+    if stop is None and not case.sloped and case.stored is None and _sloped(site, direction, rows, scale):
         return None
-    known: dict[float, Stretch] = {}
-    if np.count_nonzero(rows) > FEW_ROWS and not _may_agree(site, case, direction, reaches, rows, stop, scale, known):
-        return None
+    path: Path | None = None
+    if np.count_nonzero(rows) > FEW_ROWS:
+        steep = np.arange(rows.size) == int(np.where(rows, np.abs(site.claim.forms @ direction), -1.0).argmax())
+        path = Path(site, direction, steep)
+        weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(path, reaches))
+        if not any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed):
+            return None
     best: Wide | None = None
-    for levels in _windows(site, direction, reaches, rows, known):
+    for levels in _windows(Path(site, direction, rows, known=path), reaches):
         off, wide = _weigh(site, levels, rows, stop, scale)
         agrees = off <= 1 and wide.resolution <= (case.limit if best is None else best.resolution)
         if (agrees or off > FAIL_FACTOR) and _is_noise(site, levels, rows, stop, case):
             if not agrees:
-                return None
-            if best is None:
-                best = wide
-                continue
-            return wide
-        if best is not None:
+                return best if stop is not None and best is not None and best.allows(wide.error) else None
+            best = wide
+        elif best is not None:
             break
     return best
-
-
-def _may_agree(
-    site: Site,
-    case: _Case,
-    direction: Vector,
-    reaches: Sequence[float],
-    rows: Mask,
-    stop: _Stop | None,
-    scale: float,
-    known: dict[float, Stretch],
-) -> bool:
-    """Whether the row with the largest claimed slope agrees in some window. It needs one gradient at every place."""
-    slopes = np.where(rows, np.abs(site.claim.forms @ direction), -1.0)
-    steep = np.arange(rows.size) == int(slopes.argmax())
-    weighed = (_weigh(site, levels, steep, stop, scale) for levels in _windows(site, direction, reaches, steep, known))
-    return any(off <= 1 and wide.resolution <= case.limit for off, wide in weighed)
 
 
 def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float) -> bool:
@@ -244,26 +218,20 @@ def _contradicts(site: Site, pair: Pair, focus: Focus, case: _Case, noise: float
     direction = random_direction(site.rng, focus.drawn)
     stop = _stop(site, direction, rows) if case.iterating else None
     weighed = (
-        _weigh(site, levels, rows, stop, scale, noise) for levels in _windows(site, direction, REACHES, rows, {})
+        _weigh(site, levels, rows, stop, scale, noise) for levels in _windows(Path(site, direction, rows), REACHES)
     )
     off, _ = next(weighed, (0.0, None))
     return off > FAIL_FACTOR
 
 
-def _windows(
-    site: Site, direction: Vector, reaches: Sequence[float], rows: Mask, known: dict[float, Stretch]
-) -> Iterator[list[Stretch]]:
-    """The residuals of some rows on every three adjacent lengths of interval, longest first.
+def _windows(path: Path, reaches: Sequence[float]) -> Iterator[list[Stretch]]:
+    """The residuals on every three adjacent lengths of interval, longest first.
 
-    Lengths at which the residual cannot be measured are left out. `known` holds the residuals of other rows by length:
-    their values of f are used again, and every new residual is added.
+    Lengths at which the residual cannot be measured are left out.
     """
     levels: list[Stretch] = []
-    for reach in reaches:
-        longer, again = levels[-1] if levels else None, known.get(reach)
-        level = stretch(site, direction, reach, rows, longer=longer, again=again)
+    for level in (path.stretch(reach) for reach in reaches):
         if level is not None:
-            known[reach] = level
             levels = [*levels, level][-LEVELS:]
             if len(levels) == LEVELS:
                 yield levels
@@ -310,10 +278,11 @@ def _stop(site: Site, direction: Vector, rows: Mask) -> _Stop:
 def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None, case: _Case) -> bool:
     """Whether the noise of the residual consists of rounding or jumps, rather than of fine structure of the function.
 
-    Noise of a few roundings of the format that holds the values is rounding. Otherwise the roughest rows must have a
-    jump of `JUMPING` times their noise. If forward iterates, a jump where the number of iterations changes suffices. An
-    integrator with adaptive steps may be rough without a jump, because a new last step starts at length zero; if the
-    claim is off by less than 1e-3 over small steps, it suffices that the number of steps changes within the interval.
+    Noise of a few roundings of the format that holds the values is rounding. Otherwise the roughest rows must consist
+    of rounding plateaus, or have a jump of `JUMPING` times their noise. If forward iterates, a jump where the number of
+    iterations changes suffices. An integrator with adaptive steps may be rough without a jump, because a new last step
+    starts at length zero; if the claim is off by less than 1e-3 over small steps, it suffices that the number of steps
+    changes within the interval.
     """
     size = np.abs(site.row_values()[-rows.size :])
     coarsest = max(levels, key=lambda level: float(level.noise[rows].max()))
@@ -324,7 +293,8 @@ def _is_noise(site: Site, levels: list[Stretch], rows: Mask, stop: _Stop | None,
     if stop is not None and (stop.jump >= JUMPING * noise.max() or (case.gap < LOOSE and stop.place <= coarsest.reach)):
         return True
     roughest = [row for row in np.argsort(-noise)[:ROWS_TRIED].tolist() if noise[row] > 0.1 * noise.max()]
-    return all(coarsest.jumps(row, JUMPING) for row in roughest)
+    plateaus = on_plateaus(site, coarsest, np.array(roughest, np.intp))
+    return all(flat or coarsest.jumps(row, JUMPING) for row, flat in zip(roughest, plateaus.tolist(), strict=True))
 
 
 def _weigh(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.numerics.claims.compare import Decision, Impression, of_sum
 from gradcli.numerics.claims.site import BudgetExceededError, Site
-from gradcli.numerics.confirm.large_scale import agreed_in_half_precision, is_drowned, may_be_drowned, with_large_steps
+from gradcli.numerics.confirm import large_scale
 from gradcli.numerics.confirm.persistence import confirm, confirm_sparse
 from gradcli.numerics.confirm.single_column import confirm_column
 from gradcli.numerics.course.reference_elsewhere import certified_elsewhere
@@ -116,45 +116,42 @@ class Protocol:
             if not site.rows(pair[1]).any():
                 self._settle(pair, Outcome.UNDECIDED, Doubt.DOMAIN, "the output is NaN or infinite in every entry")
         singular = {} if site.claim.finite else self._judge_nonfinite(site.alone())
-        self._settle_half_precision(site, singular)
-        kinked: dict[Pair, PairResult] = {}
         pending = [pair for pair in self._pending() if pair not in singular]
+        self.outcomes |= large_scale.decided_in_few_digits(site, pending, self.significance)
+        pending, kinked = [pair for pair in pending if pair not in self.outcomes], dict[Pair, PairResult]()
         seen = survey(site, pending, self.significance) if pending else {}
         for pair in pending:
-            if seen[pair].impression in (Impression.KINKED, Impression.WEAK) and seen[pair].decision is None:
-                kinked[pair] = seen[pair]
-            else:
+            if seen[pair].impression not in (Impression.KINKED, Impression.WEAK) or seen[pair].decision is not None:
                 self._conclude(pair, seen[pair], None)
+            else:
+                kinked[pair] = seen[pair]
         self._check_mixed(site, seen)
         if kinked or singular:
             self._elsewhere(site, kinked, singular)
         self._resolve_silence(site)
 
-    def _settle_half_precision(self, site: Site, singular: Mapping[Pair, BlockOutcome]) -> None:
-        """Judge pairs whose values are float16 or bfloat16 numbers by large steps: small ones show only rounding."""
-        for pair in [pair for pair in self._pending() if pair not in singular and site.claim.finite]:
-            agreed = agreed_in_half_precision(site, pair)
-            if agreed is not None:
-                self.outcomes[pair] = agreed
-
     def _take_large_steps(self, site: Site) -> None:
         """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
-            self.outcomes[pair] = with_large_steps(self.elsewhere.get(pair, site), outcome, self.significance)
+            self.outcomes[pair] = large_scale.with_large_steps(
+                self.elsewhere.get(pair, site), outcome, self.significance
+            )
         self._resolve_drowned(site)
 
     def _resolve_drowned(self, site: Site) -> None:
         """Try other points for claims of zero that even large steps leave UNDECIDED (`large_scale.is_drowned`)."""
-        undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and may_be_drowned(o)]
+        undecided = [p for p, o in self.outcomes.items() if p not in self.elsewhere and large_scale.may_be_drowned(o)]
         if not undecided:
             return
         site = site.alone()
-        drowned = [pair for pair in undecided if is_drowned(site, self.outcomes[pair])]
+        drowned = [pair for pair in undecided if large_scale.is_drowned(site, self.outcomes[pair])]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
             if other.seen is not None:
                 self._conclude_elsewhere(pair, other.seen, other.where)
                 self.silent.pop(pair, None)
-                self.outcomes[pair] = with_large_steps(other.seen.site, self.outcomes[pair], self.significance)
+                self.outcomes[pair] = large_scale.with_large_steps(
+                    other.seen.site, self.outcomes[pair], self.significance
+                )
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""

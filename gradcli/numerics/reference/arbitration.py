@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.compare import Reading
-from gradcli.numerics.claims.residual import stretch
+from gradcli.numerics.claims.residual import Path
 from gradcli.numerics.claims.site import QuickReading, Site
 from gradcli.numerics.differences.estimate import FAIL_FACTOR
 from gradcli.numerics.maps.floats import Mask
@@ -130,10 +130,10 @@ def _over_wide_steps(site: Site, v: Vector, number: int) -> Ruling:
     if not np.isfinite(site.row_values()).all() or iterates(site):
         return Ruling.NEITHER
     reference, claimed = float(reference_rows(site)[number] @ v), float(site.claim.forms[number] @ v)
-    asked = np.arange(len(site.claim.forms)) == number
+    path = Path(site, v, np.arange(len(site.claim.forms)) == number)
     rulings: list[Ruling] = []
     for reach in REACHES:
-        level = stretch(site, v, reach, asked)
+        level = path.stretch(reach)
         if level is None:
             continue
         off, uncertainty = float(level.slope[number]), float(level.uncertainty[number])

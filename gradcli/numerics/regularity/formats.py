@@ -17,7 +17,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.differences.formats import BFLOAT16, DIGITS, FLOAT16, FLOAT32, Format, format_of
 from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
-from gradcli.numerics.sampling.directions import CLOSE_BY, TRIES, random_direction
+from gradcli.numerics.sampling.directions import TRIES, random_direction
 
 HELD_TO = 64.0
 """A gradient that was computed in float32 may be wrong by this many unit roundoffs of float32."""
@@ -31,17 +31,19 @@ OF_SIZE_ONE = 8
 chance, and then do not show their format."""
 SMALLER, SEEN_AT = 2.0**-5, 6
 """Multiples of a fixed step need fewer digits at x/32 than at x, floating-point numbers as many. Six points around each
-are tried."""
+are tried, within x/32: over shorter distances a single number may stay on one rounding plateau, and show no format."""
 
 
 def format_at(site: Site, output: int) -> Format | None:
-    """The format of few digits that holds all values of an output at x and at three points 2^-22 away.
+    """The format of few digits that holds all values of an output at x and at three points close by.
 
     None for float64 numbers, if the values do not determine a format, and if forward raises at one of these points. The
     points are evaluated once for a site.
     """
     if site.known_close_by is None:
-        points = [site.x + CLOSE_BY * random_direction(site.rng, site.scales) for _ in range(TRIES)]
+        # A multiple of a power of two could leave sums of few digits.
+        away = SMALLER * site.rng.uniform(0.5, 1.0, TRIES)
+        points = [site.x + t * random_direction(site.rng, site.scales) for t in away]
         site.known_close_by = [site.outputs, *_values(site, points)]
     values = site.known_close_by
     if len(values) <= TRIES:

@@ -16,7 +16,7 @@ from gradcli.numerics.claims.site import Site
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import Effort
 from gradcli.numerics.sampling.directions import TRIES, moved, random_direction
-from gradcli.numerics.sampling.line import GRID_BITS, narrowed, on_grid
+from gradcli.numerics.sampling.line import narrowed, on_grid
 
 FARTHER = tuple(sign * t for t in (0.125, 0.25, 0.5, 0.9, 1.4, 2.0, 3.0, 4.0) for sign in (1.0, -1.0))
 """Places, in magnitudes of x, at which the number of steps is compared with that at x."""
@@ -32,6 +32,10 @@ EXPLAINED = 10.0
 LOOSE = 1e-3
 """Differences below this part of the largest entry are UNDECIDED if forward iterates or the claim is noisy: an early
 stop at a usual tolerance, or rounding, may explain them. Larger ones need more evidence to be explained."""
+EXCUSED = 3.0
+"""A difference may be the effect of an iteration that stops at a tolerance τ if it is at most 3 √τ, where τ is the
+noise or a jump, relative to the values. The error after a step of Newton's method is about the square of the error e
+before it, τ = e², and the derivative of e² is of the order of e = √τ."""
 GROWN = 128.0
 """Values elsewhere that exceed those at x by more than this factor are not compared. A third power grows by 5^3 when x
 moves by four times its magnitude; values that grow by more are near a pole."""
@@ -113,7 +117,7 @@ def where_it_stops(site: Site, direction: Vector) -> tuple[float, Vector] | None
     for t in FARTHER if here is not None else ():
         if not others(t):
             continue
-        *_, found = narrowed(others, 0.0, t, GRID_BITS)
+        *_, found = narrowed(others, 0.0, t)
         with suppress(Exception):  # outside the domain: try farther
             before, after = site.read(site.x + found.low * direction), site.read(site.x + found.high * direction)
             if _comparable(site, before, after):

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from gradcli.numerics.claims.residual import Stretch, unclaimed_stretch
+from gradcli.numerics.claims.residual import NODES, Path, Stretch
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.floats import EPS
+from gradcli.numerics.maps.floats import EPS, Indices, Mask
 from gradcli.numerics.maps.median import median
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.maps.vector_map import VectorMap
@@ -32,8 +32,11 @@ PLACES = 8
 """At this many places along a line values are compared."""
 CROSSED = 1
 """This many of these places may have the edge of a plateau within that distance."""
-MANY = 8
-"""A row must take at least this many different values along a line; a few may be a step function of its own."""
+MANY = (NODES + 1) // 2
+"""A row must take at least this many different values on an interval: another one at every second node. If plateaus
+are longer, the rounding errors at neighbouring nodes are not independent, and those of several inputs, each with an
+edge or two inside the interval, add up to a slope. (The sum of 24 float16 entries takes 13 values over steps of 4e-4;
+its slope of 37 was off by 8 to 11, at a width of 5 to 10.) A few values may also be a step function of its own."""
 STEEPEST, OTHERS = 3, 4
 """Jumps are compared between this many pairs of nodes: the steepest, and others drawn at random."""
 ALIKE = 16.0
@@ -111,7 +114,8 @@ def is_rough(site: Site, pair: Pair) -> bool:
     if inside.stop - inside.start > LONG:
         return False
     outputs = np.arange(outside.start, outside.stop)[:LONG]
-    level = unclaimed_stretch(site, random_direction(site.rng, within(site.scales, inside)), FAR, outputs)
+    direction = random_direction(site.rng, within(site.scales, inside))
+    level = Path(site, direction, outputs=outputs).stretch(FAR)
     size = np.abs(site.outputs[outputs]).max(initial=0.0)
     return level is None or bool((level.noise > ROUGH * size).any())
 
@@ -119,24 +123,42 @@ def is_rough(site: Site, pair: Pair) -> bool:
 def made_of_plateaus(site: Site, level: Stretch, row: int) -> bool:
     """Whether one row changes by jumps only on an interval, and these are many and of similar size.
 
-    Four conditions: at least `MANY` different values; noise of the size that plateaus `LONGER` than the compared
-    distance make; the same value over that distance at seven of eight places; the same values in a second run.
+    Three conditions: at least `MANY` different values; plateaus at the nodes (`on_plateaus`); the same values in a
+    second run.
 
     Args:
         site: the point; its generator draws the places.
         level: the residual on the interval.
         row: the number of a claimed row.
     """
-    values = level.values[:, row]
-    span, size = float(np.ptp(values)), float(np.abs(values).max())
-    if level.different()[row] < MANY or not span > 0:
+    if level.different()[row] < MANY or not on_plateaus(site, level, np.array([row])).all():
         return False
-    nearest = on_grid(max(NEAREST, VISIBLE * EPS * size * 2 * level.reach / span))
-    if LONGER * nearest * span / (2 * level.reach) > level.noise[row] / level.line.scale[level.rows][row]:
-        return False
+    return _repeats(site, level, float(level.nodes[0])) and _alike(site, level, row, level.values[:, row])
+
+
+def on_plateaus(site: Site, level: Stretch, rows: Indices) -> Mask:
+    """Which rows have the same value bit for bit over a tiny distance (`VISIBLE`), at seven of eight nodes or more.
+
+    Rows whose noise is not of the size that plateaus `LONGER` than this distance make are not counted.
+
+    Args:
+        site: the point; its generator draws the nodes.
+        level: the residual on the interval.
+        rows: numbers of claimed rows.
+    """
+    values = level.values[:, rows]
+    span, size = np.ptp(values, axis=0), np.abs(values).max(axis=0)
+    with np.errstate(all="ignore"):
+        nearest = np.maximum(NEAREST, VISIBLE * EPS * size * 2 * level.reach / span)
+        noise = level.noise[rows] / level.line.scale[level.rows][rows]
+        usable = (span > 0) & (LONGER * nearest * span / (2 * level.reach) <= noise)
+    if not usable.any():
+        return np.zeros(rows.size, bool)
+    step = float(nearest[usable].max())
     chosen = site.rng.choice(level.nodes, PLACES, replace=False).tolist()
-    moved = sum(level.value(on_grid(t + nearest), row) != level.value(t, row) for t in chosen)
-    return moved <= CROSSED and _repeats(site, level, chosen[0]) and _alike(site, level, row, values)
+    moved = [level.line.at(on_grid(t + step)) != level.line.at(t) for t in chosen]
+    flat: Mask = usable & (np.sum(moved, axis=0)[level.rows][rows] <= CROSSED)
+    return flat
 
 
 def _repeats(site: Site, level: Stretch, t: float) -> bool:
