@@ -33,7 +33,8 @@ error of the claim; the distances of the values from the fit of the last degree 
 SIMPLE = 0.03
 """The interval is too long if the upper half of the Chebyshev coefficients of the claimed slope sums to more than this
 part of the largest slope. All but so much of an error of the claim's own shape then shows in the residual's slope. The
-eight coefficients of a claim that is rounded to bfloat16 sum to 8 · 2^-8."""
+eight coefficients of a claim that is rounded to bfloat16 sum to 8 · 2^-8. The claim is first computed at half of the
+places, where √SIMPLE is allowed: the coefficients of a smooth slope fall like powers."""
 ROUNDING = 64.0
 """64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limit SIMPLE.
 Without that, a claim which is zero up to rounding would exceed it."""
@@ -302,7 +303,8 @@ class Path:
         coefficients = np.asarray(np.polynomial.chebyshev.chebfit(places, np.array(slopes), degree), dtype=np.float64)
         upper = np.abs(coefficients[degree // 2 + 1 :]).sum(axis=0)
         nothing = ROUNDING * EPS * np.abs(self._site.row_values()[self._rows]) / reach
-        if (upper > SIMPLE * np.abs(slopes).max() + nothing).any():
+        allowed = SIMPLE ** (degree / (SLOPES - 1))
+        if (upper > allowed * np.abs(slopes).max() + nothing).any():
             return None
         return Followed(reach=reach, coefficients=coefficients, rest=np.abs(coefficients[-LAST:]).sum(axis=0))
 
