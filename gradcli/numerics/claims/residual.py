@@ -38,7 +38,7 @@ places, where √SIMPLE is allowed: the coefficients of a smooth slope fall like
 ROUNDING = 64.0
 """64 ε |f| / T, the slope that rounding errors of the value would make over the interval, is added to the limit SIMPLE.
 Without that, a claim which is zero up to rounding would exceed it."""
-LAST, LEFT_OVER, FALLING = 4, 0.1, 0.5
+LAST, LEFT_OVER = 4, 0.1
 """The sum of the last 4 Chebyshev coefficients estimates the error of the interpolated slope, and is added to the
 uncertainty of the residual's slope. The claim is computed at further places only if that sum exceeds a tenth of the
 uncertainty, and was halved when 17 places took the place of 9: if not, it is the claim's own rounding, which does not
@@ -288,7 +288,7 @@ class Path:
         half = self._polynomial(reach, SLOPES // 2)
         whole = None if half is None else self._polynomial(reach, SLOPES - 1)
         if half is not None and whole is not None:
-            self._rounded = self._asked_of(whole.rest).max() > FALLING * self._asked_of(half.rest).max()
+            self._rounded = 2 * self._asked_of(whole.rest).max() > self._asked_of(half.rest).max()
         yield whole
 
     def _polynomial(self, reach: float, degree: int) -> Followed | None:

@@ -40,8 +40,6 @@ KINK_KNOWN = 1e-6
 """A kink that every cluster shows is not examined further once the change of slope is known to this part of itself."""
 JUMPS = 0.15
 """If f is not smooth at x and its change falls as a power of the distance to x that is below this, f jumps at x."""
-SOUGHT, ENOUGH = 4, 2
-"""A jump is sought in so many outputs; if so many of these have one, all suspected outputs count as quantised."""
 ABOVE_ROUNDING = 256.0
 """Noise of more than this many unit roundoffs of the value is not due to the rounding of the value alone."""
 
@@ -239,14 +237,14 @@ class _Search:
         suspects = live & rough & np.isfinite(fine.bound) & (fine.step < edge)
         with np.errstate(all="ignore"):
             gap = np.where(np.isfinite(coarse.bound), np.abs(fine.value - coarse.value), np.abs(fine.value))
-        order = [int(j) for j in np.argsort(-np.where(suspects, gap, -1.0)) if suspects[j]][:SOUGHT]
+        order = [int(j) for j in np.argsort(-np.where(suspects, gap, -1.0)) if suspects[j]][:4]
         plateaus = suspects & self.on_staircase
         jumping = 0
         for j in order:
             size = jump_size(ladder, j, float(fine.value[j]), float(fine.step[j]), float(gap[j]))
             if size is not None and size < SMALL_JUMP:
                 plateaus[j], jumping = True, jumping + 1
-            if len(order) == SOUGHT and jumping >= ENOUGH:
+            if len(order) == 4 and jumping == 2:
                 plateaus = suspects.copy()
                 break
         fine.replace(plateaus, above)

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from gradcli.numerics.claims.claim import FULL_ROWS
 from gradcli.numerics.claims.compare import Decision
-from gradcli.numerics.claims.residual import Path
+from gradcli.numerics.claims.residual import SLOPES, Path
 from gradcli.numerics.claims.site import Site
 from gradcli.numerics.localise.entries import LARGEST_COUNT, locate
 from gradcli.numerics.localise.jacobian import LARGEST_TABLE, jacobian_table
 from gradcli.numerics.localise.rows import LARGEST_SEARCH, differing_outputs, witness_of, wrong_rows
 from gradcli.numerics.maps.floats import Indices, Matrix
-from gradcli.numerics.maps.sizes import COMPUTED, FINE, SIGNIFICANT
+from gradcli.numerics.maps.sizes import COMPUTED, FINE, ROUGHLY, SIGNIFICANT
 from gradcli.numerics.outcome import AUTODIFF, BlockOutcome, Table
 from gradcli.numerics.reference.gap import FLOOR, compare
 from gradcli.numerics.sampling.directions import LONG, MOVE, random_direction, within
@@ -25,14 +25,10 @@ SAMPLED_COLUMNS = 48
 """If the wrong entries are not known, this many random columns are measured."""
 WIDE_COLUMNS = 200
 """A block of more columns is not measured over large steps: each column takes 17 to 43 values."""
-WIDE_NODES = 17
-"""Values on an interval: half of what compares a claim, which raises the bound by the root of two."""
 WIDE_REACHES = (0.2, 0.8, 0.05)
-"""The lengths of large steps that are tried for every column, until one is accurate (ACCURATE). The one with the
-smallest uncertainty counts."""
-ACCURATE = 0.02
-"""The entries of a column are accurate if their bounds are below this part of the largest claimed or measured entry:
-an error of 6 % then shows."""
+"""The lengths of large steps that are tried for every column, until one bounds all entries of the column by
+ROUGHLY of the largest claimed or measured entry: an error of 3 % then shows. The one with the smallest uncertainty
+counts."""
 FEWEST_ROWS, CLAIMED_ENTRIES = 8, 4_000_000
 """In a large map, other rows are shown next to the wrong ones: as many as the second number of claimed entries allows,
 but at least as many in all as the first number."""
@@ -164,7 +160,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
     for column in range(n):
         size = float(site.scales[inside.start + column])
         direction = within(site.scales, inside.start + column)
-        path = Path(site, direction, outputs=outside.start + rows, nodes=WIDE_NODES)
+        path = Path(site, direction, outputs=outside.start + rows, nodes=SLOPES)
         for length in WIDE_REACHES:
             level = path.stretch(length)
             if level is None:
@@ -172,7 +168,7 @@ def wide_columns(site: Site, input_: int, output: int) -> Table | None:
             better = level.width / size < bound[:, column]
             numeric[:, column] = np.where(better, level.slope / size, numeric[:, column])
             bound[:, column] = np.where(better, level.width / size, bound[:, column])
-            if (bound[:, column] * size <= ACCURATE * max(largest, float(np.abs(level.slope).max()))).all():
+            if (bound[:, column] * size <= ROUGHLY * max(largest, float(np.abs(level.slope).max()))).all():
                 break
     return Table(
         claimed=claimed,
