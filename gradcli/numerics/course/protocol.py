@@ -123,7 +123,7 @@ class Protocol:
         for pair in pending:
             if seen[pair].impression not in (Impression.KINKED, Impression.WEAK) or seen[pair].decision is not None:
                 self._conclude(pair, seen[pair], None)
-            else:
+            elif not self._agrees_across_early_stops(pair, seen[pair]):
                 kinked[pair] = seen[pair]
         self._check_mixed(site, seen)
         if kinked or singular:
@@ -133,9 +133,8 @@ class Protocol:
     def _take_large_steps(self, site: Site) -> None:
         """Try large steps where values are too rough for small ones, for each pair at the point where it was judged."""
         for pair, outcome in list(self.outcomes.items()):
-            self.outcomes[pair] = large_scale.with_large_steps(
-                self.elsewhere.get(pair, site), outcome, self.significance
-            )
+            where = self.elsewhere.get(pair, site)
+            self.outcomes[pair] = large_scale.with_large_steps(where, outcome, self.significance)
         self._resolve_drowned(site)
 
     def _resolve_drowned(self, site: Site) -> None:
@@ -146,12 +145,10 @@ class Protocol:
         site = site.alone()
         drowned = [pair for pair in undecided if large_scale.is_drowned(site, self.outcomes[pair])]
         for pair, other in (look_elsewhere(site, drowned, self.significance) if drowned else {}).items():
-            if other.seen is not None:
-                self._conclude_elsewhere(pair, other.seen, other.where)
+            if (seen := other.seen) is not None:
+                self._conclude_elsewhere(pair, seen, other.where)
                 self.silent.pop(pair, None)
-                self.outcomes[pair] = large_scale.with_large_steps(
-                    other.seen.site, self.outcomes[pair], self.significance
-                )
+                self.outcomes[pair] = large_scale.with_large_steps(seen.site, self.outcomes[pair], self.significance)
 
     def _judge_nonfinite(self, site: Site) -> dict[Pair, BlockOutcome]:
         """Judge pairs whose claim is not finite; return the outcomes of those without a derivative at the point."""
@@ -192,11 +189,19 @@ class Protocol:
         elif seen.impression is Impression.AGREES:
             self._agree(pair, seen, note)
         elif seen.impression is Impression.DIFFERS:
-            self._record(pair, seen, self._confirmed(pair, seen), note)
+            if not self._agrees_across_early_stops(pair, seen):
+                self._record(pair, seen, self._confirmed(pair, seen), note)
         elif seen.impression is Impression.SILENT:
             self.silent[pair] = seen
         else:
             self._doubt(pair, seen, note)
+
+    def _agrees_across_early_stops(self, pair: Pair, seen: PairResult) -> bool:
+        """Whether large steps show agreement where forward iterates, before small ones are measured further."""
+        relative = seen.judgement.error / (seen.judgement.scale or 1.0)
+        early = large_scale.agreed_across_early_stops(seen.site, pair, relative)
+        self.outcomes |= {} if early is None else {pair: early}
+        return early is not None
 
     def _confirmed(self, pair: Pair, seen: PairResult) -> Decision:
         """Confirm a difference: by its wrong entries, if a large block has only a few; otherwise along directions."""
@@ -210,8 +215,7 @@ class Protocol:
 
     def _agree(self, pair: Pair, seen: PairResult, note: str | None) -> None:
         """Accept a claim, unless a single entry is off, and keep the rows that are to be verified on their own."""
-        site, judgement = seen.site, seen.judgement
-        largest = largest_entry(site, *pair)
+        site, judgement, largest = seen.site, seen.judgement, largest_entry(seen.site, *pair)
         relative = judgement.error / judgement.scale if judgement.scale else 0.0
         measured = judgement.off and seen.reference == DIFFERENCES
         if measured and (decision := confirm_column(site, *pair, self.significance)) is not None:
