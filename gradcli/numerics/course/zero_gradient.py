@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from gradcli.frozen import dataclass
 from gradcli.numerics.claims.claim import PROJECTIONS
 from gradcli.numerics.claims.compare import Impression
 from gradcli.numerics.claims.other_points import other_points
 from gradcli.numerics.claims.site import Site
-from gradcli.numerics.maps.sizes import CERTIFIED, SIGNIFICANT
+from gradcli.numerics.maps.sizes import CERTIFIED, NOTHING, SIGNIFICANT
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.outcome import Pair
+from gradcli.numerics.regularity.iteration import iterates
 from gradcli.numerics.sampling.directions import TRIES
 from gradcli.numerics.screen.pair_result import PairResult, certified, quick_reading_through
 from gradcli.numerics.screen.survey import by_differences, is_drowned, is_quiet, survey
@@ -75,7 +78,7 @@ def look_elsewhere(site: Site, pairs: Sequence[Pair], significance: float) -> di
                 continue
             answers[pair] += 1
             before = decided.get(pair)
-            if before is None or before.seen is None or _tells_more(seen, before.seen):
+            if before is None or before.seen is None or _tells_more(pair, seen, before.seen):
                 decided[pair] = Elsewhere(seen=seen, where=where, zeros=zeros[pair], enough=False)
     for pair in pairs:
         if pair not in decided:
@@ -90,11 +93,23 @@ def _is_open(known: Elsewhere | None, answers: int, zeros: int, needed: int) -> 
     return answers <= TRIES and (known.seen.resolution is None or known.seen.resolution > SIGNIFICANT)
 
 
-def _tells_more(seen: PairResult, before: PairResult) -> bool:
-    """Whether a result replaces an earlier one: it differs where that agreed, or its resolution is finer."""
+def _tells_more(pair: Pair, seen: PairResult, before: PairResult) -> bool:
+    """Whether a result replaces an earlier one: it differs where that agreed, or its resolution is finer.
+
+    Of two that differ, where forward iterates, the one with the larger claim counts: large steps, which may still show
+    that the claim agrees, need a claim that changes the values.
+    """
     if seen.impression is not before.impression:
         return seen.impression is Impression.DIFFERS
+    if seen.impression is Impression.DIFFERS and iterates(before.site):
+        return _claimed(seen.site, pair) > _claimed(before.site, pair)
     return seen.resolution is not None and (before.resolution is None or seen.resolution < before.resolution)
+
+
+def _claimed(site: Site, pair: Pair) -> float:
+    """The largest claimed entry of a pair, relative to the largest value of the output."""
+    claimed = site.claim.entry_scale(site.map.domain.slices[pair[0]], pair[1], site.scales)
+    return claimed / (float(np.abs(site.outputs[site.map.codomain.slices[pair[1]]]).max()) + NOTHING)
 
 
 def _by_witness(
