@@ -35,8 +35,8 @@ class Captured:
 
     @contextmanager
     def varied(self) -> Iterator[None]:
-        """A context in which it has another value: a whole number is larger by one."""
-        self._put(self.value + 1 if isinstance(self.value, int) else self.value * _OTHER)
+        """A context in which it has another value: a whole number is larger by one, and so is zero."""
+        self._put(self.value + 1 if isinstance(self.value, int) or self.value == 0 else self.value * _OTHER)
         try:
             yield
         finally:

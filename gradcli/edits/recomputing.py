@@ -110,11 +110,9 @@ def _with_statements(
     places = [n for n in ast.walk(forward) if isinstance(n, ast.Expr) and n.value is saving]
     if not stored or not places:
         return tuple(changes)
-    new: dict[bool, list[Change]] = {True: [], False: []}
-    for change in changes:
-        new[change.old is saving].append(change)
-    whole = ast.Expr(value=new[True][0].new) if new[True] else places[0]  # type: ignore[arg-type]  # a call for a call
-    return (Change(places[0], (whole, *stored)), *new[False])
+    calls = [change.new for change in changes if change.old is saving]
+    whole = ast.Expr(value=calls[0]) if calls else places[0]  # type: ignore[arg-type]  # a call for a call
+    return (Change(places[0], (whole, *stored)), *(change for change in changes if change.old is not saving))
 
 
 def _expression_of(forward: Definition, argument: ast.expr) -> ast.expr | None:

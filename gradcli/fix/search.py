@@ -95,7 +95,7 @@ class Search:
             if made is None or proof is None:
                 self.missed += [] if made is None else [(draft, made)]
                 continue
-            if not self._is_told(proof, draft, made):
+            if not self._is_enough(proof, draft, made):
                 continue
             if tells_numbers(self.ready, self.target, draft, made, check=check_object):
                 return made, proof
@@ -108,7 +108,7 @@ class Search:
             return None
         for made in with_right_jvp(draft, self.ready.info.jvp, self._idiom(draft).namespace):
             proof = proof_of(self.ready, self.target, made.codes, check=check_object)
-            if proof is not None and self._is_told(proof, draft, made):
+            if proof is not None and self._is_enough(proof, draft, made):
                 return made, proof
         return None
 
@@ -116,7 +116,7 @@ class Search:
         """A correction that came with a name, and is right only for the present values of captured numbers."""
         return next(((made, proof) for before, made, proof in self._doubtful if before is draft), None)
 
-    def _is_told(self, proof: Proof, draft: Draft, made: Draft) -> bool:
+    def _is_enough(self, proof: Proof, draft: Draft, made: Draft) -> bool:
         """Whether a proof reaches the order that was wrong, and tells sizes from numbers if the edit brings one in.
 
         A backward that could be differentiated must still be, without an exception.
@@ -230,7 +230,7 @@ class Search:
                     continue
                 proofs += 1
                 proof = proof_of(self.ready, self.target, made.codes, check=check_object)
-                if proof is not None and self._is_told(proof, draft, made):
+                if proof is not None and self._is_enough(proof, draft, made):
                     return made, proof
                 if wrong:
                     partial.append((candidate.cost + 1, candidate))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradcli.edits.captured import Captured
 from tests import warm
 
 HEAD = {
@@ -117,3 +118,11 @@ def test_a_number_of_the_closure_that_backward_lacks_is_kept_on_ctx(framework, t
         "ctx.temperature = temperature",
         "return p * (g - (g * p).sum(-1, keepdim=True)) / ctx.temperature",
     ]
+
+
+@pytest.mark.parametrize("value", [0.0, 0, 3, -0.5, 1e-300])
+def test_every_number_has_another_value_for_a_while(value):
+    home = {"number": value}
+    with Captured(name="number", value=value, home=home).varied():
+        assert home["number"] != value
+    assert home["number"] == value
