@@ -93,10 +93,14 @@ def with_signs(node: ast.expr) -> Iterator[Candidate]:
             yield Candidate(1.1, (Change(node, ast.List(elts=others, ctx=ast.Load())),))
 
 
-def inverted(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
-    """The entries that a mask leaves out; a matrix inverted, or a system of equations solved for a product."""
+def inverted(node: ast.expr) -> Iterator[Candidate]:
+    """The entries that a mask leaves out."""
     if isinstance(node, ast.Name) or _is(node, ast.BitAnd, ast.BitOr, ast.BitXor):
         yield Candidate(1, (Change(node, ast.UnaryOp(op=ast.Invert(), operand=node)),))
+
+
+def solved(node: ast.expr, idiom: Idiom) -> Iterator[Candidate]:
+    """A matrix inverted, or a system of equations solved for a product."""
     if isinstance(node, ast.Name) and (inverse := idiom.inverse(node)) is not None:
         yield Candidate(2, (Change(node, inverse),))
     if _is(node, ast.MatMult) and (solution := idiom.solved(node.left, node.right)) is not None:

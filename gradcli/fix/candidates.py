@@ -37,6 +37,7 @@ from gradcli.edits.regrouping import (
     of_other_methods,
     regrouped,
     reordered,
+    solved,
     with_cotangents_exchanged,
     with_whole_cotangent,
 )
@@ -191,7 +192,8 @@ def near(setting: Setting) -> Iterator[Candidate]:
         yield from with_whole_cotangent(node, setting.scope)
         yield from of_other_methods(node)
         yield from reordered(node)
-        yield from inverted(node, setting.idiom)
+        yield from inverted(node)
+        yield from solved(node, setting.idiom)
         yield from interleaved(node)
         yield from deconvolved(node)
         if _computes(setting, node) and not _decides(setting, node):

@@ -13,6 +13,7 @@ from gradcli.edits.regrouping import (
     of_other_methods,
     regrouped,
     reordered,
+    solved,
     with_signs,
 )
 from tests import warm
@@ -58,7 +59,14 @@ TORCH, NUMPY = Idiom(by_methods=True, namespace="torch"), Idiom(by_methods=False
 )
 def test_another_form_of_an_expression(text, idiom, made):
     node = ast.parse(text, mode="eval").body
-    found = [*reordered(node), *with_signs(node), *inverted(node, idiom), *interleaved(node), *deconvolved(node)]
+    found = [
+        *reordered(node),
+        *with_signs(node),
+        *inverted(node),
+        *solved(node, idiom),
+        *interleaved(node),
+        *deconvolved(node),
+    ]
     assert {ast.unparse(change.new) for each in found for change in each.changes} == made
 
 

@@ -34,7 +34,7 @@ from gradcli.edits.expressions import (
 from gradcli.edits.flow import carrying, names_in
 from gradcli.edits.idiom import Idiom, idiom_of
 from gradcli.edits.products import symmetrised, turned
-from gradcli.edits.regrouping import deconvolved, interleaved, inverted, reordered, with_signs
+from gradcli.edits.regrouping import deconvolved, interleaved, inverted, reordered, solved, with_signs
 from gradcli.edits.scope import Scope, scope_of
 from gradcli.edits.statements import rearranged, sliced, summed_up, unpacked
 from gradcli.errors import OverrunError
@@ -169,19 +169,25 @@ class Trial:
             value = self._benches[0].seen[number][0][0]
             is_tensor = self._framework.is_tensor(value)
             rank = len(value.shape) if is_tensor else 0
-            by_one = is_tensor and not names_in(node) & self._carried
+            by_one = is_tensor and not names_in(node) & self._carried and self._may_be_off_by_one(node)
             others = (
                 turned(node, self._idiom),
                 symmetrised(node, self._idiom, rank),
                 reversed_runs(node, self._idiom),
                 reordered(node),
                 with_signs(node),
-                inverted(node, self._idiom),
+                inverted(node),
                 interleaved(node),
                 deconvolved(node),
                 shifted(node, [(0.9, ast.Constant(value=1))] if by_one else []),
             )
             yield from self._tried(number, (*candidates, *itertools.chain(*others)))
+
+    def _may_be_off_by_one(self, node: ast.expr) -> bool:
+        """Whether an expression is a divisor or a sum, as a number of entries plus 1 is."""
+        above = self._draft.tree.parent(node)
+        divides = isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is node
+        return divides or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub))
 
     def _further(self, number: int) -> Iterator[Slip]:
         """A transposition, a sum, a shift, a function or a known factor applied to an expression that is a tensor.
@@ -194,6 +200,7 @@ class Trial:
             found = []
             if not decides(node, self._draft.backward.node, self._draft.tree):
                 found = [*wraps(node, self._idiom, len(value.shape), is_complex=False), *of_function(node, self._idiom)]
+                found += solved(node, self._idiom)
             if not is_scaled_above(self._draft, node):
                 found += scaled(node, simple_factors(self._scope(number)))
             yield from self._tried(number, found)

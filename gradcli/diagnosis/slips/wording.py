@@ -71,7 +71,7 @@ def _kind_of_expression(slip: Slip, draft: Draft, cotangents: set[str], *, in_pa
             return named
     if slip.role is Role.FACTOR and slip.part != "-1":
         return FindingKind.WRONG_FACTOR
-    if slip.role is Role.OTHER and _is_term(slip.old, draft):
+    if slip.role is Role.OTHER and (_is_term(slip.old, draft) or _adds_number(slip, draft)):
         return FindingKind.MISSING_TERM
     carried = carrying(draft.backward.node, cotangents) | cotangents
     return _by_place(slip, draft, carried)
@@ -93,6 +93,24 @@ def _is_term(node: ast.AST, draft: Draft) -> bool:
     if not isinstance(above, ast.BinOp) or not isinstance(above.op, ast.Add | ast.Sub):
         return False
     return not isinstance(above.left, ast.Constant) and not isinstance(above.right, ast.Constant)
+
+
+def _adds_number(slip: Slip, draft: Draft) -> bool:
+    """Whether a number is added to an expression or taken from it, beside grad_output and not in a divisor."""
+    new = slip.new
+    if not isinstance(new, ast.BinOp) or not isinstance(new.op, ast.Add | ast.Sub) or new.left is not slip.old:
+        return False
+    return isinstance(new.right, ast.Constant) and not _divides(slip.old, draft)
+
+
+def _divides(node: ast.AST, draft: Draft) -> bool:
+    """Whether an expression is, or is part of, a divisor."""
+    above = draft.tree.parent(node)
+    while isinstance(above, ast.expr):
+        if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Div) and above.right is node:
+            return True
+        node, above = above, draft.tree.parent(above)
+    return False
 
 
 def _combines_masks(node: ast.AST) -> bool:
@@ -174,8 +192,10 @@ def _by_functions(slip: Slip) -> FindingKind | None:
     if more & {*_SHIFTS}:
         return FindingKind.WRONG_SHIFT
     if more and more <= {*_REDUCTIONS, "keepdim", "keepdims", "axis", "dim"}:
-        is_new = not _calls(old) & {*_REDUCTIONS} and _adds_reduced(new)
-        return FindingKind.MISSING_TERM if is_new else FindingKind.WRONG_REDUCTION
+        is_term = any(
+            not _calls(one) & {*_REDUCTIONS} and _adds_reduced(other) for one, other in ((old, new), (new, old))
+        )
+        return FindingKind.MISSING_TERM if is_term else FindingKind.WRONG_REDUCTION
     same = sorted(_leaves(old)) == sorted(_leaves(new)) and ast.dump(old) != ast.dump(new)
     return FindingKind.TRANSPOSED if same and _multiplies(old) else None
 
