@@ -14,6 +14,7 @@ from gradcli.backends.base import FloatArray, Gradients, Pass, RawBackward, Subj
 from gradcli.backends.tensor.call_records import OtherCalls
 from gradcli.checks.nondeterminism import VaryingMap
 from gradcli.checks.other_points.calls import disturbing_calls, few_disturbing_calls
+from gradcli.checks.other_points.points import bounds_of_map
 from gradcli.checks.shared_passes import Together, passed_together
 from gradcli.errors import OverrunError, UserCodeError
 from gradcli.findings import FindingKind
@@ -257,8 +258,9 @@ class Situation:
         return max(self.settings.significance, _VARIATION * self.settings.nondeterminism)
 
     def map_of(self, subject: Subject, order: int) -> VectorMap:
-        """The map of `order`, with the declared nondeterminism as its noise."""
+        """The map of `order`, with the domains of its inputs, and the declared nondeterminism as its noise."""
         map_ = subject.derivative_map(order)
+        map_.bounds = bounds_of_map(map_, subject.arguments, subject.active)
         varies = self.settings.nondeterminism
         return VaryingMap(map_, varies) if varies else map_
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gradcli.cases import Argument
 from gradcli.frozen import dataclass
 from gradcli.inputs.domains import interval_of, parse_domain
+from gradcli.numerics.maps.vector_map import VectorMap
 
 Arguments = tuple[Argument, ...]
 Values = tuple[float, ...]
@@ -132,6 +133,32 @@ def other_points(
 def all_bounds_of(arguments: Sequence[Argument], active: Sequence[int]) -> dict[int, Bounds]:
     """Where the entries of each active input may go, without inputs whose structure a change of entries would break."""
     return {i: bounds for i in active if (bounds := bounds_of(arguments[i])) is not None and arguments[i].value.size}
+
+
+def bounds_of_map(
+    map_: VectorMap, arguments: Sequence[Argument], active: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """The ends of the interval in which each coordinate of the map's inputs may lie; None if none is bounded.
+
+    Args:
+        map_: forward's map, or a derivative of it, whose first blocks are the active inputs.
+        arguments: those of forward.
+        active: the positions of the inputs that are differentiated.
+    """
+    limited = {n: b for n, i in enumerate(active) if (b := _interval(arguments[i])) != (-math.inf, math.inf)}
+    if not limited:
+        return None
+    low, high = np.full(map_.domain.size, -math.inf), np.full(map_.domain.size, math.inf)
+    for block, ends in limited.items():
+        low[map_.domain.slices[block]], high[map_.domain.slices[block]] = ends
+    return low, high
+
+
+def _interval(argument: Argument) -> tuple[float, float]:
+    """The open interval of the domain that a real input was drawn from; infinite for what was given by value."""
+    if argument.domain is None or argument.value.dtype.kind == "c":
+        return -math.inf, math.inf
+    return interval_of(argument.domain)
 
 
 def is_drawn(argument: Argument) -> bool:

@@ -7,15 +7,42 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradcli.numerics.claims.site import Site
+from gradcli.numerics.maps.floats import Mask
 from gradcli.numerics.maps.space import Vector
 from gradcli.numerics.sampling.directions import random_direction
 
 
 def other_points(site: Site) -> Iterator[tuple[str, Vector]]:
-    """Yield other points, each with a description.
+    """Yield other points within the bounds of the map, each with a description.
 
     With a reference, the first two have other magnitudes than x; without one, the first is -x.
     """
+    for where, x in _unbounded(site):
+        bounded = _within_bounds(site, x)
+        yield (where if bounded is x else f"{where}, within the domains of the inputs"), bounded
+
+
+def _within_bounds(site: Site, x: Vector) -> Vector:
+    """The point with every entry outside its interval reflected at its end, or else drawn from it."""
+    if site.map.bounds is None:
+        return x
+    low, high = site.map.bounds
+    if _inside(x, low, high).all():
+        return x
+    with np.errstate(invalid="ignore"):
+        reflected = np.where(x <= low, 2 * low - x, np.where(x >= high, 2 * high - x, x))
+        drawn = low + (high - low) * site.rng.random(x.size)
+    reflected = np.where(_inside(reflected, low, high), reflected, drawn)
+    return np.where(_inside(reflected, low, high), reflected, site.x)
+
+
+def _inside(x: Vector, low: Vector, high: Vector) -> Mask:
+    found: Mask = (x > low) & (x < high)
+    return found
+
+
+def _unbounded(site: Site) -> Iterator[tuple[str, Vector]]:
+    """The points that are tried where entries may have any value."""
     size = np.abs(random_direction(site.rng, np.ones(site.x.size)))
     signs = np.where(site.x != 0, np.sign(site.x), site.rng.choice([-1.0, 1.0], site.x.size))
     if site.witness_rows is not None:

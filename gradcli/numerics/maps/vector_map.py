@@ -33,6 +33,8 @@ class VectorMap(ABC):
     domain: Space
     codomain: Space
     has_jvp: bool = False
+    bounds: tuple[Vector, Vector] | None = None
+    """The ends of the open interval in which each coordinate of x must lie; None if they may have any value."""
     below: VectorMap | None = None
     """The map whose gradient this map computes; None at order 1. Its domain is the first part of this one's."""
 
@@ -120,6 +122,7 @@ class CountedMap(VectorMap):
         self.domain = inner.domain
         self.codomain = inner.codomain
         self.has_jvp = inner.has_jvp
+        self.bounds = inner.bounds
         self.below = inner.below
         self.values = 0
         self.vjps = 0
