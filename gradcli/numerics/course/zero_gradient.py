@@ -100,7 +100,11 @@ def _tells_more(seen: PairResult, before: PairResult) -> bool:
 def _by_witness(
     site: Site, x: Vector, pairs: Sequence[Pair], significance: float
 ) -> tuple[list[Pair], dict[Pair, PairResult]]:
-    """The pairs that are zero in claim and reference at x, and the results of the others that agree or differ."""
+    """The pairs that are zero in claim and reference at x, and the results of the others that agree or differ.
+
+    The reference may be a rounding error: autodiff of log((y - a) / (b - y)) gives a second derivative by a and b of
+    1e-16, where a formula gives the right zero. It counts as zero if claim and differences are zero as well.
+    """
     there = site.moved_to(x, projections=1, evaluate=False)
     if there is None or there.witness_rows is None or not there.claim.finite:
         return [], {}
@@ -113,7 +117,9 @@ def _by_witness(
     full = site.moved_to(x) if signal else None
     if full is None:
         return still, {}
-    return still, _telling(survey(full, [p for p in signal if full.rows(p[1]).any()], significance))
+    seen = survey(full, [p for p in signal if full.rows(p[1]).any()], significance)
+    agreed = [pair for pair in _silent(seen) if (gap := seen[pair].gap) is not None and gap.equal]
+    return still + agreed, _telling(seen)
 
 
 def _by_differences(
@@ -137,8 +143,12 @@ def _by_differences(
     if full is None or not full.claim.finite:
         return still, {}
     seen = by_differences(full, open_, significance)
-    silent = [pair for pair, found in seen.items() if found.quiet and found.impression is Impression.SILENT]
-    return still + silent, _telling(seen)
+    return still + _silent(seen), _telling(seen)
+
+
+def _silent(seen: dict[Pair, PairResult]) -> list[Pair]:
+    """The pairs whose claim and differences are zero to within rounding."""
+    return [pair for pair, found in seen.items() if found.quiet and found.impression is Impression.SILENT]
 
 
 def _telling(seen: dict[Pair, PairResult]) -> dict[Pair, PairResult]:

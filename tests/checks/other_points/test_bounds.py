@@ -48,3 +48,34 @@ def test_it_fails_within_the_domains_where_it_is_wrong(seed):
     low, high = (ast.literal_eval(line.split(" = ")[1]) for line in report.cases[0].smallest[1:])
     assert np.all(np.array(low) < 0), report.cases[0].smallest
     assert np.all(np.array(high) > 0), report.cases[0].smallest
+
+
+def logit(cut: bool) -> type:
+    """The inverse of a sigmoid between two limits; the second derivative by both limits is zero."""
+
+    class Logit(engine.autograd.Function):
+        @staticmethod
+        def forward(ctx, y, low, high):
+            ctx.save_for_backward(y, low, high)
+            return engine.log((y - low) / (high - y))
+
+        @staticmethod
+        def backward(ctx, g):
+            y, low, high = ctx.saved_tensors
+            below = y - (low.detach() if cut else low)
+            return g * (1 / below + 1 / (high - y)), -g / below, -g / (high - y)
+
+    return Logit
+
+
+LIMITS = {
+    "y": {"shape": [2, 3], "domain": "unit"},
+    "low": {"shape": [2, 3], "domain": "open-interval", "lo": -2.0, "hi": -0.3},
+    "high": {"shape": [2, 3], "domain": "open-interval", "lo": 1.3, "hi": 2.0},
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_second_derivative_of_zero_is_right_where_that_of_autodiff_is_a_rounding_error(seed):
+    assert gradcli.check(logit(False), LIMITS, seed=seed).verdict is Verdict.PASSED
+    assert gradcli.check(logit(True), LIMITS, seed=seed).verdict is Verdict.FAILED
