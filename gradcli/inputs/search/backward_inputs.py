@@ -37,10 +37,15 @@ def as_returned(guess: Guess, message: str) -> Guess | None:
     """The guess with one axis as long as in the gradient that the framework rejected; None if that makes no sense.
 
     An LSTM's gates are cut into four, and broadcast where each part has one column. Nothing is done where the
-    gradient was merely not summed down, or has the shape of another input: those are mistakes to be seen.
+    gradient was merely not summed down, or has the shape of a later input: those are mistakes to be seen. The shape of
+    an earlier input, whose own gradient was accepted, shows that forward leaves a part of the longer input unused.
     """
     refusal = refused_gradient(message)
-    if refusal is None or refusal[0] in guess.shapes.values() or len(refusal[0]) != len(refusal[1]):
+    if refusal is None or len(refusal[0]) != len(refusal[1]):
+        return None
+    position = refused_position(message)
+    first = -1 if position is None else position
+    if any(shape == refusal[0] for slot, shape in guess.shapes.items() if slot > first):
         return None
     changed = [(one, other) for one, other in zip(*refusal, strict=True) if one != other]
     slots = [slot for slot, shape in guess.shapes.items() if shape == refusal[1] and guess.skeleton[slot].is_free]

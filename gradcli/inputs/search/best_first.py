@@ -181,7 +181,7 @@ class BestFirstSearch:
         guess = with_statistics_of_features(self._trials, with_labels_for_each_row(self._trials, solution.guess))
         solution = replace(solution, guess=guess)
         penalty = self._backward_penalty(solution.guess)
-        if penalty >= RAISING_BACKWARD and (fitting := self._as_returned(solution.guess)) is not None:
+        if (fitting := self._as_returned(solution.guess)) is not None:
             solution, penalty = replace(solution, guess=fitting), 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._in_equal_parts(solution)) is not None:
             solution, penalty = whole, 0.0
@@ -200,6 +200,8 @@ class BestFirstSearch:
         """The guess with an axis as long as backward's gradient has it, where forward and backward agree on that."""
         fitting = as_returned(guess, str(self.attempted(guess).backward_error))
         if fitting is None or self._trials.judge(fitting) is not None or self._backward_penalty(fitting) > 0:
+            return None
+        if self.attempted(fitting).backward_error is not None:
             return None
         return fitting
 

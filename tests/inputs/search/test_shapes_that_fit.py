@@ -100,6 +100,11 @@ BROADCAST: dict[str, tuple[Any, Callable[[float], Any], dict[str, tuple[int, ...
         lambda factor: lambda ns, g, x, scale: (g * scale, factor * (g * x).sum(0)),
         {"x": (3, 4), "scale": (4,)},
     ),
+    "rows beyond those of the first are not used": (
+        lambda ns, x, w: x * ns.sin(w[: x.shape[0]]),
+        lambda factor: lambda ns, g, x, w: (g * ns.sin(w[: x.shape[0]]), factor * g * x * ns.cos(w[: x.shape[0]])),
+        {"x": (3, 4), "w": (3, 4)},
+    ),
 }
 
 
