@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
@@ -23,6 +22,7 @@ from gradcli.backends.guard import users_code
 from gradcli.backends.jax.compilations import compilations_reused
 from gradcli.backends.jax.iterations import trips_of
 from gradcli.backends.jax.pairs import joined
+from gradcli.backends.jax.rejected_gradients import is_of_a_number, lacks_a_sum
 from gradcli.backends.jax.rules import (
     backward_of,
     fixed_positions,
@@ -309,7 +309,7 @@ class JaxBackend(TracedBackend):
         except (Exception, SystemExit) as error:
             # JAX refuses what the rule returned: for the checks to tell
             refused = not users_frames(error.__traceback__)
-            if refused and _lacks_a_sum(str(error)):
+            if refused and lacks_a_sum(str(error)) and not is_of_a_number(str(error), given):
                 return Trial(outputs=outputs, differentiable=differentiable, lacks_a_sum=True)
             return Trial(outputs=outputs, differentiable=differentiable, backward_error=error)
         if any(
@@ -374,24 +374,6 @@ class JaxBackend(TracedBackend):
 
     def _expanded(self, target: object, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
         return expanded(arguments, self.transforms, fixed=fixed_positions(rule_of(target)))
-
-
-def _lacks_a_sum(message: str) -> bool:
-    """Whether JAX rejects something that, summed over the axes that were broadcast, has the input's shape.
-
-    That sum is the rule's to take: a mistake, which must not lead the search for inputs to others. Any other shape may
-    mean that the rule was written for inputs of other shapes, as in PyTorch, which takes such sums itself.
-    """
-    found = re.search(
-        r"produced an output of type \w+\[([\d,]*)\] corresponding to an input of type \w+\[([\d,]*)\]", message
-    )
-    if found is None:
-        return True
-    returned, wanted = (tuple(int(size) for size in part.split(",") if size) for part in found.groups())
-    try:
-        return np.broadcast_shapes(returned, wanted) == returned
-    except ValueError:
-        return False
 
 
 def _name(target: object) -> str:

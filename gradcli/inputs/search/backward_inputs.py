@@ -4,9 +4,10 @@ Forward alone is often laxer than the whole Function: scores of queries against 
 diagonal. What a backward returned and the framework refuses is a mistake that the check must show: the inputs stay.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from gradcli.inputs.search.candidates import Slot
 from gradcli.inputs.search.error_messages import refused_complex, refused_gradient, refused_number, refused_position
 from gradcli.inputs.search.trials import Guess
 from gradcli.inputs.search.unification import Solution, State, Unifier
@@ -29,8 +30,10 @@ def exchanges(guess: Guess, error: BaseException | None) -> bool:
     One that broadcasting would make as large as its input may be a sum over too many axes, as for an input of fewer
     axes than the guess has: that says nothing against other inputs.
     """
-    refusal = refused_gradient(str(error))
-    return refusal is not None and refusal[0] in guess.shapes.values() and not _broadcasts(*refusal)
+    refusal, position = refused_gradient(str(error)), refused_position(str(error))
+    if refusal is None or (position is not None and position not in guess.shapes):
+        return False
+    return refusal[0] in guess.shapes.values() and not _broadcasts(*refusal)
 
 
 def as_returned(guess: Guess, message: str) -> Guess | None:
@@ -59,6 +62,18 @@ def with_complex(guess: Guess, message: str) -> Iterator[Guess]:
     for slot in _floats(guess) if refused_complex(message) else ():
         choice = replace(guess.skeleton[slot], kind="complex")
         yield replace(guess, skeleton=(*guess.skeleton[:slot], choice, *guess.skeleton[slot + 1 :]))
+
+
+def with_tensor(guess: Guess, slots: Sequence[Slot], message: str) -> Guess | None:
+    """The guess with a tensor for the number whose gradient was rejected because it is an array, and of its shape."""
+    refusal, position = refused_gradient(message), refused_position(message)
+    if refusal is None or position is None or position in guess.shapes or position >= len(slots):
+        return None
+    fitting = [c for _, c in slots[position].choices if c.kind == "float" and c.rank == len(refusal[0])]
+    if not fitting or not refusal[0]:
+        return None
+    skeleton = (*guess.skeleton[:position], fitting[0], *guess.skeleton[position + 1 :])
+    return replace(guess, skeleton=skeleton, shapes={**guess.shapes, position: refusal[0]})
 
 
 def squared(guess: Guess, attempted: Callable[[Guess], Trial], judge: Callable[[Guess], object | None]) -> Guess | None:

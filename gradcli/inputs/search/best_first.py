@@ -18,6 +18,7 @@ from gradcli.inputs.search.backward_inputs import (
     settled,
     squared,
     with_complex,
+    with_tensor,
 )
 from gradcli.inputs.search.candidates import OMITTED, Choice, Skeleton
 from gradcli.inputs.search.choice import (
@@ -187,6 +188,8 @@ class BestFirstSearch:
             solution, penalty = whole, 0.0
         if penalty >= RAISING_BACKWARD and (whole := self._complex(solution.guess)) is not None:
             self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
+        if penalty >= RAISING_BACKWARD and (whole := self._with_tensors(solution.guess)) is not None:
+            self._found.append(Accepted(plain_score=self._score(whole), penalty=0.0, solution=whole))
         plain, narrow = self._score(solution), self._narrowed(solution)
         if narrow is not None:
             cost, left = plain + cost_of_narrowing(narrow.guess), self._backward_penalty(narrow.guess)
@@ -210,6 +213,17 @@ class BestFirstSearch:
         for each in with_complex(guess, str(self.attempted(guess).backward_error)):
             if self._trials.judge(each) is None and self._backward_penalty(each) == 0:
                 return settled(self._unifier(each.skeleton), each)
+        return None
+
+    def _with_tensors(self, guess: Guess) -> Solution | None:
+        """The guess with tensors for the numbers that backward returns arrays for, where backward fits then."""
+        for _ in guess.skeleton:
+            found = with_tensor(guess, self._trials.slots, str(self.attempted(guess).backward_error))
+            if found is None or self._trials.judge(found) is not None:
+                return None
+            guess = found
+            if self.attempted(guess).backward_error is None and self._backward_penalty(guess) == 0:
+                return settled(self._unifier(guess.skeleton), guess)
         return None
 
     def _try_as_backward_asks(self) -> None:

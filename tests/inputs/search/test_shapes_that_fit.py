@@ -317,6 +317,8 @@ def test_pairs_of_numpy_are_given_the_same(name: str) -> None:
         ("one for each row, wrong", "wrong-factor"),
         ("one number", None),
         ("one number, wrong", "wrong-factor"),
+        ("arrays, or numbers", None),
+        ("arrays, or numbers, wrong", "wrong-factor"),
         ("its first entry", "wrong-shape"),
         ("its sum", "wrong-shape"),
     ],
@@ -337,6 +339,10 @@ def test_functions_of_jax_are_given_the_same(name: str, finding: str | None) -> 
     rules = {
         "one for each row": (normed, normed_vjp),
         "one number": (lambda x, t: x / t, lambda kept, g: (g / kept[1], -factor * (g * kept[0] / kept[1] ** 2).sum())),
+        "arrays, or numbers": (
+            lambda x, low, high: jnp.maximum(x, low) + jnp.sin(high),
+            lambda k, g: (g * (k[0] > k[1]), factor * g * (k[0] < k[1]), g * jnp.cos(k[2])),
+        ),
         "its first entry": (lambda x: jnp.sin(x), lambda kept, g: ((g * jnp.cos(kept[0])).reshape(-1)[:1],)),
         "its sum": (lambda x: jnp.sin(x), lambda kept, g: ((g * jnp.cos(kept[0])).sum(),)),
     }
