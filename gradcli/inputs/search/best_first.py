@@ -71,6 +71,7 @@ class BestFirstSearch:
         self._unsolved: list[tuple[float, float, int, Skeleton]] = []
         self._found: list[Accepted] = []
         self.overruled: tuple[InputSpec, ...] = ()
+        self.backward_fails = True
         self.square: tuple[InputSpec, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.is_degenerate = False
@@ -92,6 +93,7 @@ class BestFirstSearch:
         likeliest = overruled_by(chosen, self._found)
         if likeliest is not None:
             self.overruled = self._trials.specs(likeliest.solution.guess)
+            self.backward_fails = not likeliest.fits
             square = squared(likeliest.solution.guess, self.attempted, self._trials.judge)
             self.square = () if square is None else self._trials.specs(square)
         optionals = OptionalArguments(self._trials, self._unifier, self.attempted)
@@ -368,5 +370,5 @@ class BestFirstSearch:
         self._budget.allow(OPTIONAL_TRIES)
         if self._trials.judge(given) is not None or self._backward_penalty(given) >= penalty:
             return best
-        self.overruled = self._trials.specs(best.guess)
+        self.overruled, self.backward_fails = self._trials.specs(best.guess), True
         return replace(best, guess=given)

@@ -84,13 +84,25 @@ def is_degenerate(guess: Guess) -> bool:
     return bool(floats) and (not guess.shapes[floats[0]] or all(not guess.shapes[slot] for slot in floats))
 
 
-def notes_on(solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec]) -> tuple[str, ...]:
-    """Notes on the chosen inputs: others that forward accepts, and domains that restrict what is checked."""
+def notes_on(
+    solution: Solution, slots: Sequence[Slot], overruled: Sequence[InputSpec], *, fails: bool = True
+) -> tuple[str, ...]:
+    """Notes on the chosen inputs: others that forward accepts, and domains that restrict what is checked.
+
+    Args:
+        solution: the chosen inputs.
+        slots: the arguments.
+        overruled: the inputs that would have been chosen but for backward.
+        fails: whether backward fails for these; else it returns None for one of them.
+    """
     notes = []
     if overruled:
+        given = " ".join(spec.as_flag() for spec in overruled)
         notes.append(
-            f"forward also accepts {' '.join(spec.as_flag() for spec in overruled)}, but backward fails for these "
-            "inputs, so they are not checked"
+            f"forward also accepts {given}, but backward fails for these inputs, so they are not checked"
+            if fails
+            else f"forward also accepts {given}, but backward returns None for one of them, so they are not checked; "
+            "give these inputs if each of them needs a gradient"
         )
     for index, (domain, parameters) in sorted(solution.guess.domains.items()):
         if domain != "normal" and not is_state(slots[index].name):

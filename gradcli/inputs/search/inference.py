@@ -92,7 +92,7 @@ def infer(
                 specs=specs,
                 tries=budget.count,
                 seconds=time.perf_counter() - began,
-                notes=(*notes_on(solution, slots, search.overruled), *search.notes, *late),
+                notes=(*notes_on(solution, slots, search.overruled, fails=search.backward_fails), *search.notes, *late),
                 alternatives=tuple(other for other in others if other != specs),
                 is_degenerate=search.is_degenerate,
             )

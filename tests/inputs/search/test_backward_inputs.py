@@ -113,6 +113,20 @@ def test_defaults_are_left_out_where_backward_fails_with_them_too():
     assert found.as_flags() == "-i x=3x4"
 
 
+def test_a_note_says_that_backward_returns_none_for_what_is_taken_for_class_numbers():
+    def absolute(pred, target):
+        return np.abs(pred - target).mean()
+
+    def attempt_backward(arguments):
+        trial = plain.attempt_of(absolute)(arguments)
+        gradients = (np.ones(arguments[0].value.shape), None if arguments[1].requires_grad else np.ones(1))
+        return Trial(outputs=trial.outputs, differentiable=(True,), gradients=gradients)
+
+    found = infer(plain.info_of(absolute), plain.attempt_of(absolute), attempt_backward=attempt_backward)
+    assert found.specs[1].domain == "indices"
+    assert "-i target=3x4, but backward returns None for one of them" in found.notes[0]
+
+
 def test_backward_breaks_a_tie_and_never_more():
     def attempt_backward(arguments):
         trial = plain.attempt_of(plain.relu)(arguments)
