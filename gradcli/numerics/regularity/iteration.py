@@ -69,7 +69,8 @@ def stops_early(site: Site, first: Reading) -> bool:
     many such places, it is that of the limit. An early stop therefore explains a difference if forward iterates, and in
     the rows with the largest errors (at least half the largest) the error is at most
 
-    * ten times the largest change of the slope between steps of 2^-14 and steps of 2 %, 10 % and 30 %, or
+    * ten times the largest change of the slope between small steps (those that show the difference, and 2^-14) and
+      steps of 2 %, 10 % and 30 %, or
     * ten times the error N that stopping leaves (`left_by_stopping`), divided by the distance to the nearest place
       where the number of iterations changes. That distance is taken as 1/8 to 1. The rows share one stopping rule, so
       that N of a row is at least a tenth of the largest N.
@@ -83,7 +84,8 @@ def stops_early(site: Site, first: Reading) -> bool:
     leading = first.error >= 0.5 * np.nanmax(first.error)
     quick_readings = [site.quick_reading(first.direction, first.focus, start).short for start in (FINE, *COARSE)]
     with np.errstate(all="ignore"):
-        spread = np.fmax.reduce([np.abs(short.value - quick_readings[0].value) for short in quick_readings[1:]])
+        fine, *coarse = (short.value for short in quick_readings)
+        spread = np.fmax.reduce([np.abs(slope - small) for slope in coarse for small in (first.numeric, fine)])
         if (first.error <= EXPLAINED * spread)[leading].all():
             return True
     place, left = left_by_stopping(site, first.direction)

@@ -82,6 +82,22 @@ def test_a_projection_onto_a_vertex_is_decided_elsewhere(namespace):
     assert verdict_of(namespace["box"], VERTEX) is Verdict.PASSED
 
 
+OTHER_VERTEX = np.array([-0.233, -0.256, 0.962, -1.181])
+
+
+@pytest.mark.parametrize(("vertex", "seed"), [(VERTEX, 8), (VERTEX, 10), (OTHER_VERTEX, 1), (OTHER_VERTEX, 9)])
+def test_what_only_the_smallest_steps_show_at_a_vertex_is_no_error(namespace, vertex, seed):
+    with in_64_bits():
+        assert not np.any(jax.jacrev(namespace["box"])(jax.numpy.asarray(vertex)))
+    report = gradcli.check(namespace["box"], (vertex,), order=1, only=["gradient"], shrink=False, seed=seed)
+    assert report.verdict is not Verdict.FAILED
+
+
+def test_a_gradient_of_zeros_inside_a_face_is_wrong(namespace):
+    zeros = namespace["projection"](*namespace["KINDS"]["box"], share=0.0)
+    assert verdict_of(zeros, INSIDE["box"]) is Verdict.FAILED
+
+
 def nested(x):
     def outer(state):
         count, y = state
