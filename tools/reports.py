@@ -81,7 +81,8 @@ def page(screens: dict[str, str]) -> str:
         "# Public reports as Functions",
         "Mistakes that were reported in public, each written again as a small Function that runs on a CPU. Save the "
         "code under the name in the command and run it. Reports about one device, about offsets beyond 32 bits, about "
-        "races that need many threads and about other checkers have no Function here.",
+        "races that need many threads, about gradients that are computed without need, about errors that a second "
+        "derivative raises, and about other checkers have no Function here.",
         "\n".join(rows),
     ]
     known = reports()

@@ -187,3 +187,30 @@ PLANT(
     ("ones-for-cotangent", "ignores-grad-output", "x y", "2 * (x - y) * grad_output", "2 * (x - y) * torch.ones(())"),
     ("one-gradient", "wrong-arity", "", "return grad, -grad", "return grad"),
 )
+
+
+class MeanSquare(Function):
+    @staticmethod
+    def forward(ctx, pred, target):
+        ctx.save_for_backward(pred, target)
+        return (pred - target).pow(2).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        pred, target = ctx.saved_tensors
+        scale = grad_output.expand(pred.shape)
+        grad = 2 * (pred - target) * scale / pred.numel()
+        return grad, -grad
+
+
+PLANT(
+    "MeanSquare",
+    "pred=NxM target=NxM",
+    (
+        "beyond-the-scalar",
+        "wrong-entries wrong-factor missing-reduction wrong-gradient",
+        "pred target",
+        "scale = grad_output.expand(pred.shape)",
+        "scale = F.pad(grad_output.reshape(1), (0, pred.numel() - 1)).reshape(pred.shape)",
+    ),
+)

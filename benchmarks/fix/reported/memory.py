@@ -240,3 +240,32 @@ PLANT(
     ("strides-of-input", "non-contiguous", "", "x.reshape(-1)", "x.as_strided((x.numel(),), (1,))"),
     ("view-of-input", "non-contiguous", "", "x.reshape(-1)", "x.view(-1)"),
 )
+
+
+class Power(Function):
+    """A power; its backward keeps the exponent on ctx."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.power = 3
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        power = ctx.power
+        return power * x ** (power - 1) * grad_output
+
+
+PLANT(
+    "Power",
+    "x=NxM",
+    (
+        "changed-by-backward",
+        "stateful nondeterministic-backward second-backward-fails",
+        "x",
+        "        power = ctx.power\n",
+        "        power = ctx.power\n        ctx.power = power - 1\n",
+    ),
+)
