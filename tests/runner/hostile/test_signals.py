@@ -29,14 +29,17 @@ def _started(folder: Path, program: str, *extra: str) -> tuple["subprocess.Popen
     (folder / "waits.py").write_text(program)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])}
     command = [sys.executable, "-m", "gradcli", "check", "functions:Square", "waits:Waits", "functions:Forgets"]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
+    # A shell's background jobs ignore interrupts, and jobs of nohup ignore SIGHUP; a child inherits that.
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     try:
         process = subprocess.Popen(
             [*command, "-i", "x=2", "--format", "json", "--report", "r.json", "--report", "r.ndjson", *extra],
             cwd=folder, env=environment, stdout=-1, stderr=-1, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     deadline = time.monotonic() + 60
     while not all((folder / name).exists() and (folder / name).read_text() for name in ("pid", "r.ndjson")):
         assert time.monotonic() < deadline
