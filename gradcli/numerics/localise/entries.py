@@ -178,21 +178,21 @@ class _Search:
     def _direction(self, entries: Indices, factors: Vector | None) -> Vector:
         """The weights of some entries times `factors`, zero for all others."""
         direction = np.zeros(self.site.x.size)
-        whole = entries.size == self.size
-        moves = self.places if whole else self.places.start + entries
+        moves = self.places if entries.size == self.size else self.places.start + entries
         direction[moves] = self.weights[moves] if factors is None else self.weights[moves] * factors
         return direction
 
     def _rounded(self, reading: Reading) -> Reading:
         """The reading, with the rounding errors of long sums, whose terms have errors of random signs.
 
-        The claimed slope is then more accurate than its worst case, and a value less accurate than its last digit.
+        The claimed slope is then more accurate than its worst case, and a value less accurate than its last digit. In
+        a single output, large terms may cancel: the slope along all entries says how large.
         """
-        site, first = self.site, reading.rounding.size - len(self.site.claim.forms)
         rounding, bound = reading.rounding.copy(), reading.bound.copy()
-        for row, form in enumerate(site.claim.forms):
-            rounding[first + row] = min(rounding[first + row], ROUNDED * EPS * np.linalg.norm(form * reading.direction))
-            bound[first + row] += SUMMED * EPS * self.sizes[row] / (LARGE_START / 4)
+        for row, form in enumerate(self.site.claim.forms, rounding.size - len(self.sizes)):
+            slope = float(ROUNDED * EPS * np.linalg.norm(form * reading.direction))
+            rounding[row] = min(rounding[row], slope)
+            bound[row] += max(SUMMED * EPS * self.sizes[row - rounding.size], slope) / (LARGE_START / 4)
         return replace(reading, rounding=rounding, bound=bound)
 
     @cached_property

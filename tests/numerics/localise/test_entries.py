@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gradcli.numerics.claims.site import Site
+from gradcli.numerics.localise.entries import locate
+from gradcli.numerics.maps.vector_map import CountedMap
 from gradcli.numerics.verify import Outcome, verify
 from tests.numerics.cases import FormulaMap, space
 
@@ -51,3 +54,24 @@ def test_entries_that_decide_whether_a_difference_matters_are_all_measured(most:
     whole, limited = verify(sums, X, seed=0), verify(sums, X, seed=0, entries=most)
     assert limited.blocks[0].outcome is whole.blocks[0].outcome is Outcome.AGREES
     assert limited.evaluations == whole.evaluations
+
+
+def test_one_entry_of_a_million_is_located_in_a_sum_whose_terms_cancel() -> None:
+    # large terms cancel in the value, which is rounded as they are
+    size, rng = 10**6, np.random.default_rng([2, 1])
+    weights, x = rng.standard_normal(size) + 3, rng.standard_normal(size)
+    entry = int(rng.integers(size))
+
+    def claim(p: np.ndarray) -> np.ndarray:
+        gradient = weights * np.cos(p)
+        gradient[entry] *= 1.5
+        return gradient
+
+    counted = CountedMap(FormulaMap(lambda p: np.array([weights @ np.sin(p)]), claim, space((1000, 1000)), space(())))
+    site = Site.at(counted, x, np.random.default_rng(2), 10**4)
+    site.evaluate()
+    before = counted.values
+    found = locate(site, 0, 0)
+    assert found is not None
+    assert found.entries.tolist() == [entry]
+    assert counted.values - before <= 60
