@@ -107,6 +107,14 @@ class OverrunError(UserCodeError):
     """A call of the user's code was stopped, or not made, because its time was over: nothing is known of that point."""
 
 
+class LostDeviceError(ControlFlow):
+    """A kernel has failed, so that its device can no longer be used in this process; `error` says what was raised."""
+
+    def __init__(self, error: UserCodeError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class PresentedError(Exception):
     """Stands for an exception of the user's that is no Exception, or whose message cannot be shown as it is."""
 

@@ -11,11 +11,18 @@ from typing import TextIO, final
 
 import numpy as np
 
-from gradcli.backends.attribution import users_frames
+from gradcli.backends.attribution import phase_of, user_code_error, users_frames
 from gradcli.backends.tensor.framework import Framework
-from gradcli.errors import ControlFlow, GradcliError, UserCodeError, presentable, presented
+from gradcli.errors import ControlFlow, GradcliError, LostDeviceError, UserCodeError, presentable, presented
 from gradcli.watchdog.alarm import cleaning
 from gradcli.watchdog.case import CURRENT, Call, Distance
+from gradcli.watchdog.status import LOST_DEVICE
+
+_end_process = os._exit
+"""Kept, since a worker refuses it to the user's code."""
+_CHOSEN = "\nThis happened at inputs that gradcli chose. `gradcli check` leaves them out in a second run of the case."
+lost_devices: set[str] = set()
+"""The frameworks whose device this process has lost."""
 
 
 class ModeLeftError(RuntimeError):
@@ -115,7 +122,7 @@ class Session:
 
     def close(self) -> None:
         """Restore the generators."""
-        if not self.lazy or self._is_disturbed():
+        if self._framework.name in lost_devices or not self.lazy or self._is_disturbed():
             self._framework.restore_random_state(self._state)
 
 
@@ -267,9 +274,11 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         If the user's code forked, the child process ends here.
 
         Raises:
+            LostDeviceError: a kernel failed, and the device with it.
             OverrunError: the time was over.
             ModeLeftError: a mode was left entered, which would rewrite what the checker computes from now on.
         """
+        lost = None if error is None else self._lost_device(error)
         stopped = self._watchdog is not None and self._watchdog.stop(self._call, returned=kind is None)
         if os.getpid() != self._process:
             os._exit(0 if error is None else 1)
@@ -285,6 +294,8 @@ class UsersCode(contextlib.AbstractContextManager[None]):
         if self._own is not None:
             del _sessions[self._framework.name]
             self._own.close()
+        if lost is not None:
+            raise lost from error
         if stopped and self._watchdog is not None:
             frames = users_frames(trace)
             raise self._watchdog.overrun(self._call, frames[-1] if frames else None) from None
@@ -298,6 +309,22 @@ class UsersCode(contextlib.AbstractContextManager[None]):
             raise presented(error)  # gradcli's own, of a call that the user's code made
         if (shown := presentable(error)) is not error:
             raise shown
+
+    def _lost_device(self, error: BaseException) -> LostDeviceError | None:
+        """What to raise if the call has lost the device and a case runs.
+
+        The process ends here if the command can run the case again without this call.
+        """
+        if not self._framework.has_lost_device():
+            return None
+        asked, watchdog = self._call.asked, self._watchdog
+        if watchdog is not None and watchdog.is_shared and not asked:
+            _end_process(LOST_DEVICE)
+        lost_devices.add(self._framework.name)
+        failure = user_code_error(presentable(error), "backward" if self._call.forward == 0 else phase_of(error))
+        if not asked:
+            failure.args = (f"{failure}{_CHOSEN}",)
+        return None if watchdog is None else LostDeviceError(failure)
 
 
 users_code = UsersCode

@@ -15,7 +15,7 @@ from gradcli.cases import Argument, InputSpec
 from gradcli.checks.battery import Part, run_battery
 from gradcli.checks.given_precision import right_as_given
 from gradcli.diagnosis.code.lints import source_lints
-from gradcli.errors import InputsNotFoundError, UserCodeError, is_interrupt, presentable
+from gradcli.errors import InputsNotFoundError, LostDeviceError, UserCodeError, is_interrupt, presentable
 from gradcli.figures import Figures
 from gradcli.results import CheckResult, Evidence, Stage, judge
 from gradcli.runner.arguments.buffers import as_supplied, with_buffers
@@ -113,6 +113,8 @@ def check_object(
                 result = _with_resolution(_result(ready.case, trail), ready.case)
     except (UserCodeError, InputsNotFoundError) as error:
         result = _error(case, trail, error)
+    except LostDeviceError as lost:
+        result = _error(case, trail, lost.error)
     except BaseException as error:
         if is_interrupt(error) or not is_users_own(error):
             raise

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from gradcli.cases import InputSpec
-from gradcli.errors import GradcliError, TargetImportError, UsageError, UserCodeError
+from gradcli.errors import GradcliError, LostDeviceError, TargetImportError, UsageError, UserCodeError
 from gradcli.frozen import dataclass
 from gradcli.runner.process.interrupts import Interrupted
 from gradcli.watchdog.case import Omissions, Watchdog
@@ -233,6 +233,8 @@ class Attempt:
         """Make an outcome of what was raised, except for an interrupt of the command."""
         if error is None or isinstance(error, Interrupted):
             return False
+        if isinstance(error, LostDeviceError):
+            error = error.error
         if isinstance(error, GradcliError) and error.exit_code != _FAULT:
             self.outcome = Refused(message=explained(error), exit_code=error.exit_code)
         else:

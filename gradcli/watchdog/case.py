@@ -144,6 +144,11 @@ class Watchdog:
             CURRENT.reset(token)
 
     @property
+    def is_shared(self) -> bool:
+        """Whether the command sees which call runs, so that it can run the case again without this call."""
+        return self._status is not None
+
+    @property
     def forward_seconds(self) -> float | None:
         """What forward takes at the inputs asked for: the quickest call; None where there was none."""
         return self._quickest

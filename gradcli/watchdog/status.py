@@ -9,6 +9,8 @@ from typing import final
 
 from gradcli.frozen import dataclass
 
+LOST_DEVICE = 86
+"""The exit code of a process that ends because it lost its device in a call that the case can do without."""
 _OFFSET = 1 << 16
 """Where the status begins: the memory before it is the fault handler's."""
 _CALL = struct.Struct("=qdd?dq?")

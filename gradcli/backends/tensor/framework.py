@@ -184,6 +184,10 @@ class Framework(ABC):
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
 
+    def has_lost_device(self) -> bool:
+        """Whether the device refuses all further work in this process, as CUDA does after a kernel has failed."""
+        return False
+
     def called(self, owner: type) -> Called:
         """A Function class of the graph, with what the user wrote of it."""
         forward, setup, backward = (_function_in(owner, name) for name in ("forward", "setup_context", "backward"))

@@ -237,8 +237,23 @@ class TorchFramework(Framework):
         """Put torch's generators back."""
         kept: Any = states
         self.namespace.set_rng_state(kept[0])
-        if not self.is_plain:
+        if not (self.is_plain or self.has_lost_device()):
             self._accelerator.set_rng_state(kept[1])
+
+    def has_lost_device(self) -> bool:
+        """Whether CUDA raises at a synchronisation: its errors in kernels, but for a lack of memory, are for good.
+
+        They come at some call after the kernel was launched; gradients and outputs are copied to the CPU, which waits
+        for the kernels.
+        """
+        cuda = self.namespace.cuda
+        if not cuda.is_initialized():
+            return False
+        try:
+            cuda.synchronize()
+        except RuntimeError:
+            return True
+        return False
 
     @property
     def _accelerator(self) -> Any:

@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, final
 
 from gradcli.backends.attribution import is_users_file
+from gradcli.backends.guard import lost_devices
 from gradcli.runner.process.interference import Own, names_of_spaces, replaced_since, spaces
 
 _STANDARD_DESCRIPTORS = (0, 1, 2)
@@ -51,6 +52,7 @@ class Footprint:
         """What is not as it was, in a few words each."""
         changed = [*self.lost_modules, *replaced_since(self._own, restore=False)]
         changed += self._patched_when_imported()
+        changed += [f"the device of {name}" for name in lost_devices]
         for before, now in ((self._state, _state()), (self._users, self._users_values())):
             changed += [name for name, value in before.items() if name not in now or now[name] != value]
         return tuple(changed)

@@ -20,7 +20,7 @@ from gradcli.runner.workers.crash import read
 from gradcli.runner.workers.fork_server import kill_group
 from gradcli.runner.workers.messages import Begun, Ended, Reply, Task
 from gradcli.runner.workers.supervisor import Supervisor
-from gradcli.watchdog.status import StatusReading, read_status
+from gradcli.watchdog.status import LOST_DEVICE, StatusReading, read_status
 
 _IMPORT_SECONDS = 60.0
 _SHORTEST_IMPORT = 20.0
@@ -290,6 +290,8 @@ def _late(limit: float) -> str:
 
 def ending(code: int) -> str:
     """How a process ended, from its exit code, or minus the number of a signal."""
+    if code == LOST_DEVICE:
+        return "lost its GPU when a kernel failed, as one does at an index out of range"
     if code >= 0:
         return f"ended with exit code {code}"
     try:
