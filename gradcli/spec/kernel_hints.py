@@ -31,6 +31,10 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
         "this machine has none: do that only under `if x.is_cuda`, or run gradcli with --device cuda on a machine that "
         "has a GPU",
     ),
+    (
+        ("CompilationError", "fp64"),
+        "the kernel does not compile for float64, in which gradcli checks by default: give --dtype float32",
+    ),
     (("No CUDA GPUs are available",), _NO_GPU),
     (("Found no NVIDIA driver",), _NO_GPU),
     (
@@ -61,7 +65,7 @@ _HINTS: Sequence[tuple[tuple[str, ...], str]] = (
 
 def explain_kernel_error(error: BaseException) -> str | None:
     """A hint to an exception of Triton's or of code that looks for a GPU; None for any other."""
-    text = message_of(error)
+    text = f"{type(error).__name__}: {message_of(error)}"
     for parts, hint in _HINTS:
         if all(part in text for part in parts):
             return hint

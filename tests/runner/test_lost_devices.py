@@ -58,6 +58,13 @@ class Beyond(Rows):
     def backward(ctx, g):
         kernel(torch.tensor(3), 3)
         return g, None
+
+
+class Later(Rows):
+    @staticmethod
+    def backward(ctx, g):
+        Device.lost = True  # a kernel was launched, and has not run yet
+        return g[:3], None
 """
 INPUTS = ("-i", "w=3x2", "-i", "index=5,domain=indices,high=3", "--order", "1")
 NO_LONGER_RUN = "lost its GPU when a kernel failed, as one does at an index out of range"
@@ -83,8 +90,11 @@ def test_a_wrong_one_fails(gradcli: Run, rows: Path) -> None:
     assert [finding["input"] for finding in case["findings"]] == ["w"]
 
 
-def test_a_kernel_that_fails_at_the_given_inputs_is_an_error_of_that_case_alone(gradcli: Run, rows: Path) -> None:
-    ended = gradcli("check", "rows:Beyond", "rows:Rows", *INPUTS, "-j", "1", "--format", "json")
+@pytest.mark.parametrize("name", ["Beyond", "Later"])
+def test_a_kernel_that_fails_at_the_given_inputs_is_an_error_of_that_case_alone(
+    gradcli: Run, rows: Path, name: str
+) -> None:
+    ended = gradcli("check", f"rows:{name}", "rows:Rows", *INPUTS, "-j", "1", "--format", "json")
     beyond, right = json.loads(ended.stdout)["cases"]
     assert (ended.returncode, beyond["verdict"], right["verdict"]) == (3, "error", "passed"), ended.stderr
     assert beyond["error"].startswith("backward raised RuntimeError: CUDA error: device-side assert triggered")

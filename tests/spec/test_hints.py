@@ -94,3 +94,15 @@ def test_an_exception_without_a_traceback_is_survived():
 def test_names_are_compared_without_regard_to_case():
     assert closest("linearfunction", ["LinearFunction", "Other"]) == "LinearFunction"
     assert closest("zzz", ["LinearFunction"]) is None
+
+
+def test_a_kernel_that_does_not_compile_for_float64_is_checked_in_float32():
+    class CompilationError(Exception):
+        """Triton's, by name."""
+
+    said = "at 36:4: Loop-carried variable s has initial type fp32 but is re-assigned to fp64 in loop!"
+    hint = explain_exception(CompilationError(said))
+    assert hint is not None
+    assert "--dtype float32" in hint
+    assert explain_exception(CompilationError(said.replace("fp64", "fp16"))) is None
+    assert explain_exception(ValueError(said)) is None

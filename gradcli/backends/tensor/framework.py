@@ -184,6 +184,9 @@ class Framework(ABC):
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
 
+    def synchronize(self) -> None:
+        """Wait for the kernels of the device, so that what they raise is raised here."""
+
     def has_lost_device(self) -> bool:
         """Whether the device refuses all further work in this process, as CUDA does after a kernel has failed."""
         return False

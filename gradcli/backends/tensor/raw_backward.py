@@ -42,6 +42,7 @@ def called_directly(
             keys = [{i: framework.memory_of(t) for i, t in part.items() if t is not None} for part in each]
             copies = _copies(framework, each)
             returned = node.apply(*given)
+            framework.synchronize()
     except (Exception, SystemExit) as error:
         return RawBackward(error=error)
     changed = {key for key, (tensor, copy) in copies.items() if not framework.holds(tensor, copy)}

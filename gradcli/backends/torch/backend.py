@@ -240,17 +240,15 @@ class TorchFramework(Framework):
         if not (self.is_plain or self.has_lost_device()):
             self._accelerator.set_rng_state(kept[1])
 
-    def has_lost_device(self) -> bool:
-        """Whether CUDA raises at a synchronisation: its errors in kernels, but for a lack of memory, are for good.
+    def synchronize(self) -> None:
+        """Of CUDA, where it is used. A copy to the CPU waits as well."""
+        if self.namespace.cuda.is_initialized():
+            self.namespace.cuda.synchronize()
 
-        They come at some call after the kernel was launched; gradients and outputs are copied to the CPU, which waits
-        for the kernels.
-        """
-        cuda = self.namespace.cuda
-        if not cuda.is_initialized():
-            return False
+    def has_lost_device(self) -> bool:
+        """Whether CUDA raises at a synchronisation: its errors in kernels, but for a lack of memory, are for good."""
         try:
-            cuda.synchronize()
+            self.synchronize()
         except RuntimeError:
             return True
         return False
