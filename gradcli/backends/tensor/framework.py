@@ -184,7 +184,7 @@ class Framework(ABC):
     def restore_generators(self, states: object) -> None:
         """Put the framework's own generators back as they were."""
 
-    def synchronize(self) -> None:
+    def synchronize(self) -> None:  # noqa: B027 - nothing to wait for without a device
         """Wait for the kernels of the device, so that what they raise is raised here."""
 
     def has_lost_device(self) -> bool:
